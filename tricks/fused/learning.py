@@ -19,7 +19,7 @@ from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Batch
 from tricks.fast.formulas import attributes, formula
 from tricks.fused.guard import free, of_layers, own, unhooked
-from tricks.fused.minibatch import Kernels, limit_of
+from tricks.fused.minibatch import Descent, Kernels, limit_of
 from tricks.ladder import Tricks
 from tricks.ppg_buffers import ages
 from tricks.runs.log import Log
@@ -62,7 +62,11 @@ def learn(
     if kernels is None:
         return None
     left = iter(batches)
-    odd = steps(kernels, left, optimizer, value_optimizer, learning_rate, clip_range, config, tricks, log)
+    descent = value_descent = Descent.of(kernels.code.step, optimizer, learning_rate)
+    if tricks.separate_optimizers:
+        value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
+        value_descent = Descent.of(kernels.code.step, value_optimizer, value_rate)
+    odd = steps(kernels, left, descent, value_descent, clip_range, config, tricks, log)
     if odd is not None:
         rest = chain([odd], left)
         formula("tricks.loop.learn")(agent, rest, optimizer, value_optimizer, learning_rate, config, tricks, log)
@@ -76,24 +80,26 @@ learn.formulas = FORMULAS  # type: ignore[attr-defined]
 def steps(
     kernels: Kernels,
     batches: Iterable[Batch],
-    optimizer: Adam,
-    value_optimizer: Adam,
-    learning_rate: Tensor,
+    descent: Descent,
+    value_descent: Descent,
     clip_range: Tensor,
     config: Config,
     tricks: Tricks,
     log: Log,
 ) -> Batch | None:
     """A gradient step on each minibatch, as in `loop.learn`; returns the first that the kernels are not for."""
-    near, gradients = log.near, torch.empty_like(optimizer.m)  # [S, P]
+    near = log.near
     for b in batches:
         if tricks.separate_optimizers:
             policy_turn, value_turn = turns(b)
             log.quiet = idle(policy_turn, value_turn)
         rows = b.value_rows if tricks.ppg_buffers else b
-        value_gradients = torch.zeros_like(value_optimizer.m) if tricks.separate_optimizers else gradients
-        found = kernels.policy(b, gradients.zero_())
-        losses = kernels.values(rows, value_gradients) if tricks.baseline else near
+        seen = kernels.agent.standardized(b.obs)
+        value_seen = seen if rows is b else kernels.agent.standardized(rows.obs)
+        descent.gradients.fill(0)
+        value_descent.gradients.fill(0)
+        found = kernels.policy(b, seen, descent.gradients)
+        losses = kernels.values(rows, value_seen, value_descent.gradients) if tricks.baseline else near
         if found is None or losses is None:
             return b
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
@@ -109,9 +115,8 @@ def steps(
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
             if tricks.separate_optimizers:
-                value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
                 value_moving = log.active & rows.valid.any(1) & value_turn
-                log.note(value_grad_norm=kernels.step(value_optimizer, value_gradients, value_rate, value_moving))
+                log.note(value_grad_norm=value_descent.move(value_moving))
                 moving = moving & policy_turn
             elif tricks.ppg_buffers:  # one step for the rows of both nets
                 moving = moving | (log.active & rows.valid.any(1))
@@ -119,7 +124,7 @@ def steps(
             near = near & (found["approx_kl"] <= 1.5 * per_seed(config.target_kl, found["approx_kl"]))
             moving = moving & near
             log.note(steps_taken=near.float())
-        log.note(grad_norm=kernels.step(optimizer, gradients, learning_rate, moving))
+        log.note(grad_norm=descent.move(moving))
     return None
 
 

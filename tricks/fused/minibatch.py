@@ -1,10 +1,10 @@
 """What the kernels of `compiled_learning` take: nets as addresses, an update's numbers, and a minibatch's columns."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -20,8 +20,6 @@ from tricks.fast.dense import chained
 from tricks.fast.dispatch import compiled, simple
 from tricks.fast.rows import known
 from tricks.ladder import Tricks
-
-Column = tuple[Tensor, Sequence[int], torch.dtype]  # with the shape and type that it should have
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,42 @@ class Layout:
         return cls(np.array(table), sizes, begins, cast(Dense, net.body).tanh)
 
 
+class Wanted(NamedTuple):
+    """A column that a kernel takes: its name, its type, and its shape beyond [S, B]."""
+
+    name: str
+    kind: torch.dtype
+    shape: tuple[int, ...] = ()
+
+
+Columns = Sequence[Wanted | np.ndarray]  # an empty array stands for a column that is not used
+
+
+@dataclass(frozen=True)
+class Descent:
+    """An optimizer's step as it is compiled, and room for the gradients, [S, P]."""
+
+    kernel: Callable[..., None]
+    optimizer: Adam
+    gradients: np.ndarray
+    columns: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, kernel: Callable[..., None], optimizer: Adam, learning_rate: Tensor) -> "Descent":
+        """learning_rate [S]."""
+        gradients, seeds = np.zeros(optimizer.m.shape, np.float32), len(optimizer.m)
+        numbers = [np.broadcast_to(np.asarray(x, np.float64), seeds) for x in (limit_of(optimizer), optimizer.eps)]
+        m, v, t, change = (x.numpy() for x in (optimizer.m, optimizer.v, optimizer.t, optimizer.change))
+        return cls(kernel, optimizer, gradients, (m, v, t, change, gradients, learning_rate.float().numpy(), *numbers))
+
+    def move(self, moving: Tensor) -> Tensor:
+        """The step of `Adam.move` down the gradients; returns their norms, [S]."""
+        norm = np.empty(len(self.gradients), np.float32)
+        self.kernel(*self.columns, moving.numpy(), norm)
+        torch._foreach_sub_(self.optimizer.parameters, self.optimizer.changes)
+        return torch.from_numpy(norm)
+
+
 @dataclass(frozen=True)
 class Kernels:
     """The compiled functions, with what they take of an update's agents and numbers.
@@ -62,11 +96,10 @@ class Kernels:
 
     code: Any
     agent: Agent
-    policy_layout: Layout
-    value_layout: Layout
-    active: np.ndarray  # [S]
-    on: np.ndarray  # [FLAGS]
-    numbers: np.ndarray  # [S, NUMBERS]
+    policy_rows: Columns
+    policy_more: tuple[Any, ...]
+    value_rows: Columns
+    value_more: tuple[Any, ...]
 
     @classmethod
     def of(
@@ -82,91 +115,69 @@ class Kernels:
         """None if they are not for this agent or its optimizers. ranges: of the ratio and of the value, as of now."""
         if not (all(fits(each, agent) for each in {optimizer, value_optimizer}) and exact(agent, optimizer)):
             return None
-        policy = Layout.of(agent, agent.policy_net, optimizer, agent.spaces.actions)
+        spaces, discrete = agent.spaces, agent.spaces.discrete
+        policy = Layout.of(agent, agent.policy_net, optimizer, spaces.actions)
         value = Layout.of(agent, agent.value_net, value_optimizer, 1)
         code = compiled("tricks.fused.compiled_learning")
         if policy is None or value is None or code is None:
             return None
         given: dict[str, Sequence[float]] = {name: config.each(name) for name in code.NUMBERS} | dict(ranges)
         numbers, on = np.array([*given.values()]).T.copy(), np.array([getattr(tricks, flag) for flag in code.FLAGS])
-        return cls(code, agent, policy, value, active.numpy(), on, numbers)
+        seeds, seen, each = len(agent.seeds), (spaces.features,), (spaces.actions,)
+        std, to_std = np.empty((seeds, 0), np.float32), 0
+        if not discrete:
+            std, to_std = agent.log_std.detach().squeeze(1).numpy(), policy.begins[id(agent.log_std)]
+        single, double = torch.float32, torch.float64
+        policy_rows = (
+            *(Wanted("obs", single, seen), Wanted("valid", torch.bool)),
+            Wanted("legal", torch.bool, each) if tricks.action_mask else np.empty((seeds, 0, 0), np.bool_),
+            Wanted("action", torch.int64) if discrete else np.empty((seeds, 0), np.int64),
+            np.empty((seeds, 0, 0), np.float32) if discrete else Wanted("action", single, each),
+            Wanted("advantage", single),
+            Wanted("old_log_prob", single) if tricks.reuse else np.empty((seeds, 0), np.float32),
+        )
+        old, target = Wanted("value" if tricks.value_clip else "target", double), Wanted("target", double)
+        value_rows = Wanted("obs", single, seen), Wanted("valid", torch.bool), old, target
+        same, bias = (active.numpy(), on, numbers), agent.value_net.head.bias.detach().view(-1, 1).numpy()
+        policy_more = *same, policy.net, policy.sizes, std, to_std, policy.tanh
+        value_more = *same, value.net, value.sizes, bias, value.tanh
+        return cls(code, agent, policy_rows, policy_more, value_rows, value_more)
 
-    def policy(self, b: Batch, gradients: Tensor) -> dict[str, Tensor] | None:
+    def policy(self, b: Batch, seen: Tensor, gradients: np.ndarray) -> dict[str, Tensor] | None:
         """Add each seed's gradient of its policy loss, less the bonus, to `gradients` [S, P]; what is noted, [S].
 
-        None for rows that the kernel is not for.
+        seen [S, B, D]: the observations as the nets see them. None for rows that the kernel is not for.
         """
-        code, layout, nothing = self.code, self.policy_layout, gradients[:, :0]
-        found, (inputs, *_, outputs) = np.empty((len(gradients), len(code.FOUND))), layout.sizes.tolist()
-        shape, single = (len(gradients), b.valid.shape[-1]), torch.float32
-        discrete, continuous, log_std, to_log_std = b.action, nothing.unsqueeze(2), nothing, 0
-        columns = [
-            (obs := self.seen(b), (*shape, inputs), single),
-            (b.valid, shape, torch.bool),
-            (b.advantage, shape, single),
-        ]
-        if self.agent.spaces.discrete:
-            columns.append((discrete, shape, torch.int64))
-        else:
-            discrete, continuous, log_std = nothing.long(), b.action, self.agent.log_std.detach().squeeze(1)
-            to_log_std = layout.begins[id(self.agent.log_std)]
-            columns.append((continuous, (*shape, outputs), single))
-        old, legal = nothing, b.valid[:, :0].unsqueeze(2)
-        if self.on[code.REUSE]:
-            columns.append((old := b.old_log_prob, shape, single))
-        if self.on[code.ACTION_MASK]:
-            columns.append((legal := b.legal, (*shape, outputs), torch.bool))
-        if not fitting(columns):
+        found, rows = np.empty((len(gradients), len(self.code.FOUND))), self.arrays(self.policy_rows, b, seen)
+        if rows is None or not self.code.policy_gradients(*rows, *self.policy_more, gradients, found):
             return None
-        rows = obs, b.valid, legal.contiguous(), discrete.contiguous(), continuous.contiguous(), b.advantage, old
-        more = layout.net, layout.sizes, log_std.contiguous().numpy(), to_log_std, layout.tanh
-        if not self.took(code.policy_gradients, rows, *more, gradients.numpy(), found):
-            return None
-        return dict(zip(code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
+        return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
 
-    def values(self, b: Batch, gradients: Tensor) -> Tensor | None:
+    def values(self, b: Batch, seen: Tensor, gradients: np.ndarray) -> Tensor | None:
         """Add each seed's gradient of its value loss, times c₁, to `gradients` [S, P]; returns the losses, [S].
 
         None for rows that the kernel is not for.
         """
-        layout, bias = self.value_layout, self.agent.value_net.head.bias.detach().view(-1, 1).numpy()
-        found, shape = np.empty(len(gradients)), (len(gradients), b.valid.shape[-1])
-        old = b.value if self.on[self.code.VALUE_CLIP] else b.target
-        columns: list[Column] = [
-            (self.seen(b), (*shape, int(layout.sizes[0])), torch.float32),
-            (b.valid, shape, torch.bool),
-        ]
-        columns += [(old, shape, torch.float64), (b.target, shape, torch.float64)]
-        more = layout.net, layout.sizes, bias, layout.tanh, gradients.numpy(), found
-        if not (fitting(columns) and self.took(self.code.value_gradients, [x for x, *_ in columns], *more)):
+        found, rows = np.empty(len(gradients)), self.arrays(self.value_rows, b, seen)
+        if rows is None or not self.code.value_gradients(*rows, *self.value_more, gradients, found):
             return None
         return torch.from_numpy(found)
 
-    def took(self, kernel: Callable[..., bool], rows: Sequence[Tensor], *more: Any) -> bool:
-        """Call a kernel; False if it returns that, or if a column is not a CPU's numbers alone."""
-        try:
-            arrays = [x.numpy() for x in rows]
-        except (TypeError, RuntimeError):  # it has a gradient, say
-            return False
-        return kernel(*arrays, self.active, self.on, self.numbers, *more)
-
-    def seen(self, b: Batch) -> Tensor:
-        """The observations as the nets see them, [S, B, D]."""
-        return self.agent.standardized(b.obs).contiguous()
-
-    def step(self, optimizer: Adam, gradients: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
-        """The step of `Adam.move` down the gradients [S, P]; returns their norms, [S]."""
-        seeds, norm = len(gradients), learning_rate.new_empty(len(gradients), dtype=torch.float32)
-        numbers = [np.broadcast_to(np.asarray(x, np.float64), seeds) for x in (limit_of(optimizer), optimizer.eps)]
-        columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradients, learning_rate.float()
-        self.code.step(*(x.numpy() for x in columns), *numbers, moving.numpy(), norm.numpy())
-        torch._foreach_sub_(optimizer.parameters, optimizer.changes)
-        return norm
-
-
-def fitting(columns: Iterable[Column]) -> bool:
-    """Whether each column has its shape and type, and any row at all."""
-    return all(x.shape == shape and x.dtype is kind and shape[1] > 0 for x, shape, kind in columns)
+    def arrays(self, columns: Columns, b: Batch, seen: Tensor) -> list[np.ndarray] | None:
+        """A kernel's columns; None if one has another shape or type, no row, or is not a CPU's numbers alone."""
+        seeds, rows, found = len(self.agent.seeds), b.valid.shape[-1], list[np.ndarray]()
+        for each in columns:
+            if isinstance(each, np.ndarray):
+                found.append(each)
+                continue
+            x: Tensor = seen if each.name == "obs" else getattr(b, each.name)
+            if x.shape != (seeds, rows, *each.shape) or x.dtype is not each.kind or not rows:
+                return None
+            try:
+                found.append(x.contiguous().numpy())
+            except (TypeError, RuntimeError):  # it has a gradient, say
+                return None
+        return found
 
 
 def fits(optimizer: Adam, agent: Agent) -> bool:
@@ -183,7 +194,8 @@ def exact(agent: Agent, optimizer: Adam) -> bool:
     if agent.spaces.discrete:
         return True
     log_std = agent.log_std
-    return simple(log_std, torch.float32) and log_std.shape == shape and any(log_std is p for p in optimizer.parameters)
+    own = any(log_std is p for p in optimizer.parameters)
+    return own and simple(log_std, torch.float32) and log_std.shape == shape and log_std.is_contiguous()
 
 
 def limit_of(optimizer: Adam) -> PerSeed | None:
