@@ -4,7 +4,7 @@ Python also checks each index of an array. It takes about a thousand times as lo
 """
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,15 +18,21 @@ from support.learners import FLAGS, Learner
 from support.learners import assert_alike as assert_learned
 
 from tricks import PPO, Config
-from tricks.core.rollout import Player
+from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
+from tricks.fast import rules
+from tricks.fast.dispatch import plain
 from tricks.fast.formulas import formula
 from tricks.fused import compiled_losses as code
+from tricks.fused import learning
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
 from tricks.state_norm import ObsStats
+from tricks.worlds import CLASSIC
+
+SEED = 11  # of a learner with both actions, three seeds, and two minibatches
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -40,6 +46,62 @@ def test_single_forms(form: str) -> None:
 def test_learning(seed: int) -> None:
     with interpreted():
         assert_learned(Learner(seed, usual=True))
+
+
+@pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+def test_kernels_learn_from_whatever_is_finite_and_from_every_action(
+    box: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, steps, left = Learner(SEED, PPO, box, usual=True, odd=False), learning.steps, list[Batch | None]()
+
+    def noted(*given: Any) -> Batch | None:
+        left.append(steps(*given))
+        return left[-1]
+
+    monkeypatch.setattr(learning, "steps", noted)
+    with interpreted():
+        assert_learned(learner)
+    assert left == [None]
+    if not box:
+        assert {int(a) for b in learner.batches for a in b.action.unique()} == {0, 1}
+
+
+@pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+@pytest.mark.parametrize("active", [False, True])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("column", ["obs", "action", "advantage", "old_log_prob", "value", "target"])
+def test_filler_that_is_not_finite(column: str, odd: float, active: bool, box: bool) -> None:
+    for flags in (PPO, replace(PPO, value_clip=False), switched(closed({"baseline"}))):
+        learner = Learner(SEED, flags, box, usual=True, odd=False)
+        learner.log.active = torch.tensor([active] * len(learner.log.active))
+        for b in learner.batches:
+            b.valid[:, -1], b.old_log_prob[:, -1] = False, 0.0
+            if getattr(b, column).is_floating_point():
+                getattr(b, column)[0, -1] = odd
+        with interpreted():
+            assert_learned(learner)
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "Acrobot-v1", "Pendulum-v1"])
+def test_rules_of_worlds_from_any_state(id: str) -> None:
+    world, generator = CLASSIC[id], torch.Generator().manual_seed(0)
+    name = world.dynamics.__module__.rpartition(".")[2]
+    kinds = {"cartpole": 2, "acrobot": 3}.get(name)
+    state = torch.randn(3, 40, world.reset_chances, generator=generator) * torch.tensor([0.1, 1.0, 9.0]).view(3, 1, 1)
+    action = 3 * torch.randn(3, 40, 1, generator=generator)
+    action[0, 0] = torch.nan  # of Pendulum: no torque
+    if kinds:
+        action = torch.randint(kinds, (3, 40), generator=generator)
+    with plain():
+        theirs = *world.dynamics(state, action, torch.empty(3, 40, 0)), world.observe(state)
+    with interpreted():
+        mine = getattr(rules, name)(state, action, torch.empty(3, 40, 0))
+        assert mine is not None
+        for x, y in zip((*mine, world.observe(state)), theirs, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-3, atol=1e-4)
+        for wrong in (-1, kinds) if kinds else ():
+            action[2, 39] = wrong
+            assert getattr(rules, name)(state, action, torch.empty(3, 40, 0)) is None
 
 
 @pytest.mark.parametrize(("ratio_is", "slope"), [(1.9, -1.9), (2.0, -1.0), (2.1, 0.0)])

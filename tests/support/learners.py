@@ -42,8 +42,11 @@ def some_flags(rng: random.Random) -> Tricks:
 class Learner:
     """What `learn` is given: agents, a minibatch or two, optimizers, numbers, and a log."""
 
-    def __init__(self, seed: int, flags: Tricks | None = None, box: bool | None = None, usual: bool = False) -> None:
-        self.usual = usual  # whether every column has the shape and type that it should have
+    def __init__(
+        self, seed: int, flags: Tricks | None = None, box: bool | None = None, usual: bool = False, odd: bool = True
+    ) -> None:
+        """usual: every column has the shape and type that it should have; not odd: and every number is as it should."""
+        self.usual = usual
         self.rng, self.generator = random.Random(seed), torch.Generator().manual_seed(seed)
         rng, choose = self.rng, self.rng.choice
         self.flags, self.box = flags or some_flags(rng), rng.random() < 0.3 if box is None else box
@@ -64,7 +67,7 @@ class Learner:
             choose([0, 1, 2]),
             [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))],
         )
-        for b in rng.sample(self.batches, min(spoiled, len(self.batches))):
+        for b in rng.sample(self.batches, min(spoiled, len(self.batches))) if odd else ():
             self.spoil(b, b.valid if rng.random() < 0.8 else ~b.valid)
         self.optimizers = [self.optimizer(self.agent)] * 2
         if self.flags.separate_optimizers:

@@ -186,7 +186,7 @@ class Maker(ast.NodeVisitor):
             start, end = self.span(arguments[0])[0], self.span(arguments[-1])[1]
             if len(node.args) > 1 and called(node) not in COMMUTATIVE:
                 self.put(start, end, ", ".join([texts[1], texts[0], *texts[2:]]))
-            kept = len(node.args) - bool(node.args and isinstance(node.args[-1], ast.Constant))
+            kept = len(node.args) - bool(node.args and isinstance(node.args[-1], ast.Constant) and called(node) != "f4")
             for i in range(kept, len(texts)):  # a last argument that is a variable is hardly ever optional
                 self.put(start, end, ", ".join(texts[:i] + texts[i + 1 :]))
         for keyword in named:
