@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
 from support.training import SMALL, UNMASKED, Power, fail
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Run, Tricks, further, load, resume, train
+from tricks.cli.summary import summary
 from tricks.ladder import named
 from tricks.runs.best import beginning
 from tricks.runs.log import Rows
@@ -46,6 +49,40 @@ def test_each_seed_s_best_agent_is_that_of_its_first_best_evaluation(tricks: Tri
         assert all(torch.equal(x[k], then[name]) for name, x in state(run).items())
     found = run.at_best().evaluate(3, greedy=True).mean(1)
     assert found.tolist() == best.set_index("seed")["eval_return"][list(FOUR.seed_list)].tolist()
+
+
+class Lost(gym.Wrapper[Any, Any, Any, Any]):
+    """Each step loses 1, as its info says."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated, truncated, info | {"lost": -1}
+
+
+def lost() -> Any:
+    return Lost(gym.make("CartPole-v1"))
+
+
+def test_the_best_can_be_that_of_a_recorded_number(tmp_path: Path) -> None:
+    config, by = replace(FOUR, record=("lost:sum",)), replace(KEPT, keep_best="lost")  # the worst score is the best
+    run = train(config, PPO, env=lost, evaluation=by, checkpoints=Checkpoints(tmp_path, 200))
+    worst = run.curve.groupby("seed")["eval_return"].min()[list(FOUR.seed_list)]
+    assert run.at_best().evaluate(3, greedy=True).mean(1).tolist() == worst.tolist()
+    assert "\neach agent's best evaluation is the one with the highest mean lost" in summary(run)
+    pd.testing.assert_frame_equal(run.curve, train(config, PPO, env=lost, evaluation=KEPT).curve, check_exact=True)
+    alike(resume(tmp_path, env=lost), run)
+
+
+def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="keep_best is by 'won', but the training records lost; name it in record"):
+        train(replace(SMALL, record=("lost",)), PPO, env=lost, evaluation=replace(KEPT, keep_best="won"))
+    with pytest.raises(InputError, match="keep_best is empty"):
+        replace(KEPT, keep_best="")
+    run = train(replace(SMALL, record=("won",)), PPO, env=lost, evaluation=replace(KEPT, keep_best="won"))
+    assert "an evaluation failed: seed 3 has no 'won'" in capsys.readouterr().err
+    assert run.curve.eval_return.isna().all()
+    with pytest.raises(InputError, match="no best agent"):
+        run.at_best()
 
 
 def test_keeping_the_best_changes_nothing_that_is_learned() -> None:

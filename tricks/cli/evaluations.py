@@ -29,6 +29,9 @@ class Evaluations:
     training's environment."""
     keep_best: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also keep each seed's agent at its best evaluation (needs --eval-every); `play --best` plays it."""
+    keep_best_by: str | None = None
+    """The same, but the best is the one whose episodes have the highest mean of this number of --record, such as
+    is_success."""
 
     def asked(self) -> "Evaluation | None":
         """The requested evaluations, or None. Raises InputError for options that need --eval-every."""
@@ -38,8 +41,9 @@ class Evaluations:
             raise InputError("--eval-env is empty; it takes an environment, named as in --env")
         if self.eval_every is not None:
             env = self.eval_env or ""
-            return Evaluation(self.eval_every, self.eval_episodes, self.keep_best, env, self.eval_env_args)
-        for name in ("keep_best", "eval_env", "eval_env_args", "eval_episodes"):
+            best = self.keep_best if self.keep_best_by is None else self.keep_best_by
+            return Evaluation(self.eval_every, self.eval_episodes, best, env, self.eval_env_args)
+        for name in ("keep_best", "keep_best_by", "eval_env", "eval_env_args", "eval_episodes"):
             if getattr(self, name) != getattr(Evaluations, name):
                 option = switch(name.replace("env_args", "env_arg"))
                 raise InputError(f"{option} needs --eval-every, the steps between two evaluations")

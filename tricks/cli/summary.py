@@ -51,7 +51,10 @@ def summary(run: "Run") -> str:
         lines.append(
             f"mean return of the last greedy evaluation{_where(run)}: {over(judged.reindex(run.config.seed_list))}"
         )
-    if run.best is not None:
+    by = None if run.evaluation is None else run.evaluation.keep_best
+    if run.best is not None and isinstance(by, str):
+        lines.append(f"each agent's best evaluation is the one with the highest mean {by}")
+    elif run.best is not None:
         best = run.curve.groupby("seed")["eval_return"].max().reindex(run.config.seed_list)
         lines.append(f"mean return of each agent's best one: {over(best)}; as the best of several, a little too good")
     return "\n".join(lines)

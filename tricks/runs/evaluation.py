@@ -20,9 +20,11 @@ from tricks.core.spaces import Spaces
 from tricks.env_args import as_texts, as_values
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.record import recorded
 from tricks.runs.best import beginning
 from tricks.runs.log import Log
 from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
+from tricks.runs.tally import Tally
 from tricks.values import Checked, fitted
 
 
@@ -32,7 +34,7 @@ class Evaluation(Checked):
 
     Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
     it affects neither training nor the other seeds' evaluations. keep_best: keep each seed's weights and statistics at
-    its highest score so far, for `Run.at_best`.
+    its highest score so far, or at the highest mean of the number of this name in `Config.record`, for `Run.at_best`.
 
     env: an environment for evaluations alone, named as in `Config` or a function that makes it, with env_args as its
     arguments. Without env, evaluations are in the training's environment, and env_args change arguments of that.
@@ -42,7 +44,7 @@ class Evaluation(Checked):
 
     every: int
     episodes: int = 10
-    keep_best: bool = False
+    keep_best: bool | str = False
     env: str | MakeEnv = ""
     env_args: tuple[str, ...] = ()
     make: MakeEnv | None = field(default=None, repr=False, compare=False)
@@ -58,6 +60,8 @@ class Evaluation(Checked):
             raise InputError(f"evaluations must be at least 1 step apart, not {self.every}")
         if self.episodes < 1:
             raise InputError(f"an evaluation needs at least 1 episode, not {self.episodes}")
+        if self.keep_best == "":
+            raise InputError("keep_best is empty; it takes the name of a number in record, or True for the score")
 
     def told(self) -> dict[str, Any]:
         """What a file says of it; own: whether env is but the name of a function that made it."""
@@ -109,26 +113,37 @@ class Evaluation(Checked):
         log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
         seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
         """
-        scores = self.scores(rollout, config, agent, log.steps, make)
-        if self.keep_best and not scores.isnan().all():
-            log.kept = (log.kept or beginning(agent)).or_better(scores, agent)
+        scores, judged = self.scores(rollout, config, agent, log, make)
+        if self.keep_best and not judged.isnan().all():
+            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
         return scores
 
-    def scores(self, rollout: Rollout, config: Config, agent: Agent, steps: Tensor, make: MakeEnv | None) -> Tensor:
-        """See `after`. steps [S]: environment steps before the rollout."""
+    def scores(
+        self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None
+    ) -> tuple[Tensor, Tensor]:
+        """See `after`; and the numbers that say which agents are the best, [S]."""
+        steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
+        nothing = torch.full_like(steps, torch.nan, dtype=torch.float64)
         if not due.any():
-            return torch.full_like(steps, torch.nan, dtype=torch.float64)
+            return nothing, nothing
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
-            scores, failed = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
+            played = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
-            return torch.full_like(steps, torch.nan, dtype=torch.float64)
-        for reason in failed.values():
+            return nothing, nothing
+        for reason in played.failed.values():
             print(f"an evaluation failed: {reason}", file=sys.stderr)
-        return scores.mean(1).masked_fill(~due, torch.nan)
+        scores = judged = played.scores.mean(1).masked_fill(~due, torch.nan)
+        if isinstance(self.keep_best, str):
+            judged = played.record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
+            without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
+            if without:
+                print(f"an evaluation failed: seed {without[0]} has no {self.keep_best!r}", file=sys.stderr)
+            scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
+        return scores, judged
 
 
 def _seen(spaces: Spaces) -> list[object]:
@@ -152,6 +167,7 @@ class Played(NamedTuple):
 
     scores: Tensor  # [S, games]; NaN for a seed whose environment failed
     failed: dict[int, str]  # which seeds those are, and why
+    record: dict[str, Tensor]  # the mean of each number of `Config.record`, [S]; NaN where no game gave one
 
 
 def play_games(
@@ -183,6 +199,7 @@ def play_games(
         left = left & playing.unsqueeze(1)
     scores = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
     failed: dict[int, str] = {}
+    tally, record = Tally(recorded(config.record), len(left), games, left.device), torch.zeros(())
     with contextlib.closing(env):
         env.reset()
         patience = config.episode_limit
@@ -193,8 +210,10 @@ def play_games(
                     left, patience = left & ~env.now.over, patience - 1
             segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
+            if segment.record is not None:
+                record = record + tally.ended(segment)
             for seed, fault in segment.faults.items():
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
             left = left & scores.isfinite()
-    return Played(scores, failed)
+    return Played(scores, failed, tally.means(record) if record.dim() else {})

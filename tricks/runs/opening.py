@@ -17,6 +17,7 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
+from tricks.record import recorded
 from tricks.recurrent import refuse_more_minibatches
 from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
@@ -50,6 +51,10 @@ def open_env(
     """
     find_device(config.device)
     columns_of(config)  # refuses to record what is a column already
+    best, names = evaluation.keep_best if evaluation is not None else False, recorded(config.record)
+    if isinstance(best, str) and best not in names:
+        known = f"records {', '.join(names)}" if names else "records nothing"
+        raise InputError(f"keep_best is by {best!r}, but the training {known}; name it in record")
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)

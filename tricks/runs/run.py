@@ -159,7 +159,7 @@ class Run:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         place = self.as_evaluated()
         config = replace(place.config, device="cpu", compile=False)
-        scores, failed = play_games(config, self.agent, episodes, greedy, make=place.env)
+        scores, failed, _ = play_games(config, self.agent, episodes, greedy, make=place.env)
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)

@@ -24,6 +24,15 @@ class Tally:
 
     def __call__(self, rollout: Rollout) -> dict[str, Tensor]:
         """The mean over the episodes that ended in the rollout, by name: [S]; NaN where none gave a number."""
+        return self.means(self.ended(rollout))
+
+    def means(self, ended: Tensor) -> dict[str, Tensor]:
+        """The mean over all episodes in the sum of what `ended` gave, by name: [S]."""
+        total, count = ended.sum(2).unbind(1)
+        return dict(zip(self.names, (total / count).unbind(1), strict=True))  # 0/0 = NaN
+
+    def ended(self, rollout: Rollout) -> Tensor:
+        """Of the episodes that ended in the rollout: the sum of their numbers, and how many had one. [S, 2, N, R]."""
         assert rollout.record is not None
         number, count = self.open.unbind(1)  # [S, N, R]
         total, ended = torch.zeros_like(number), torch.zeros_like(count)
@@ -36,5 +45,4 @@ class Tally:
             ended = ended + last
             number, count = (x.masked_fill(over.unsqueeze(-1), 0) for x in (number, count))
         self.open = torch.stack([number, count], 1)
-        means = total.sum(1) / ended.sum(1)  # 0/0 = NaN
-        return dict(zip(self.names, means.unbind(1), strict=True))
+        return torch.stack([total, ended], 1)
