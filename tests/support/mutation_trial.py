@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate, chain
 from pathlib import Path
@@ -121,30 +120,17 @@ class Trial:
 def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str], float]:
     """The tests that run the mutant's lines, and then others of the same modules; their seconds, up to `patience`.
 
-    The others may reach the mutant through what an earlier test has cached. The file's own tests come first, then
-    modules of less than a second, then the law that compares every update with a reference, then the others.
+    The others may reach the mutant through what an earlier test has cached. The cheapest comes first: the first that
+    fails is the one by which the fast tests notice the mutant.
     """
     first, last = mutant.reach
     places = [(name, name.split("::")[0], seconds, lines.get(mutant.file, [])) for name, seconds, lines in reached]
     hits = {name for name, _, _, at in places if any(first <= x <= last or not mutant.body for x in at)}
-    modules = dict.fromkeys((module for _, module, _, _ in places), 0.0)
-    for name, module, seconds, _ in places:
-        modules[module] += seconds * (name in hits)
-    touched = {module for name, module, _, _ in places if name in hits}  # even if its tests take no time at all
-    near = [(name, module, seconds) for name, module, seconds, at in places if at and module in touched]
-    near.sort(key=lambda test: test[2])
-    quick = {name for module in modules for name in [n for n, m, _ in near if m == module and n in hits][:3]}
-    own, law = f"test_{Path(mutant.file).name}", "test_reference.py"
-
-    def turn(test: tuple[str, str, float]) -> tuple[object, ...]:
-        name, module, _ = test
-        long = modules[module] > 1 and not module.endswith(law)
-        order = sha256(name.encode()).digest()  # in a module, any but that of how much a test does
-        return name not in hits, not module.endswith(own), long, modules[module], module, name not in quick, order
-
-    near.sort(key=turn)
-    ends = list(accumulate(seconds for *_, seconds in near))
-    names = [name for (name, *_), end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
+    touched = {module for name, module, _, _ in places if name in hits}
+    near = [(name, seconds) for name, module, seconds, at in places if at and module in touched]
+    near.sort(key=lambda test: (test[0] not in hits, test[1]))
+    ends = list(accumulate(seconds for _, seconds in near))
+    names = [name for (name, _), end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
     return names, sum(ends[len(names) - 1 : len(names)])
 
 
