@@ -285,7 +285,7 @@ assert [value > 0 for value in totals["standardized"]] == [False] * 5 + [True] *
 #
 # From 64 pulls on, nearly every minibatch holds a win or several, $\sigma$ varies less, and the sign is right. The
 # library's default minibatch has 256 rows. But what counts is the number of *wins*: with a prize that is ten times as
-# rare and ten times as large, 256 rows have the wrong sign, too.
+# rare and ten times as large, even 256 rows get the sign wrong.
 #
 # ## Which half does the work?
 #

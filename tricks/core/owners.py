@@ -1,8 +1,8 @@
 """Who owns which state of a training: the run, a seed, a lane, or an episode.
 
-Each part names the owners of its state in OWNERS, where it makes it. The rest follows: a checkpoint saves everything; a
-seed that waits keeps what it, its lanes and its episodes own; what an episode owns starts over where no episode can be
-resumed; and a training that starts from other agents takes what their seeds own.
+Each part declares in OWNERS who owns which piece of its state. Four rules follow. A checkpoint saves everything. A seed
+that waits keeps what it, its lanes, and its episodes own. What an episode owns starts over wherever episodes can't be
+resumed. And a training that starts from other agents takes over what their seeds own.
 """
 
 from collections.abc import Iterable, Mapping
