@@ -46,6 +46,7 @@ ROOMS = (
                 "tests/runs/test_folder.py",
             ),
             *("tests/runs/test_checkpoint.py", "tests/runs/test_evaluation.py", "tests/runs/test_listeners.py"),
+            *("tests/laws/test_owners.py", "tests/ladder/test_squash.py"),
         ),
     ),
     Room("tricks", "the trick files", within("tricks", *NO_TRICKS), LADDER),
