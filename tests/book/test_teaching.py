@@ -83,7 +83,7 @@ def beyond(name: str) -> list[str]:
 
 
 def test_the_page_names_the_exercises_below_going_further() -> None:
-    (said,) = re.findall(r"where an exercise is\n\(([\d., ]+)\)", PAGES["docs/teaching.md"])
+    (said,) = re.findall(r"where an exercise is\s\(([\d., ]+)\)", PAGES["docs/teaching.md"])
     weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
     assert said.split(", ") == [label for name in names() if number(name) in weeks for label in beyond(name)]
 

@@ -1,4 +1,4 @@
-"""What docs/scale.md says a large study would cost follows from the stored studies."""
+"""What docs/internal/speed.md says a large study would cost follows from the stored studies."""
 
 import pytest
 from support import pages

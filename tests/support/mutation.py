@@ -21,7 +21,7 @@ from support.mutants import Mutant, mutants
 from support.mutation_rooms import ROOMS, SLOW, Room
 from support.mutation_trial import KILLED, ON_IMPORT, ROOT, SURVIVED, Finder, Note, Trial, forked, nearest
 
-RESULTS, SURVIVORS = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "mutants.md"
+RESULTS, SURVIVORS = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium tyro msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
 OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 
@@ -64,7 +64,7 @@ def digest(mutant: Mutant) -> str:
 
 
 def explained() -> set[str]:
-    """The mutants of which docs/mutants.md says why no test can notice them."""
+    """The mutants of which docs/internal/mutants.md says why no test can notice them."""
     return {line[2:] for line in SURVIVORS.read_text().splitlines() if line.startswith("- ")}
 
 

@@ -19,6 +19,7 @@ from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
 STATIC = Path(__file__).parent / "static"
+PARTS = {"CONTRIBUTING.md": ROOT / "docs" / "internal"}  # where a page's parts are, if not in a folder of its name
 DOCS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
@@ -192,13 +193,14 @@ def front_page() -> str:
 def documentation() -> dict[str, list[Path]]:
     """The pages beside the chapters by what one wants to do, as the README's table has them.
 
-    A page in parts is followed by its parts: results.md by those in results/.
+    A page in parts is followed by its parts: results.md by those in results/, CONTRIBUTING.md by docs/internal/.
     """
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Documentation\n")[1]
     found: dict[str, list[Path]] = {}
     for want, cell in re.findall(r"^\| (\w+) \| (.*) \|$", table, re.MULTILINE):
         pages = [ROOT / path for _, path, _ in LINK.findall(cell) if path != "chapters/README.md"]
-        found[want] = [part for page in pages for part in (page, *sorted(page.with_suffix("").glob("*.md")))]
+        folders = {page: PARTS.get(page.name, page.with_suffix("")) for page in pages}
+        found[want] = [part for page in pages for part in (page, *sorted(folders[page].glob("*.md")))]
     return found
 
 
