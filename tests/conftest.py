@@ -61,6 +61,21 @@ def pytest_configure(config: pytest.Config) -> None:
                     loaded(before + module.name)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="execute all notebooks, not only those whose inputs changed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the notebooks that would only show again what they show."""
+    paths = {item.path for item in items if item.path.suffix == ".ipynb"}
+    if paths and not config.getoption("--all"):
+        from chapters.book.inputs import due
+
+        fresh = {path for path in paths if not due(path)}
+        config.hook.pytest_deselected(items=[item for item in items if item.path in fresh])
+        items[:] = [item for item in items if item.path not in fresh]
+
+
 def alone(name: str) -> Tricks:
     """One trick with what it needs, and nothing else."""
     return switched(closed([name]))
