@@ -19,7 +19,7 @@ class Counting(gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed)
         self.t = 0
-        return self.seen(), {}
+        return self.seen(), self.info()
 
     def seen(self) -> Any:
         return np.full(3, self.t, np.float32)
@@ -27,66 +27,35 @@ class Counting(gym.Env):
     def paid(self, action: Any) -> Any:
         return 1.0
 
+    def info(self) -> Any:
+        return {}
+
     def step(self, action: Any) -> Any:
         self.t += 1
-        return self.seen(), self.paid(action), self.t >= 5, False, {}
+        return self.seen(), self.paid(action), self.t >= 5, False, self.info()
 
 
-class FourValues(Counting):
-    def step(self, action: Any) -> Any:
-        return self.seen(), 1.0, False, {}
+def counting(name: str, **parts: Any) -> Any:
+    """The same with other parts."""
+    return type(name, (Counting,), parts | {"__module__": __name__})
 
 
-class OnlyAnObservation(Counting):
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        return super().reset(seed=seed)[0]
+def fails(self: Counting, action: Any) -> Any:
+    raise ValueError("the floor gave way")
 
 
-class TakesNoSeed(Counting):
-    def reset(self) -> Any:  # type: ignore[override]
-        return super().reset()
-
-
-class RewardArray(Counting):
-    def paid(self, action: Any) -> Any:
-        return np.array([1.0])
-
-
-class TwoRewards(Counting):
-    def paid(self, action: Any) -> Any:
-        return np.array([1.0, 2.0])
-
-
-class TooShort(Counting):
-    def seen(self) -> Any:
-        return np.zeros(2, np.float32)
-
-
-class Fractions(Counting):
-    observation_space = spaces.Box(0, 255, (3,), np.uint8)
-
-
-class OldNames(Counting):
-    observation_space = "Box(3)"  # type: ignore[assignment]
-
-
-class WideBox(Counting):
-    action_space = spaces.Box(-1000, 1000, (1,))
-
-    def paid(self, action: Any) -> Any:
-        return float(action[0])
-
-
-class Unbounded(Counting):
-    action_space = spaces.Box(-np.inf, np.inf, (1,))
-
-
-class Masked(Counting):
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        return super().reset(seed=seed)[0], {"action_mask": np.array([1, 0, 1], np.int8)}
-
-    def step(self, action: Any) -> Any:
-        return (*super().step(action)[:4], {"action_mask": np.array([1, 0, 1], np.int8)})
+FourValues = counting("FourValues", step=lambda self, action: (self.seen(), 1.0, False, {}))
+OnlyAnObservation = counting("OnlyAnObservation", reset=lambda self, **asked: Counting.reset(self, **asked)[0])
+TakesNoSeed = counting("TakesNoSeed", reset=lambda self: Counting.reset(self))
+RewardArray = counting("RewardArray", paid=lambda self, action: np.array([1.0]))
+TwoRewards = counting("TwoRewards", paid=lambda self, action: np.array([1.0, 2.0]))
+TooShort = counting("TooShort", seen=lambda self: np.zeros(2, np.float32))
+Fractions = counting("Fractions", observation_space=spaces.Box(0, 255, (3,), np.uint8))
+OldNames = counting("OldNames", observation_space="Box(3)")
+WideBox = counting("WideBox", action_space=spaces.Box(-1000, 1000, (1,)), paid=lambda self, action: float(action[0]))
+Unbounded = counting("Unbounded", action_space=spaces.Box(-np.inf, np.inf, (1,)))
+Masked = counting("Masked", info=lambda self: {"action_mask": np.array([1, 0, 1], np.int8)})
+BreaksInAWorker = counting("BreaksInAWorker", step=fails)  # behaves in the process that it is imported in
 
 
 class Arguments(Counting):
@@ -108,18 +77,13 @@ class Picture(Counting):
         return np.full((2, 20, 20), self.t, np.uint8)
 
 
-class Halved(gym.RewardWrapper):
-    """Half the reward."""
+class Spoken(Counting):
+    """Shows the time and the place, and says what to do in a text."""
 
-    def reward(self, reward: Any) -> Any:
-        return reward / 2
+    observation_space = spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space)
 
-
-class OneLess(gym.RewardWrapper):
-    """The reward minus one."""
-
-    def reward(self, reward: Any) -> Any:
-        return reward - 1
+    def seen(self) -> Any:
+        return {"at": self.t % 3, "task": "wait", "time": super().seen()}
 
 
 class Less(gym.RewardWrapper):
@@ -133,22 +97,15 @@ class Less(gym.RewardWrapper):
         return reward - self.by
 
 
-class Spoken(Counting):
-    """Shows the time and the place, and says what to do in a text."""
-
-    observation_space = spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space)
-
-    def seen(self) -> Any:
-        return {"at": self.t % 3, "task": "wait", "time": super().seen()}
+class OneLess(gym.RewardWrapper):
+    def reward(self, reward: Any) -> Any:
+        return reward - 1
 
 
-class BreaksInAWorker(Counting):
-    """Behaves in the process that it is imported in, and fails in a worker's first step."""
-
-    def step(self, action: Any) -> Any:
-        raise ValueError("the floor gave way")
+class Halved(gym.RewardWrapper):
+    def reward(self, reward: Any) -> Any:
+        return reward / 2
 
 
-KINDS = (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker)
-for kind in KINDS:
+for kind in (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker):
     register(f"{kind.__name__}-v0", kind)
