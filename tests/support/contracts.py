@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from support.register import register
+from support.register import like, register
 
 
 class Counting(gym.Env):
@@ -35,32 +35,39 @@ class Counting(gym.Env):
         return self.seen(), self.paid(action), self.t >= 5, False, self.info()
 
 
-def counting(name: str, **parts: Any) -> Any:
-    """The same with other parts."""
-    return type(name, (Counting,), parts | {"__module__": __name__})
-
-
 def fails(self: Counting, action: Any) -> Any:
     raise ValueError("the floor gave way")
 
 
-FourValues = counting("FourValues", step=lambda self, action: (self.seen(), 1.0, False, {}))
-OnlyAnObservation = counting("OnlyAnObservation", reset=lambda self, **asked: Counting.reset(self, **asked)[0])
-TakesNoSeed = counting("TakesNoSeed", reset=lambda self: Counting.reset(self))
-RewardArray = counting("RewardArray", paid=lambda self, action: np.array([1.0]))
-TwoRewards = counting("TwoRewards", paid=lambda self, action: np.array([1.0, 2.0]))
-TooShort = counting("TooShort", seen=lambda self: np.zeros(2, np.float32))
-Fractions = counting("Fractions", observation_space=spaces.Box(0, 255, (3,), np.uint8))
-OldNames = counting("OldNames", observation_space="Box(3)")
-WideBox = counting("WideBox", action_space=spaces.Box(-1000, 1000, (1,)), paid=lambda self, action: float(action[0]))
-Unbounded = counting("Unbounded", action_space=spaces.Box(-np.inf, np.inf, (1,)))
-Masked = counting("Masked", info=lambda self: {"action_mask": np.array([1, 0, 1], np.int8)})
-BreaksInAWorker = counting("BreaksInAWorker", step=fails)  # behaves in the process that it is imported in
+FourValues = like(Counting, "FourValues", step=lambda self, action: (self.seen(), 1.0, False, {}))
+OnlyAnObservation = like(Counting, "OnlyAnObservation", reset=lambda self, **asked: Counting.reset(self, **asked)[0])
+TakesNoSeed = like(Counting, "TakesNoSeed", reset=lambda self: Counting.reset(self))
+RewardArray = like(Counting, "RewardArray", paid=lambda self, action: np.array([1.0]))
+TwoRewards = like(Counting, "TwoRewards", paid=lambda self, action: np.array([1.0, 2.0]))
+TooShort = like(Counting, "TooShort", seen=lambda self: np.zeros(2, np.float32))
+Fractions = like(Counting, "Fractions", observation_space=spaces.Box(0, 255, (3,), np.uint8))
+OldNames = like(Counting, "OldNames", observation_space="Box(3)")
+WideBox = like(Counting, "WideBox", action_space=spaces.Box(-1000, 1000, (1,)), paid=lambda self, a: float(a[0]))
+Unbounded = like(Counting, "Unbounded", action_space=spaces.Box(-np.inf, np.inf, (1,)))
+Masked = like(Counting, "Masked", info=lambda self: {"action_mask": np.array([1, 0, 1], np.int8)})
+Picture = like(  # [C, H, W] images, all as bright as there were steps
+    Counting,
+    "Picture",
+    observation_space=spaces.Box(0, 255, (2, 20, 20), np.uint8),
+    seen=lambda self: np.full((2, 20, 20), self.t, np.uint8),
+)
+Spoken = like(  # shows the time and the place, and says what to do in a text
+    Counting,
+    "Spoken",
+    observation_space=spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space),
+    seen=lambda self: {"at": self.t % 3, "task": "wait", "time": Counting.seen(self)},
+)
+OneLess = like(gym.RewardWrapper, "OneLess", reward=lambda self, reward: reward - 1)
+Halved = like(gym.RewardWrapper, "Halved", reward=lambda self, reward: reward / 2)
+BreaksInAWorker = like(Counting, "BreaksInAWorker", step=fails)  # behaves in the process that it is imported in
 
 
 class Arguments(Counting):
-    """Pays its level."""
-
     def __init__(self, level: int, mode: str = "easy") -> None:
         self.level, self.mode = level, mode
 
@@ -68,43 +75,13 @@ class Arguments(Counting):
         return self.level * (10 if self.mode == "hard" else 1)
 
 
-class Picture(Counting):
-    """[C, H, W] images, all as bright as there were steps."""
-
-    observation_space = spaces.Box(0, 255, (2, 20, 20), np.uint8)
-
-    def seen(self) -> Any:
-        return np.full((2, 20, 20), self.t, np.uint8)
-
-
-class Spoken(Counting):
-    """Shows the time and the place, and says what to do in a text."""
-
-    observation_space = spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space)
-
-    def seen(self) -> Any:
-        return {"at": self.t % 3, "task": "wait", "time": super().seen()}
-
-
 class Less(gym.RewardWrapper):
-    """The reward minus a number."""
-
     def __init__(self, env: gym.Env, by: float) -> None:
         super().__init__(env)
         self.by = by
 
     def reward(self, reward: Any) -> Any:
         return reward - self.by
-
-
-class OneLess(gym.RewardWrapper):
-    def reward(self, reward: Any) -> Any:
-        return reward - 1
-
-
-class Halved(gym.RewardWrapper):
-    def reward(self, reward: Any) -> Any:
-        return reward / 2
 
 
 for kind in (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker):

@@ -47,15 +47,11 @@ class Failing(Endless):
 
 
 class Unmade(Endless):
-    """Raises what no environment should when it is made."""
-
     def __init__(self) -> None:
         raise ValueError("no such\nmap")
 
 
 class BadReset(Endless):
-    """Its second reset fails."""
-
     resets = 0
 
     def begin(self) -> None:

@@ -28,7 +28,6 @@ def parts(space: Space[Any], obs: Any) -> Iterator[np.ndarray]:
 
 
 def flat(space: Space[Any], obs: Any) -> np.ndarray:
-    """All parts, one after the other."""
     return np.concatenate([part.ravel() for part in parts(space, obs)])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
+from support.register import like
 
 
 class Endless(gym.Env):
@@ -57,59 +58,33 @@ class Probe(Endless):
         return self.seen
 
 
-class OneState(Probe):
-    """Always the same, always a reward of 1: does the value net learn at all?"""
+def chance(self: Probe) -> float:
+    return float(self.np_random.choice([-1.0, 1.0]))
 
 
-class SeenReward(Probe):
-    """The reward is what is seen: does the value depend on the observation?"""
-
-    answers = ((-1.0, -1.0), (1.0, 1.0))
-
-    def first(self) -> float:
-        return float(self.np_random.choice([-1.0, 1.0]))
-
-    def pay(self, action: int) -> float:
-        return self.seen
-
-
-class DelayedReward(Probe):
-    """Two steps, and a reward of 1 at the end: is the return discounted?"""
-
-    answers, length = ((-1.0, 0.9), (1.0, 1.0)), 2
-
-    def first(self) -> float:
-        return -1.0
-
-    def later(self) -> float:
-        return 1.0
-
-    def pay(self, action: int) -> float:
-        return float(self.t == 1)
+# Always the same, always a reward of 1: does the value net learn at all?
+OneState = like(Probe, "OneState")
+# The reward is what is seen: does the value depend on the observation?
+ANSWERS = (-1.0, -1.0), (1.0, 1.0)
+SeenReward = like(Probe, "SeenReward", answers=ANSWERS, first=chance, pay=lambda self, action: self.seen)
+# Two steps, and a reward of 1 at the end: is the return discounted?
+STEPS = {"first": lambda self: -1.0, "later": lambda self: 1.0, "pay": lambda self, action: float(self.t == 1)}
+DelayedReward = like(Probe, "DelayedReward", answers=((-1.0, 0.9), (1.0, 1.0)), length=2, **STEPS)
+# Action 1 pays 1 and action 0 takes 1: does the policy learn?
+ActionReward = like(Probe, "ActionReward", best=((0.0, 1),), pay=lambda self, action: 1.0 if action == 1 else -1.0)
 
 
-class ActionReward(Probe):
-    """Action 1 pays 1 and action 0 takes 1: does the policy learn?"""
-
-    best = ((0.0, 1),)
-
-    def pay(self, action: int) -> float:
-        return 1.0 if action == 1 else -1.0
-
-
-class SeenActionReward(SeenReward):
+class SeenActionReward(Probe):
     """What is seen says which action pays: does the policy depend on the observation?"""
 
-    answers, best = ((-1.0, 1.0), (1.0, 1.0)), ((-1.0, 0), (1.0, 1))
+    answers, best, first = ((-1.0, 1.0), (1.0, 1.0)), ((-1.0, 0), (1.0, 1)), chance
 
     def pay(self, action: int) -> float:
         return 1.0 if (action == 1) == (self.seen > 0) else -1.0
 
 
-class DeadOnTime(Endless):
-    """Ends after its first step by itself, where its time limit would end it as well."""
-
-    length = 1
+# Ends after its first step by itself, where its time limit would end it as well.
+DeadOnTime = like(Endless, "DeadOnTime", length=1)
 
 
 class AllLegal(gym.Wrapper):
@@ -136,10 +111,8 @@ class Forbidding(Endless):
         return {"action_mask": self.mask}
 
 
-class DeadEnd(Forbidding):
-    """After three steps nothing is legal any more."""
-
-    dead_end = True
+# After three steps nothing is legal any more.
+DeadEnd = like(Forbidding, "DeadEnd", dead_end=True)
 
 
 class ResetMask(Forbidding):
@@ -187,19 +160,13 @@ class SmallPictures(ThreeLives):
         return super().pay(action) + action
 
 
-class ChannelsLast(SmallPictures):
-    """The same with the channels as the last axis."""
-
-    observation_space = Box(0, 255, (8, 8, 2), np.uint8)
-
-    def see(self) -> np.ndarray:
-        return np.moveaxis(super().see(), 0, -1)
-
-
-class LargePictures(SmallPictures):
-    """The same, for larger convolutions."""
-
-    observation_space, size = Box(0, 255, (1, 36, 36), np.uint8), (1, 36, 36)
+# The same with the channels as the last axis, and for larger convolutions.
+LAST = Box(0, 255, (8, 8, 2), np.uint8)
+ChannelsLast = like(
+    SmallPictures, "ChannelsLast", observation_space=LAST, see=lambda self: np.moveaxis(SmallPictures.see(self), 0, -1)
+)
+LARGE = (1, 36, 36)
+LargePictures = like(SmallPictures, "LargePictures", observation_space=Box(0, 255, LARGE, np.uint8), size=LARGE)
 
 
 class WholeNumbers(ThreeLives):

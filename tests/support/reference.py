@@ -258,7 +258,6 @@ class Reference:
         return found
 
     def lanes(self) -> list[list[Row]]:
-        """The rollout's rows, lane by lane, in the order of time."""
         order = sorted(self.played, key=lambda row: (row.lane, row.time))
         return [[*rows] for _, rows in groupby(order, key=lambda row: row.lane)]
 
@@ -472,7 +471,6 @@ class Reference:
             self.move("adam", loss, weights, "grad_norm", config.max_grad_norm, bool(policy) > self.stopped)
 
     def next_minibatch(self) -> Weights:
-        """The weights, as leaves that losses are differentiated by."""
         self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
         return {name: weight.detach().requires_grad_() for name, weight in self.weights.items()}
 
@@ -546,7 +544,6 @@ class Reference:
 
 
 def stacked(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Tensor:
-    """Arrays side by side, in a shape that is known even if there are none."""
     return torch.tensor(np.array(arrays, dtype=float)).view(*shape)
 
 
@@ -555,7 +552,6 @@ def plain(x: object) -> np.ndarray:
 
 
 def average(x: Tensor) -> Tensor:
-    """The mean over the rows, 0 if there are none."""
     return x.sum() / max(1, len(x))
 
 

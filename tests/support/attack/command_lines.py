@@ -52,8 +52,6 @@ TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1",
 
 @dataclass(frozen=True)
 class Line:
-    """A command line of `python -m <module>`."""
-
     module: str
     arguments: tuple[str, ...]
 
@@ -184,7 +182,6 @@ def in_this_process(folder: Path) -> Iterator[None]:
 
 
 def attack(line: Line, saved: Path, cut: Path) -> str:
-    """Run a command line; then, what it left in a new folder must be of use to the next command."""
     with arena(saved, cut) as folder, in_this_process(folder):
         said = run(tricks if line.module == "tricks" else ablations, line.arguments)
         return said.broken or _unusable(line, said, folder)

@@ -43,7 +43,6 @@ class Kill:
 
 
 def kills(*commands: str, earliest: float = 0.0) -> SearchStrategy[Kill]:
-    """One or two stops of one of the commands, none before `earliest` seconds."""
     moments = st.integers(0, 100).map(lambda share: earliest + (LIMIT - earliest) * share / 100)
     stops = st.lists(st.tuples(moments, st.sampled_from(STOPS), st.booleans()), min_size=1, max_size=2)
     return st.builds(Kill, st.sampled_from(commands), stops.map(tuple))

@@ -66,7 +66,6 @@ def calls(draw: Any) -> Call:
 
 
 def attack(call: Call, run: Run) -> str:
-    """Make the call, which must work or be refused in one line."""
     x, y = eval(call.x), eval(call.y)
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         given = {"run": run, "folder": Path(name), "tiny": Config(**TINY), "x": x, "y": y}
