@@ -34,15 +34,16 @@ class Failing(Endless):
 
     def pay(self, action: int) -> float:
         self.taken += 1
-        if self.taken == 3 and self.how == "raise":
+        how = self.how if self.taken == 3 else ""
+        if how == "raise":
             raise Stubborn("the floor", "gave way")
-        if self.taken == 3 and self.how == "die" and os.getpid() != PARENT:
+        if how == "hang":
+            time.sleep(300)
+        if how == "die" and os.getpid() != PARENT:
             print("Killed", file=sys.stderr)
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.taken == 3 and self.how == "exit" and os.getpid() != PARENT:
+        if how == "exit" and os.getpid() != PARENT:
             os._exit(3)
-        if self.taken == 3 and self.how == "hang":
-            time.sleep(300)
         return 1.0
 
 

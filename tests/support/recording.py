@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from gymnasium.spaces import MultiDiscrete, Space
-from support.nested import pictures, shown
 from support.reference import Reference, Row, plain
+from support.restless import pictures, shown
 from torch import Tensor
 
 import tricks.loop as loop
