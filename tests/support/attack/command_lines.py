@@ -56,6 +56,10 @@ class Line:
     arguments: tuple[str, ...]
 
 
+def dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 @st.composite
 def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: int = 4) -> list[str]:
     """Up to `most` options of the dataclasses, and those of `usual` that are not among them."""
@@ -63,16 +67,14 @@ def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: i
     names = draw(st.lists(st.sampled_from(sorted(set(known) - {"compile"})), max_size=most, unique=True))
     given: list[str] = []
     for name in names:
-        switch = f"--{name.replace('_', '-')}"
+        switch = dashed(name)
         if isinstance(known[name].default, bool):
             given.append(draw(st.sampled_from([switch, switch, f"--no-{switch[2:]}", f"{switch}=x"])))
-            continue
-        value = draw(values(name, str(known[name].type)))
-        given += draw(st.sampled_from([[switch, *value.split(" ")]] * 3 + [[f"{switch}={value}"], [switch]]))
-    for name, value in (usual or {}).items():
-        if name not in names and name in known:
-            given += [f"--{name.replace('_', '-')}", value]
-    return given
+        else:
+            value = draw(values(name, str(known[name].type)))
+            given += draw(st.sampled_from([[switch, *value.split(" ")]] * 3 + [[f"{switch}={value}"], [switch]]))
+    rest = {dashed(name): value for name, value in (usual or {}).items() if name in known and name not in names}
+    return given + [word for pair in rest.items() for word in pair]
 
 
 def values(name: str, kind: str) -> SearchStrategy[str]:
@@ -85,7 +87,7 @@ def values(name: str, kind: str) -> SearchStrategy[str]:
 
 
 RUNGS = st.sampled_from([*PRESETS, *NEEDS, "pppo", "", "γ"])
-FLAGS = [f"--{no}{name.replace('_', '-')}" for name in NEEDS for no in ("", "no-")]
+FLAGS = [dashed(no + name) for name in NEEDS for no in ("", "no_")]
 SWITCHES = st.lists(st.sampled_from(FLAGS), max_size=3)
 JUNK = st.lists(st.sampled_from([*WORDS, *PATHS, "--help", "-h", "--out", "list", "--gae=1", "--steps"]), max_size=3)
 FOLDER = st.sampled_from([RUN, RUN, *PATHS])
@@ -103,7 +105,7 @@ def joined(*parts: str | SearchStrategy[Any]) -> SearchStrategy[tuple[str, ...]]
 MAYBE_RUNG: SearchStrategy[Any] = st.one_of(st.just([]), RUNGS)
 TINY_WORDS = [word for name, value in TINY.items() for word in (f"--{name}", value)]
 TOO_MUCH = [  # each number of a training by itself
-    [*TINY_WORDS, f"--{field.name.replace('_', '-')}", value]
+    [*TINY_WORDS, dashed(field.name), value]
     for field in (*fields(Config), *fields(Output))
     if any(word in str(field.type) for word in ("int", "float"))
     for value in ((*HUGE[1:], "0", "nan") if field.name == "steps" else (*HUGE, "0", "nan"))
