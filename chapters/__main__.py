@@ -12,7 +12,7 @@ CLONE = Path(__file__).parents[1]
 USAGE = """usage: python -m chapters COMMAND ...
 
   build    run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
-           and write the six stops of the two hours from them
+           and write the six stops of the two hours from them; --stale: those whose inputs have changed since
   grade    run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
   clips    train an agent for every rung, and film it
   handout  pack the repository for students, without the answers: python -m chapters handout student.zip
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
 def _build(names: list[str]) -> int:
     from chapters.book import build, two_hours
 
-    if unknown := [name for name in names if name not in build.names()]:
+    if names != [build.STALE] and (unknown := [name for name in names if name not in build.names()]):
         hint = meant(unknown[0], build.names()) or f"; the chapters are {', '.join(build.names())}"
         raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
     build.main(names)

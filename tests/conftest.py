@@ -9,10 +9,8 @@ import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 from gymnasium.spaces import Box, MultiDiscrete, Text
-from support import kernels
+from support import kernels, probes
 from support.any_space import AnySpace
-from support.pictures import ChannelsLast, LargePictures, SmallPictures, WholeNumbers
-from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
 import tricks.fast
@@ -30,25 +28,25 @@ if "forkserver" in multiprocessing.get_all_start_methods():
     multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__, *kernels.PRELOAD])
     kernels.fork_kernels()
 
-for name, probe in PROBES.items():
+for name, probe in probes.PROBES.items():
     register(name, probe)
-register("Endless-v0", Endless, max_episode_steps=1)
-register("DeadOnTime-v0", DeadOnTime, max_episode_steps=1)
-register("ResetMask-v0", ResetMask)
-register("Forbidding-v0", Forbidding)
-register("DeadEnd-v0", DeadEnd)
-register("BrokenObs-v0", Broken, what="obs")
-register("BrokenReward-v0", Broken, what="reward")
-register("ThreeLives-v0", ThreeLives)
-register("SmallPictures-v0", SmallPictures)
-register("LargePictures-v0", LargePictures)
-register("ChannelsLast-v0", ChannelsLast)
-register("WholeNumbers-v0", WholeNumbers)
+register("Endless-v0", probes.Endless, max_episode_steps=1)
+register("DeadOnTime-v0", probes.DeadOnTime, max_episode_steps=1)
+register("ResetMask-v0", probes.ResetMask)
+register("Forbidding-v0", probes.Forbidding)
+register("DeadEnd-v0", probes.DeadEnd)
+register("BrokenObs-v0", probes.Broken, what="obs")
+register("BrokenReward-v0", probes.Broken, what="reward")
+register("ThreeLives-v0", probes.ThreeLives)
+register("SmallPictures-v0", probes.SmallPictures)
+register("LargePictures-v0", probes.LargePictures)
+register("ChannelsLast-v0", probes.ChannelsLast)
+register("WholeNumbers-v0", probes.WholeNumbers)
 register("Talking-v0", AnySpace, observation=Text(5))
 register("Choices-v0", AnySpace, action=MultiDiscrete([3, 2]))
 register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
-register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
+register("ShortCartPole-v0", lambda **options: probes.AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)
 
 
@@ -59,6 +57,21 @@ def pytest_configure(config: pytest.Config) -> None:
             for module in pkgutil.iter_modules(room.__path__):
                 if module.name.startswith("compiled_"):
                     loaded(before + module.name)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="execute all notebooks, not only those whose inputs changed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the notebooks that would only show again what they show."""
+    paths = {item.path for item in items if item.path.suffix == ".ipynb"}
+    if paths and not config.getoption("--all"):
+        from chapters.book.inputs import due
+
+        fresh = {path for path in paths if not due(path)}
+        config.hook.pytest_deselected(items=[item for item in items if item.path in fresh])
+        items[:] = [item for item in items if item.path not in fresh]
 
 
 def alone(name: str) -> Tricks:

@@ -1,7 +1,7 @@
 """Run chapters and save their outputs: `python -m chapters build [04_gae ...]`.
 
 Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
-the map in README.md.
+the map in README.md; with `--stale`, for those whose inputs have changed since.
 """
 
 import base64
@@ -16,7 +16,7 @@ import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 
-from chapters.book import setup_cells
+from chapters.book import inputs, setup_cells
 from chapters.book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
@@ -35,6 +35,7 @@ COMPILING = re.compile(r"(compiling for this CPU.*\n|\w+: compiled for this CPU,
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
 ASKS = "-exercise-"  # in the id of a cell that begins an exercise: `03_clip-exercise-2`
+STALE = "--stale"
 FURTHER = "## Going further"  # the heading of what a first reading may leave out
 
 
@@ -67,6 +68,7 @@ def execute(name: str) -> NotebookNode:
     for cell in notebook.cells:
         if "outputs" in cell:
             cell.outputs = [output for output in cell.outputs if not COMPILING.fullmatch(output.get("text", ""))]
+    notebook.metadata[inputs.KEY] = inputs.digest(notebook)
     setup_cells.write(CHAPTERS / f"{name}.ipynb", marked(name, notebook))
     return notebook
 
@@ -166,14 +168,19 @@ def table_of_contents() -> str:
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Build the named chapters or, if none are named, all of them and the map."""
-    for name in chosen or names():
+    """Build the named chapters, those that are stale (`--stale`) or, if none are named, all of them and the map."""
+    for name in stale() if [*chosen] == [STALE] else chosen or names():
         start = time.perf_counter()
         thumbnail(name, execute(name))
         print(f"{name}: {time.perf_counter() - start:.0f} seconds")
     if not chosen:
         write_map()
     return 0
+
+
+def stale() -> list[str]:
+    """The chapters whose inputs have changed since their outputs were made."""
+    return [name for name in names() if inputs.is_stale(CHAPTERS / f"{name}.ipynb")]
 
 
 def write_map() -> None:

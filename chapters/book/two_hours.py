@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from chapters.book import setup_cells
+from chapters.book import inputs, setup_cells
 from chapters.book.build import CHAPTERS, marked, reading_time, title, write_between
 
 TAG = "two-hours"
@@ -119,6 +119,7 @@ def notebook(number: int, read: Read | None = None) -> NotebookNode:
     made = marked(stop.name, new_notebook(cells=cells))
     made.metadata = deepcopy(read(next(iter(stop.parts))).metadata)
     made.metadata["jupytext"] = {"formats": "ipynb"}  # no script is paired with it
+    made.metadata[inputs.KEY] = inputs.digest(made)
     return made
 
 

@@ -18,10 +18,7 @@ class AnySpace(gym.Env):
     """
 
     def __init__(self, observation: gym.Space[Any] = THREE, action: gym.Space[Any] = TWO) -> None:
-        self.observation_space, self.action_space = (
-            deepcopy(observation),
-            action,
-        )  # each lane has random numbers of its own
+        self.observation_space, self.action_space = deepcopy(observation), action  # each lane draws its own
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

@@ -39,18 +39,13 @@ def boxes(bound: float, shapes: st.SearchStrategy[tuple[int, ...]] | None = None
 
 def discrete() -> st.SearchStrategy[gym.Space[Any]]:
     """Discrete, MultiDiscrete and MultiBinary spaces, with starts."""
-    starts, counts = st.integers(-9, 9), st.lists(st.integers(1, 4), min_size=1, max_size=3)
-    one = st.builds(lambda n, start, dtype: Discrete(n, start=start, dtype=dtype), st.integers(1, 5), starts, whole())
-    many = st.builds(
-        lambda nvec, start, dtype: MultiDiscrete(nvec, dtype, start=[start] * len(nvec)), counts, starts, whole()
-    )
+    start, whole = st.integers(-9, 9), st.sampled_from(WHOLE)
+    one = st.builds(lambda n, start, dtype: Discrete(n, start=start, dtype=dtype), st.integers(1, 5), start, whole)
+    counts = st.lists(st.integers(1, 4), min_size=1, max_size=3)
+    many = st.builds(lambda n, start, dtype: MultiDiscrete(n, dtype, start=[start] * len(n)), counts, start, whole)
     square = st.just(MultiDiscrete(np.array([[2, 3], [1, 2]])))
     binary = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 2), min_size=2, max_size=2)).map(MultiBinary)
     return st.one_of(one, many, square, binary)
-
-
-def whole() -> st.SearchStrategy[Any]:
-    return st.sampled_from(WHOLE)
 
 
 def nested(bound: float = 1e30) -> st.SearchStrategy[gym.Space[Any]]:

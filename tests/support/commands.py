@@ -33,6 +33,5 @@ def begin(
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """The status of a process, and what it said on standard output and error."""
     out, err = process.communicate(timeout=120)
     return process.returncode, out or "", err

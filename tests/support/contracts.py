@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from support.register import register
+from support.register import like, register
 
 
 class Counting(gym.Env):
@@ -19,7 +19,7 @@ class Counting(gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed)
         self.t = 0
-        return self.seen(), {}
+        return self.seen(), self.info()
 
     def seen(self) -> Any:
         return np.full(3, self.t, np.float32)
@@ -27,71 +27,47 @@ class Counting(gym.Env):
     def paid(self, action: Any) -> Any:
         return 1.0
 
+    def info(self) -> Any:
+        return {}
+
     def step(self, action: Any) -> Any:
         self.t += 1
-        return self.seen(), self.paid(action), self.t >= 5, False, {}
+        return self.seen(), self.paid(action), self.t >= 5, False, self.info()
 
 
-class FourValues(Counting):
-    def step(self, action: Any) -> Any:
-        return self.seen(), 1.0, False, {}
+def fails(self: Counting, action: Any) -> Any:
+    raise ValueError("the floor gave way")
 
 
-class OnlyAnObservation(Counting):
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        return super().reset(seed=seed)[0]
-
-
-class TakesNoSeed(Counting):
-    def reset(self) -> Any:  # type: ignore[override]
-        return super().reset()
-
-
-class RewardArray(Counting):
-    def paid(self, action: Any) -> Any:
-        return np.array([1.0])
-
-
-class TwoRewards(Counting):
-    def paid(self, action: Any) -> Any:
-        return np.array([1.0, 2.0])
-
-
-class TooShort(Counting):
-    def seen(self) -> Any:
-        return np.zeros(2, np.float32)
-
-
-class Fractions(Counting):
-    observation_space = spaces.Box(0, 255, (3,), np.uint8)
-
-
-class OldNames(Counting):
-    observation_space = "Box(3)"  # type: ignore[assignment]
-
-
-class WideBox(Counting):
-    action_space = spaces.Box(-1000, 1000, (1,))
-
-    def paid(self, action: Any) -> Any:
-        return float(action[0])
-
-
-class Unbounded(Counting):
-    action_space = spaces.Box(-np.inf, np.inf, (1,))
-
-
-class Masked(Counting):
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        return super().reset(seed=seed)[0], {"action_mask": np.array([1, 0, 1], np.int8)}
-
-    def step(self, action: Any) -> Any:
-        return (*super().step(action)[:4], {"action_mask": np.array([1, 0, 1], np.int8)})
+FourValues = like(Counting, "FourValues", step=lambda self, action: (self.seen(), 1.0, False, {}))
+OnlyAnObservation = like(Counting, "OnlyAnObservation", reset=lambda self, **asked: Counting.reset(self, **asked)[0])
+TakesNoSeed = like(Counting, "TakesNoSeed", reset=lambda self: Counting.reset(self))
+RewardArray = like(Counting, "RewardArray", paid=lambda self, action: np.array([1.0]))
+TwoRewards = like(Counting, "TwoRewards", paid=lambda self, action: np.array([1.0, 2.0]))
+TooShort = like(Counting, "TooShort", seen=lambda self: np.zeros(2, np.float32))
+Fractions = like(Counting, "Fractions", observation_space=spaces.Box(0, 255, (3,), np.uint8))
+OldNames = like(Counting, "OldNames", observation_space="Box(3)")
+WideBox = like(Counting, "WideBox", action_space=spaces.Box(-1000, 1000, (1,)), paid=lambda self, a: float(a[0]))
+Unbounded = like(Counting, "Unbounded", action_space=spaces.Box(-np.inf, np.inf, (1,)))
+Masked = like(Counting, "Masked", info=lambda self: {"action_mask": np.array([1, 0, 1], np.int8)})
+Picture = like(  # [C, H, W] images, all as bright as there were steps
+    Counting,
+    "Picture",
+    observation_space=spaces.Box(0, 255, (2, 20, 20), np.uint8),
+    seen=lambda self: np.full((2, 20, 20), self.t, np.uint8),
+)
+Spoken = like(  # shows the time and the place, and says what to do in a text
+    Counting,
+    "Spoken",
+    observation_space=spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space),
+    seen=lambda self: {"at": self.t % 3, "task": "wait", "time": Counting.seen(self)},
+)
+OneLess = like(gym.RewardWrapper, "OneLess", reward=lambda self, reward: reward - 1)
+Halved = like(gym.RewardWrapper, "Halved", reward=lambda self, reward: reward / 2)
+BreaksInAWorker = like(Counting, "BreaksInAWorker", step=fails)  # behaves in the process that it is imported in
 
 
 class Arguments(Counting):
-    """Pays its level."""
-
     def __init__(self, level: int, mode: str = "easy") -> None:
         self.level, self.mode = level, mode
 
@@ -99,32 +75,7 @@ class Arguments(Counting):
         return self.level * (10 if self.mode == "hard" else 1)
 
 
-class Picture(Counting):
-    """[C, H, W] images, all as bright as there were steps."""
-
-    observation_space = spaces.Box(0, 255, (2, 20, 20), np.uint8)
-
-    def seen(self) -> Any:
-        return np.full((2, 20, 20), self.t, np.uint8)
-
-
-class Halved(gym.RewardWrapper):
-    """Half the reward."""
-
-    def reward(self, reward: Any) -> Any:
-        return reward / 2
-
-
-class OneLess(gym.RewardWrapper):
-    """The reward minus one."""
-
-    def reward(self, reward: Any) -> Any:
-        return reward - 1
-
-
 class Less(gym.RewardWrapper):
-    """The reward minus a number."""
-
     def __init__(self, env: gym.Env, by: float) -> None:
         super().__init__(env)
         self.by = by
@@ -133,22 +84,5 @@ class Less(gym.RewardWrapper):
         return reward - self.by
 
 
-class Spoken(Counting):
-    """Shows the time and the place, and says what to do in a text."""
-
-    observation_space = spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space)
-
-    def seen(self) -> Any:
-        return {"at": self.t % 3, "task": "wait", "time": super().seen()}
-
-
-class BreaksInAWorker(Counting):
-    """Behaves in the process that it is imported in, and fails in a worker's first step."""
-
-    def step(self, action: Any) -> Any:
-        raise ValueError("the floor gave way")
-
-
-KINDS = (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker)
-for kind in KINDS:
+for kind in (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker):
     register(f"{kind.__name__}-v0", kind)

@@ -26,7 +26,6 @@ def rising(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
 
 
 def lacking(whole: Study, tricks: Tricks, seeds: int) -> Study:
-    """Without an arm's runs from this seed on."""
     gone = (whole.runs.tricks == flags(tricks)) & (whole.runs.seed >= seeds)
     return Study(whole.name, whole.designs, whole.runs[~gone], whole.about)
 

@@ -31,7 +31,6 @@ class Draw(random.Random):
         self.usual = usual
 
     def tensor(self, *shape: int, dtype: torch.dtype = torch.float32, high: int = 3) -> Tensor:
-        """Of this shape and type, or nearly."""
         size = list(shape)
         if self.usual:
             return self.numbers(size, dtype, dtype, high)
@@ -43,7 +42,6 @@ class Draw(random.Random):
         return self.laid(self.numbers(size, kind, dtype, high))
 
     def numbers(self, size: list[int], kind: torch.dtype, dtype: torch.dtype, high: int) -> Tensor:
-        """Random numbers, some of them odd."""
         generator = torch.Generator().manual_seed(self.randrange(2**31))
         if dtype in (torch.int64, torch.bool):
             x = torch.randint(0, high, size, generator=generator)
@@ -73,7 +71,6 @@ class Draw(random.Random):
         return x
 
     def rows(self) -> tuple[int, int]:
-        """Seeds and rows."""
         return self.choice([1, 2, 3]), self.choice([0, 1, 5, 33, 70])
 
     def mean(self) -> Call:
@@ -96,10 +93,8 @@ class Draw(random.Random):
         seeds, rows = self.rows()
         sizes, tanh = [self.choice([1, 2, 4, 17]) for _ in range(self.choice([1, 2, 3]))], self.random() < 0.5
         flat = [x for size in pairwise(sizes) for x in (self.tensor(seeds, *size), self.tensor(seeds, 1, size[1]))]
-        return lambda x, *flat: dense(x, [*zip(flat[::2], flat[1::2], strict=True)], tanh), [
-            self.tensor(seeds, rows, sizes[0]),
-            *flat,
-        ]
+        x = self.tensor(seeds, rows, sizes[0])
+        return lambda x, *flat: dense(x, [*zip(flat[::2], flat[1::2], strict=True)], tanh), [x, *flat]
 
     def affine(self) -> Call:
         (seeds, rows), inputs, outputs = self.rows(), self.choice([0, 1, 5]), self.choice([0, 1, 2, 18])
@@ -157,7 +152,6 @@ def outcome(call: Call, seed: int) -> list[Tensor] | None:
 
 
 def largest(x: Tensor) -> float:
-    """The largest number in it that is finite."""
     x = x.detach().double()
     return float(torch.where(x.isfinite(), x, 0).abs().amax()) if x.numel() else 0.0
 

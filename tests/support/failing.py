@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,39 +30,35 @@ class Failing(Endless):
     """Fails in the third step, in the way that `how` says."""
 
     def __init__(self, how: str) -> None:
-        self.how, self.t = how, 0
+        self.how, self.taken = how, 0
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        if self.t == 3 and self.how == "raise":
+    def pay(self, action: int) -> float:
+        self.taken += 1
+        how = self.how if self.taken == 3 else ""
+        if how == "raise":
             raise Stubborn("the floor", "gave way")
-        if self.t == 3 and self.how == "die" and os.getpid() != PARENT:
+        if how == "hang":
+            time.sleep(300)
+        if how == "die" and os.getpid() != PARENT:
             print("Killed", file=sys.stderr)
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.t == 3 and self.how == "exit" and os.getpid() != PARENT:
+        if how == "exit" and os.getpid() != PARENT:
             os._exit(3)
-        if self.t == 3 and self.how == "hang":
-            time.sleep(300)
-        return super().step(action)
+        return 1.0
 
 
 class Unmade(Endless):
-    """Raises what no environment should when it is made."""
-
     def __init__(self) -> None:
         raise ValueError("no such\nmap")
 
 
 class BadReset(Endless):
-    """Its second reset fails."""
-
     resets = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def begin(self) -> None:
         self.resets += 1
         if self.resets == 2:
             raise OSError(2, "the map is lost")
-        return super().reset(seed=seed)
 
 
 for how in ("raise", "die", "exit", "hang"):

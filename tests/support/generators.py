@@ -9,15 +9,11 @@ RNG = np.random.default_rng()
 
 
 class InModule(AnySpace):
-    """Pays what a generator of its module says."""
-
     def paid(self, action: Any) -> float:
         return float(RNG.uniform())
 
 
 class InClass(AnySpace):
-    """Pays what a generator of its class says."""
-
     rng = np.random.RandomState(0)
 
     def paid(self, action: Any) -> float:

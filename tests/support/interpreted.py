@@ -26,7 +26,6 @@ def interpreted() -> Iterator[None]:
 
 
 def matrix(address: int, rows: int, columns: int) -> np.ndarray:
-    """What lies at an address, [rows, columns]."""
     count = int(rows) * int(columns)
     if count == 0:
         return np.empty((rows, columns), np.float32)
@@ -34,7 +33,6 @@ def matrix(address: int, rows: int, columns: int) -> np.ndarray:
 
 
 def product(a: int, a_row: int, a_column: int, b: int, c: int, rows: int, columns: int, depth: int) -> None:
-    """C ← C + AB, of matrices at addresses."""
     if rows * columns * depth:
         first = matrix(a, 1, 1)
         A = np.lib.stride_tricks.as_strided(first, (rows, depth), (4 * int(a_row), 4 * int(a_column)))

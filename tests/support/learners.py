@@ -2,6 +2,7 @@
 
 import math
 import random
+from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -63,10 +64,8 @@ class Learner:
             for net in (self.agent.policy_net, self.agent.value_net):
                 for p in net.head.parameters():
                     p.data.zero_()
-        spoiled, self.batches = (
-            choose([0, 1, 2]),
-            [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))],
-        )
+        spoiled = choose([0, 1, 2])
+        self.batches = [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))]
         for b in rng.sample(self.batches, min(spoiled, len(self.batches))) if odd else ():
             self.spoil(b, b.valid if rng.random() < 0.8 else ~b.valid)
         self.optimizers = [self.optimizer(self.agent)] * 2
@@ -121,10 +120,7 @@ class Learner:
         log, rate = copy(self.log), torch.full((len(agent.seeds),), 0.01)
         log._notes = {}
         try:
-            if formulas:
-                with plain():
-                    tricks.loop.learn(agent, batches, first, second, rate, self.config, self.flags, log)
-            else:
+            with plain() if formulas else nullcontext():
                 tricks.loop.learn(agent, batches, first, second, rate, self.config, self.flags, log)
             active = log.active.nonzero()[:, 0]
             found = {f"{name} {k}": getattr(x, name)[active] for k, x in enumerate((first, second)) for name in "mt"}

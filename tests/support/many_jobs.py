@@ -47,12 +47,9 @@ def fill_random(out: Path, draws: int, updates: int = 25) -> list[Job]:
     about, rows = untagged(made_up(Job(long, jobs[0].tricks), 0))
     lines = rows.drop(columns="seed").to_csv(index=False, float_format="%.6g").splitlines()
     for job in jobs:
-        body = f"seed,{lines[0]}\n" + "".join(
-            f"{seed},{line}\n"
-            for place, seed in enumerate(job.config.seed_list)
-            for line in lines[1 + place * updates :][:updates]
-        )
-        text = f"# {json.dumps(about | {'what': job.what, 'sha256': ''})}\n{body}"
+        rows_of = [(seed, 1 + place * updates) for place, seed in enumerate(job.config.seed_list)]
+        body = "".join(f"{seed},{line}\n" for seed, first in rows_of for line in lines[first:][:updates])
+        text = f"# {json.dumps(about | {'what': job.what, 'sha256': ''})}\nseed,{lines[0]}\n{body}"
         sealed = text.replace('"sha256": ""', f'"sha256": "{hashlib.sha256(text.encode()).hexdigest()}"', 1)
         (out / "jobs" / f"{job.key}.csv").write_text(sealed, encoding="utf-8")
     return jobs
@@ -65,14 +62,10 @@ def made_up(job: Job, arm: int, rng: np.random.Generator | None = None) -> str:
     size = len(config.seed_list) * updates
     update = np.tile(np.arange(updates), len(config.seed_list))
     ceiling = np.repeat(200 + 5 * arm + rng.normal(0, 40, len(config.seed_list)), updates)
-    columns = {name: rng.normal(size=size) for name in COLUMNS} | {
-        "seed": np.repeat(config.seed_list, updates),
-        "update": update,
-        "step": (update + 1) * config.lanes * config.horizon,
-        "episodes": rng.integers(1, 40, size),
-        "return": 20 + ceiling * update / updates + rng.normal(0, 10, size),
-        "length": rng.uniform(10, 500, size),
-    }
+    columns = {name: rng.normal(size=size) for name in COLUMNS} | {"seed": np.repeat(config.seed_list, updates)}
+    columns |= {"update": update, "step": (update + 1) * config.lanes * config.horizon}
+    columns |= {"episodes": rng.integers(1, 40, size), "length": rng.uniform(10, 500, size)}
+    columns |= {"return": 20 + ceiling * update / updates + rng.normal(0, 10, size)}
     nobody: Any = None  # a result holds no agent
     run = Run(config, job.tricks, nobody, pd.DataFrame(columns)[list(COLUMNS)], {}, {}, 100.0)
     return result_text(job, run, run.seconds)
@@ -80,7 +73,4 @@ def made_up(job: Job, arm: int, rng: np.random.Generator | None = None) -> str:
 
 if __name__ == "__main__":
     folder, *rest = sys.argv[1:]
-    if rest[:1] == ["--random"]:
-        fill_random(Path(folder), int(rest[1]))
-    else:
-        fill(Path(folder), int(rest[0]) if rest else 430)
+    (fill_random if rest[:1] == ["--random"] else fill)(Path(folder), int(rest[-1]) if rest else 430)

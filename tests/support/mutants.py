@@ -1,8 +1,9 @@
 """Mutants: copies of a file with one small change each: `<` for `<=`, a deleted line, two swapped arguments."""
 
 import ast
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     **{ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")},
@@ -46,20 +47,15 @@ def mutants(root: Path, file: str) -> list[Mutant]:
 
 
 class Maker(ast.NodeVisitor):
-    """Walks through a file and notes every change to it."""
-
     def __init__(self, file: str, source: bytes) -> None:
         self.file, self.source, self.found = file, source, list[Mutant]()
-        self.starts = [0]
-        for line in source.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
+        self.starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
         self.names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
         self.reach, self.body, self.assigned = (1, 1), False, set[str]()
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+        first, last = self.starts[node.lineno - 1], self.starts[cast(int, node.end_lineno) - 1]
+        return first + node.col_offset, last + cast(int, node.end_col_offset)
 
     def text(self, node: ast.expr | ast.keyword) -> str:
         start, end = self.span(node)
@@ -73,14 +69,14 @@ class Maker(ast.NodeVisitor):
             compile(source, self.file, "exec")
         except SyntaxError:  # it would have needed parentheses
             return
-        old, changed = self.source.decode().splitlines(), source.splitlines()
-        i = next((i for i, (a, b) in enumerate(zip(old, changed, strict=False)) if a != b), None)
-        if i is not None:
-            texts = (old[i].strip(), changed[i].strip())
-            self.found.append(Mutant(self.file, i + 1, *texts, source, self.reach, self.body))
+        lines = zip(self.source.decode().splitlines(), source.splitlines(), strict=False)
+        for number, (old, changed) in enumerate(lines, start=1):
+            if old != changed:
+                texts = old.strip(), changed.strip()
+                self.found.append(Mutant(self.file, number, *texts, source, self.reach, self.body))
+                break
 
     def between(self, left: ast.expr, right: ast.expr, kind: ast.AST) -> None:
-        """Another operator between two operands."""
         start, end = self.span(left)[1], self.span(right)[0]
         if type(kind) in OPERATORS:
             self.put(start, end, self.source[start:end].decode().replace(*OPERATORS[type(kind)], 1))
@@ -143,14 +139,12 @@ class Maker(ast.NodeVisitor):
             self.between(left, right, kind)
         self.generic_visit(node)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        for left, right in zip(node.values, node.values[1:], strict=False):
+    def visit_BoolOp(self, node: ast.BoolOp | ast.BinOp) -> None:
+        for left, right in pairwise(node.values if isinstance(node, ast.BoolOp) else [node.left, node.right]):
             self.between(left, right, node.op)
         self.generic_visit(node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        self.between(node.left, node.right, node.op)
-        self.generic_visit(node)
+    visit_BinOp = visit_BoolOp
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.between(node.target, node.value, node.op)
@@ -197,5 +191,4 @@ class Maker(ast.NodeVisitor):
 
 
 def called(node: ast.Call) -> str:
-    """The last name of what is called."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

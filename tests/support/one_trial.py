@@ -14,15 +14,12 @@ TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, l
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
-    """Runs of an arm with flat curves."""
     facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
-    return outcomes.Side(
-        pd.DataFrame([[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()], columns=COLUMNS)
-    )
+    rows = [[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()]
+    return outcomes.Side(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
-    """The row of a trial with these scores."""
     found = outcomes.Outcome(trial, trial.doses[-1], arm(without), arm(having))
     (row,) = outcomes.trial_table([found]).to_dict("records")
     return row

@@ -10,7 +10,6 @@ NEVER = 0.999  # a chance at which nothing happens
 
 
 def uniform(obs: Tensor, legal: Tensor) -> Tensor:
-    """The policy without a preference."""
     return torch.zeros(legal.shape)
 
 
@@ -37,5 +36,4 @@ def one_step(world: World, state: Tensor, action: int, *chance: float) -> tuple[
 
 
 def cells(world: World, state: Tensor, channel: int) -> list[tuple[int, int]]:
-    """The rows and columns at which something is."""
     return [(int(row), int(column)) for row, column in world.observe(state)[channel].nonzero()]

@@ -1,31 +1,55 @@
-"""Probe environments: so small that the values and the best policy are known."""
+"""Probe environments, so small that the values and the best policy are known, and others with one thing to notice."""
 
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Box, Discrete
+from support.register import like
 
 
-class Probe(gym.Env):
+class Endless(gym.Env):
+    """Reward 1 for ever, and nothing to see; it is registered with a limit of one step. Others answer differently."""
+
+    observation_space: gym.Space[Any] = Box(-1, 1, (1,))
+    action_space: gym.Space[Any] = Discrete(2)
+    length = 0  # after so many steps, an episode ends
+    t = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.t = 0
+        self.begin()
+        return self.see(), self.info()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
+        reward, self.t = self.pay(action), self.t + 1
+        return self.see(), reward, self.t == self.length, False, self.info()
+
+    def begin(self) -> None:
+        """What happens at a reset."""
+
+    def see(self) -> Any:
+        return np.zeros(1, np.float32)
+
+    def pay(self, action: Any) -> float:
+        return 1.0
+
+    def info(self) -> dict[str, Any]:
+        return {} if self.t else {"action_mask": np.ones(2, np.int8)}
+
+
+class Probe(Endless):
     """Two actions; one number to see. `answers` are pairs of an observation and its true value under π*."""
 
-    observation_space = gym.spaces.Box(-1, 1, (1,))
-    action_space = gym.spaces.Discrete(2)
     gamma = 0.9
-    answers: tuple[tuple[float, float], ...]
+    answers: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
     best: tuple[tuple[float, int], ...] = ()  # pairs of an observation and the best action there
     length = 1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.t, self.seen = 0, self.first()
-        return np.array([self.seen], np.float32), {"action_mask": np.ones(2, np.int8)}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        reward = self.pay(int(action))
-        self.t += 1
-        self.seen = self.later()
-        return np.array([self.seen], np.float32), reward, self.t == self.length, False, {}
+    def see(self) -> np.ndarray:
+        self.seen = self.later() if self.t else self.first()
+        return np.array([self.seen], np.float32)
 
     def first(self) -> float:
         return 0.0
@@ -33,115 +57,51 @@ class Probe(gym.Env):
     def later(self) -> float:
         return self.seen
 
-    def pay(self, action: int) -> float:
-        raise NotImplementedError
+
+def chance(self: Probe) -> float:
+    return float(self.np_random.choice([-1.0, 1.0]))
 
 
-class OneState(Probe):
-    """Always the same, always a reward of 1: does the value net learn at all?"""
-
-    answers = ((0.0, 1.0),)
-
-    def pay(self, action: int) -> float:
-        return 1.0
-
-
-class SeenReward(Probe):
-    """The reward is what is seen: does the value depend on the observation?"""
-
-    answers = ((-1.0, -1.0), (1.0, 1.0))
-
-    def first(self) -> float:
-        return float(self.np_random.choice([-1.0, 1.0]))
-
-    def pay(self, action: int) -> float:
-        return self.seen
-
-
-class DelayedReward(Probe):
-    """Two steps, and a reward of 1 at the end: is the return discounted?"""
-
-    answers = ((-1.0, 0.9), (1.0, 1.0))
-    length = 2
-
-    def first(self) -> float:
-        return -1.0
-
-    def later(self) -> float:
-        return 1.0
-
-    def pay(self, action: int) -> float:
-        return float(self.t == 1)
-
-
-class ActionReward(Probe):
-    """Action 1 pays 1 and action 0 takes 1: does the policy learn?"""
-
-    answers = ((0.0, 1.0),)
-    best = ((0.0, 1),)
-
-    def pay(self, action: int) -> float:
-        return 1.0 if action == 1 else -1.0
+# Always the same, always a reward of 1: does the value net learn at all?
+OneState = like(Probe, "OneState")
+# The reward is what is seen: does the value depend on the observation?
+ANSWERS = (-1.0, -1.0), (1.0, 1.0)
+SeenReward = like(Probe, "SeenReward", answers=ANSWERS, first=chance, pay=lambda self, action: self.seen)
+# Two steps, and a reward of 1 at the end: is the return discounted?
+STEPS = {"first": lambda self: -1.0, "later": lambda self: 1.0, "pay": lambda self, action: float(self.t == 1)}
+DelayedReward = like(Probe, "DelayedReward", answers=((-1.0, 0.9), (1.0, 1.0)), length=2, **STEPS)
+# Action 1 pays 1 and action 0 takes 1: does the policy learn?
+ActionReward = like(Probe, "ActionReward", best=((0.0, 1),), pay=lambda self, action: 1.0 if action == 1 else -1.0)
 
 
 class SeenActionReward(Probe):
     """What is seen says which action pays: does the policy depend on the observation?"""
 
-    answers = ((-1.0, 1.0), (1.0, 1.0))
-    best = ((-1.0, 0), (1.0, 1))
-
-    def first(self) -> float:
-        return float(self.np_random.choice([-1.0, 1.0]))
+    answers, best, first = ((-1.0, 1.0), (1.0, 1.0)), ((-1.0, 0), (1.0, 1)), chance
 
     def pay(self, action: int) -> float:
         return 1.0 if (action == 1) == (self.seen > 0) else -1.0
 
 
-class Endless(gym.Env):
-    """Reward 1 for ever, and nothing to see; it is registered with a limit of one step."""
-
-    observation_space: gym.Space[Any] = gym.spaces.Box(-1, 1, (1,))
-    action_space: gym.Space[Any] = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        return np.zeros(1, np.float32), {"action_mask": np.ones(2, np.int8)}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        return np.zeros(1, np.float32), 1.0, False, False, {}
-
-
-class DeadOnTime(Endless):
-    """Ends after its first step by itself, where its time limit would end it as well."""
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        return np.zeros(1, np.float32), 1.0, True, False, {}
+# Ends after its first step by itself, where its time limit would end it as well.
+DeadOnTime = like(Endless, "DeadOnTime", length=1)
 
 
 class AllLegal(gym.Wrapper):
     """Gives a mask, so that action_mask can be on; everything is legal."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
+    def reset(self, **asked: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**asked)
         return obs, info | {"action_mask": np.ones(2, np.int8)}
 
 
-class Forbidding(gym.Env):
+class Forbidding(Endless):
     """Four actions, of which chance forbids some; each forbidden one that is played costs 1. Five steps."""
 
-    observation_space = gym.spaces.Box(-1, 1, (1,))
-    action_space = gym.spaces.Discrete(4)
-    dead_end = False
+    action_space, length, dead_end = Discrete(4), 5, False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.t = 0
-        return np.zeros(1, np.float32), self.info()
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        reward = 0.0 if self.mask[action] else -1.0
-        self.t += 1
-        return np.zeros(1, np.float32), reward, self.t == 5, False, self.info()
+    def pay(self, action: int) -> float:
+        return 0.0 if self.mask[action] else -1.0
 
     def info(self) -> dict[str, np.ndarray]:
         self.mask = (self.np_random.random(4) < 0.5).astype(np.int8)
@@ -151,43 +111,71 @@ class Forbidding(gym.Env):
         return {"action_mask": self.mask}
 
 
-class DeadEnd(Forbidding):
-    """After three steps nothing is legal any more."""
-
-    dead_end = True
+# After three steps nothing is legal any more.
+DeadEnd = like(Forbidding, "DeadEnd", dead_end=True)
 
 
 class ResetMask(Forbidding):
     """Gives its mask when it is reset, and at no other step; lanes end at different times."""
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        return np.zeros(1, np.float32), 0.0, bool(self.np_random.random() < 0.3), False, {}
+        return self.see(), 0.0, bool(self.np_random.random() < 0.3), False, {}
 
 
 class Broken(Endless):
     """Observations or rewards that turn into NaN after three steps."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.t = what, 0
+        self.what, self.taken = what, 0
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        bad = np.nan if self.t == 3 else 0.0
-        obs = np.array([bad if self.what == "obs" else 0.0], np.float32)
-        return obs, bad if self.what == "reward" else 0.0, self.t % 5 == 0, False, {}
+        self.taken += 1
+        bad = {self.what: np.nan if self.taken == 3 else 0.0}
+        return np.full(1, bad.get("obs", 0.0), np.float32), bad.get("reward", 0.0), self.taken % 5 == 0, False, {}
 
 
 class ThreeLives(Endless):
     """Four steps a life, 5 points a step; but what ends the first life costs 60."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        self.t = 0
-        return super().reset(seed=seed)[0], {"lives": 3}
+    length = 12
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        points = 5.0 if self.t != 4 else -60.0
-        return np.zeros(1, np.float32), points, self.t == 12, False, {"lives": 3 - self.t // 4}
+    def pay(self, action: Any) -> float:
+        return 5.0 if self.t != 3 else -60.0
+
+    def info(self) -> dict[str, int]:
+        return {"lives": 3 - self.t // 4}
+
+
+class SmallPictures(ThreeLives):
+    """The same as images; they are dark, but for the steps of the life so far."""
+
+    observation_space, size = Box(0, 255, (2, 8, 8), np.uint8), (2, 8, 8)
+
+    def see(self) -> np.ndarray:
+        image = np.zeros(self.size, np.uint8)
+        image[:, : self.size[1] // 4 * (self.t % 4)] = 100
+        return image
+
+    def pay(self, action: int) -> float:
+        return super().pay(action) + action
+
+
+# The same with the channels as the last axis, and for larger convolutions.
+LAST = Box(0, 255, (8, 8, 2), np.uint8)
+ChannelsLast = like(
+    SmallPictures, "ChannelsLast", observation_space=LAST, see=lambda self: np.moveaxis(SmallPictures.see(self), 0, -1)
+)
+LARGE = (1, 36, 36)
+LargePictures = like(SmallPictures, "LargePictures", observation_space=Box(0, 255, LARGE, np.uint8), size=LARGE)
+
+
+class WholeNumbers(ThreeLives):
+    """Pays the sum of two whole numbers, which a policy chooses as Box actions."""
+
+    action_space = Box(-3, 3, (2,), np.int64)
+
+    def pay(self, action: np.ndarray) -> float:
+        return super().pay(action) + float(action.sum())
 
 
 PROBES = {

@@ -7,8 +7,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from gymnasium.spaces import MultiDiscrete, Space
-from support.nested import pictures, shown
 from support.reference import Reference, Row, plain
+from support.restless import pictures, shown
 from torch import Tensor
 
 import tricks.loop as loop
@@ -42,15 +42,22 @@ class Recording:
         self.update, self.place, self.minibatches = 0, "judge", 0
         self.kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("build_agent", "play_episodes", "play_segment", "judge"):
-                patch.setattr(loop, name, self._after(getattr(loop, name), getattr(self, f"_{name}")))
-            for owner, name in ((Adam, "__init__"), (Adam, "step"), (Batch, "add"), (Log, "note")):
-                heard = getattr(self, f"_{owner.__name__.lower()}_{name.strip('_')}")
+            for owner, name, heard in (
+                (loop, "build_agent", self._built),
+                (loop, "play_episodes", lambda rollout, *_: self.rollouts.append(rollout)),
+                (loop, "play_segment", lambda rollout, *_: self.rollouts.append(rollout)),
+                (loop, "judge", lambda batch, *_: self._added(None, batch, **batch.columns)),
+                (Adam, "__init__", lambda _, adam, *__: self.adams.append(adam)),
+                (Adam, "step", self._stepped),
+                (Batch, "add", self._added),
+                (Log, "note", self._noted),
+            ):
                 patch.setattr(owner, name, self._after(getattr(owner, name), heard))
             learn, dealt = loop.learn, AuxiliaryPhase.minibatches
             patch.setattr(loop, "learn", lambda agent, batches, *rest: learn(agent, self._counted(batches), *rest))
             patch.setattr(AuxiliaryPhase, "minibatches", lambda *arguments: self._counted(dealt(*arguments)))
-            patch.setattr(Log, "end_update", self._before(Log.end_update, self._log_end_update))
+            end_update = Log.end_update
+            patch.setattr(Log, "end_update", lambda *given: end_update(*self._at_the_end(*given)))
             self.run: Run = train(config, tricks)
 
     def _after(self, function: Callable[..., Any], heard: Callable[..., None]) -> Callable[..., Any]:
@@ -58,13 +65,6 @@ class Recording:
             result = function(*arguments, **named)
             heard(result, *arguments, **named)
             return result
-
-        return call
-
-    def _before(self, function: Callable[..., Any], heard: Callable[[], None]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            heard()
-            return function(*arguments, **named)
 
         return call
 
@@ -78,33 +78,21 @@ class Recording:
         for name, value in quantities.items():
             self.found[self.update, self.place, name] = value.detach().clone()
 
-    def _build_agent(self, agent: Agent, *_: Any) -> None:
+    def _built(self, agent: Agent, *_: Any) -> None:
         self.agent = agent
         self.start = {name: p.detach().clone() for name, p in agent.named_parameters()}
 
-    def _play_episodes(self, rollout: Rollout, *_: Any) -> None:
-        self.rollouts.append(rollout)
-
-    _play_segment = _play_episodes
-
-    def _judge(self, batch: Batch, *_: Any) -> None:
-        self._batch_add(None, batch, **batch.columns)
-
-    def _adam_init(self, _: None, adam: Adam, *__: Any) -> None:
-        self.adams.append(adam)
-
-    def _adam_step(self, _: None, adam: Adam, *__: Any, **___: Any) -> None:
+    def _stepped(self, _: None, adam: Adam, *__: Any, **___: Any) -> None:
         (kind,) = (kind for kind, known in zip(self.kinds, self.adams, strict=True) if known is adam)
         self._write(**{f"{name} after {AFTER[kind]}": p for name, p in self.agent.named_parameters()})
 
-    def _batch_add(self, _: None, batch: Batch, **columns: Tensor) -> None:
+    def _added(self, _: None, batch: Batch, **columns: Tensor) -> None:
         self._write(**{n: getattr(batch, n) for n in COLUMNS if n in columns})
 
-    def _log_note(self, _: None, log: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
+    def _noted(self, _: None, log: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
 
-    def _log_end_update(self) -> None:
-        """The state between two updates."""
+    def _at_the_end(self, *given: Any) -> tuple[Any, ...]:
         self.place, agent = "end", self.agent
         self._write(**dict(agent.named_parameters()))
         for kind, adam in zip(self.kinds, self.adams, strict=True):
@@ -120,6 +108,7 @@ class Recording:
             scale = cast(RewardScale, agent.reward_scale)
             self._write(reward_moments=scale.moments, reward_sums=scale.sums)
         self.update, self.place, self.minibatches = self.update + 1, "judge", 0
+        return given
 
 
 def rows_of(rollout: Rollout, k: int, lanes: int, space: Space[Any]) -> list[Row]:
@@ -160,7 +149,6 @@ def reference_of(recording: Recording, k: int) -> tuple[Reference, list[dict[str
 
 
 def state(agent: Reference) -> dict[str, Any]:
-    """What the agent remembers between two updates."""
     found: dict[str, Any] = dict(agent.weights)
     for kind, adam in agent.adams.items():
         found |= {f"{kind} m {name}": m for name, m in adam.m.items()}

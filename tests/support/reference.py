@@ -221,15 +221,21 @@ class Reference:
         return x
 
     def recalled(self, weights: Weights, body: str, rows: Sequence[Row], following: bool) -> Tensor:
-        """h of each row, whose lane goes on from the state it had when the rollout began: [rows, H]."""
-        found: dict[int, Tensor] = {}
-        for lane in self.lanes():
-            state = self.states.get((body, lane[0].lane))
-            for row in lane:
-                state = self.remember_row(weights, body, row.obs, state)
-                after = self.remember_row(weights, body, row.following, state) if following else state
-                found[row.place], state = after[0], None if row.done else state
+        """h of each row, or after the observation that follows it: [rows, H]."""
+        found = dict[int, Tensor]()
+        for row, state in self.lived(weights, body):
+            found[row.place] = (self.remember_row(weights, body, row.following, state) if following else state)[0]
         return torch.stack([found[row.place] for row in rows]) if rows else weights[f"{body}.body.cell.onward"][:0, :]
+
+    def lived(self, weights: Weights, body: str) -> Iterator[tuple[Row, State]]:
+        """Each row played and the state after it; a lane goes on from the state it had when the rollout began."""
+        order = sorted(self.played, key=lambda row: (row.lane, row.time))
+        for lane, rows in groupby(order, key=lambda row: row.lane):
+            state = self.states.get((body, lane))
+            for row in rows:
+                after = self.remember_row(weights, body, row.obs, state)
+                yield row, after
+                state = None if row.done else after
 
     def remember_row(self, weights: Weights, body: str, obs: np.ndarray, state: State | None) -> State:
         """(h, c) after one observation, by the equations of torch.nn.LSTM and torch.nn.GRU; zeros before the first."""
@@ -247,20 +253,9 @@ class Reference:
 
     def states_after(self) -> dict[tuple[str, int], State]:
         """The state in each lane whose episode goes on after the rollout, by the weights that played it."""
-        found = dict[tuple[str, int], State]()
-        for body in dict.fromkeys([POLICY, POLICY if self.tricks.shared_trunk else VALUE]):
-            for lane in self.lanes():
-                state = self.states.get((body, lane[0].lane))
-                for row in lane:
-                    state = None if row.done else self.remember_row(self.weights, body, row.obs, state)
-                if state is not None:
-                    found[body, lane[0].lane] = state
-        return found
-
-    def lanes(self) -> list[list[Row]]:
-        """The rollout's rows, lane by lane, in the order of time."""
-        order = sorted(self.played, key=lambda row: (row.lane, row.time))
-        return [[*rows] for _, rows in groupby(order, key=lambda row: row.lane)]
+        bodies = {POLICY, POLICY if self.tricks.shared_trunk else VALUE}
+        last = {(body, row.lane): (row, state) for body in bodies for row, state in self.lived(self.weights, body)}
+        return {key: state for key, (row, state) in last.items() if not row.done}
 
     def looked_at(self, weights: Weights, body: str, x: Tensor) -> Tensor:
         """The rows with what each image says in place of its pixels. Young & Tian 2019, arXiv:1903.03176."""
@@ -472,7 +467,6 @@ class Reference:
             self.move("adam", loss, weights, "grad_norm", config.max_grad_norm, bool(policy) > self.stopped)
 
     def next_minibatch(self) -> Weights:
-        """The weights, as leaves that losses are differentiated by."""
         self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
         return {name: weight.detach().requires_grad_() for name, weight in self.weights.items()}
 
@@ -546,7 +540,6 @@ class Reference:
 
 
 def stacked(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Tensor:
-    """Arrays side by side, in a shape that is known even if there are none."""
     return torch.tensor(np.array(arrays, dtype=float)).view(*shape)
 
 
@@ -555,7 +548,6 @@ def plain(x: object) -> np.ndarray:
 
 
 def average(x: Tensor) -> Tensor:
-    """The mean over the rows, 0 if there are none."""
     return x.sum() / max(1, len(x))
 
 

@@ -1,10 +1,13 @@
 """An environment in which everything happens: ends of all kinds, illegal actions, several tasks, any action space."""
 
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+from torch import Tensor
 
 SHOWN: dict[float, Any] = {}  # the first number of each nested observation, which is drawn at random -> all of it
 
@@ -21,8 +24,8 @@ class Restless(gym.Env):
     def __init__(self, discrete: bool = True, tasks: int = 1, features: int = 3) -> None:
         self.metadata = {"tasks": tasks}
         self.tasks, self.hot = tasks, 0 if tasks == 1 else tasks
-        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (self.hot + features,))
-        self.action_space = gym.spaces.Discrete(3) if discrete else gym.spaces.Box(-1, 1, (2,))
+        self.observation_space = Box(-np.inf, np.inf, (self.hot + features,))
+        self.action_space = Discrete(3) if discrete else Box(-1, 1, (2,))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
@@ -40,9 +43,8 @@ class Restless(gym.Env):
         return obs.astype(np.float32)
 
     def info(self) -> dict[str, Any]:
-        if isinstance(self.action_space, gym.spaces.Box):
-            return {}
-        return {"action_mask": np.concatenate([self.mask(count) for count in self.counts])}
+        masks = [] if isinstance(self.action_space, Box) else [self.mask(count) for count in self.counts]
+        return {"action_mask": np.concatenate(masks)} if masks else {}
 
     def mask(self, count: int) -> np.ndarray:
         mask = (self.np_random.random(count) < 0.6).astype(np.int8)
@@ -67,3 +69,37 @@ class RestlessNested(Restless):
         obs = self.observation_space.sample()
         SHOWN[float(obs["at"][0])] = obs
         return obs
+
+
+# Nested observations as the reference sees them: one vector, part after part, from Gymnasium's documentation.
+def parts(space: Space[Any], obs: Any) -> Iterator[np.ndarray]:
+    """Each part as numbers: whole numbers one-hot, images of bytes with their channels first."""
+    if isinstance(space, Dict):
+        for name in sorted(space.spaces):
+            yield from parts(space[name], obs[name])
+    elif isinstance(space, Tuple):
+        for inner, own in zip(space.spaces, obs, strict=True):
+            yield from parts(inner, own)
+    elif isinstance(space, Discrete):
+        yield np.array([float(obs == space.start + k) for k in range(space.n)])
+    elif isinstance(space, MultiDiscrete):
+        yield np.array([float(obs[i] == k) for i, count in enumerate(space.nvec) for k in range(count)])
+    else:
+        picture = isinstance(space, Box) and len(space.shape) == 3
+        yield np.array(obs, dtype=float).transpose(2, 0, 1) if picture else np.array(obs, dtype=float).ravel()
+
+
+def flat(space: Space[Any], obs: Any) -> np.ndarray:
+    return np.concatenate([part.ravel() for part in parts(space, obs)])
+
+
+def shown(seen: Tensor, space: Space[Any]) -> np.ndarray:
+    """An observation in float64; a nested one is looked up in what the environment showed, and made a vector anew."""
+    return flat(space, SHOWN[float(seen[0])]) if isinstance(space, Dict) else seen.double().numpy()
+
+
+def pictures(space: Space[Any]) -> list[tuple[int, tuple[int, ...]]]:
+    """Where in that vector each image begins, and its shape [C, H, W]."""
+    found = [part.shape for part in parts(space, space.sample())]
+    starts = np.cumsum([0, *map(prod, found)]).tolist()
+    return [(start, shape) for start, shape in zip(starts, found, strict=False) if len(shape) == 3]

@@ -21,7 +21,6 @@ def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPo
 
 
 def about(seeds: int) -> About:
-    """What such a study says of itself."""
     return {"command": "x", "seconds": 1.0, "steps": 1.0, "made with": {"torch": ["2"]}, "seeds": [0, seeds]}
 
 

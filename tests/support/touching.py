@@ -57,13 +57,6 @@ class OtherFamily(Categorical):
         return 2 * Categorical.entropy(logits)
 
 
-def become(path: str, kind: type) -> Done:
-    def do(agent: Agent, calls: Calls) -> None:
-        agent.get_submodule(path).__class__ = kind
-
-    return do
-
-
 def freeze(*names: str) -> Done:
     """No gradient for parameters whose names begin with one of these."""
 
@@ -74,25 +67,13 @@ def freeze(*names: str) -> Done:
     return do
 
 
-def other_mask(agent: Agent, calls: Calls) -> None:
-    agent.mask = lambda logits, legal: 0.5 * logits
-
-
-def other_eyes(agent: Agent, calls: Calls) -> None:
-    agent.obs_stats = lambda obs: -obs
-
-
 def body(agent: Agent) -> Dense:
     return cast(Dense, agent.policy_net.body)
 
 
-def bend(agent: Agent, calls: Calls) -> None:
-    body(agent).tanh = False
-
-
-def swap_layers(agent: Agent, calls: Calls) -> None:
-    weight, bias = body(agent).layers[0]
-    body(agent).layers[0] = nn.Parameter(2 * weight.detach()), nn.Parameter(2 * bias.detach())
+def swap(layers: list[tuple[nn.Parameter, nn.Parameter]]) -> None:
+    weight, bias = layers[0]
+    layers[0] = nn.Parameter(2 * weight.detach()), nn.Parameter(2 * bias.detach())
 
 
 THINGS: dict[str, Done] = {
@@ -107,9 +88,7 @@ THINGS: dict[str, Done] = {
     "a backward hook on all modules": lambda agent, calls: register_module_full_backward_hook(noting(calls)),
     "a hook on a weight": lambda agent, calls: agent.policy_net.head.weight.register_hook(noting(calls)),
     "a hook on a bias": lambda agent, calls: agent.value_net.head.bias.register_hook(noting(calls)),
-    "a hook on what has its gradient": lambda a, c: a.policy_net.head.weight.register_post_accumulate_grad_hook(
-        noting(c)
-    ),
+    "a hook after a gradient": lambda a, c: a.policy_net.head.weight.register_post_accumulate_grad_hook(noting(c)),
     "a frozen body": freeze("policy_net.body"),
     "a frozen bias": freeze("value_net.head.bias"),
     "a frozen policy": freeze("policy_net"),
@@ -136,11 +115,11 @@ THINGS: dict[str, Done] = {
     "what a family calls": wrapped(tricks.core.policies, "log_softmax"),
     "what a net calls": wrapped(tricks.core.nets, "in_passes"),
     "what a layer calls": wrapped(tricks.core.nets, "affine"),
-    "a body of another class": become("policy_net.body", OtherDense),
-    "a net of another class": become("value_net", type("OtherNet", (Net,), {})),
+    "a body of another class": lambda a, c: setattr(a.get_submodule("policy_net.body"), "__class__", OtherDense),
+    "a net of another class": lambda a, c: setattr(a.value_net, "__class__", type("OtherNet", (Net,), {})),
     "another family": lambda agent, calls: setattr(agent, "family", OtherFamily),
-    "another mask": other_mask,
-    "other eyes": other_eyes,
-    "another activation in one body": bend,
-    "layers that no optimizer has": swap_layers,
+    "another mask": lambda agent, calls: setattr(agent, "mask", lambda logits, legal: 0.5 * logits),
+    "other eyes": lambda agent, calls: setattr(agent, "obs_stats", lambda obs: -obs),
+    "another activation in one body": lambda agent, calls: setattr(body(agent), "tanh", False),
+    "layers that no optimizer has": lambda agent, calls: swap(body(agent).layers),
 }

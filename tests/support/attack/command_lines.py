@@ -38,36 +38,26 @@ PATHS = (RUN, CUT, FILE, NEW, f"{NEW}/deep", f"{FILE}/x", "/dev/null/x", "γ", "
 ENVS = ("CartPole-v1", "Pendulum-v1", "NoisyChain-v0", "Taxi-v3", "MountainCar-v0", "Taxi", "CartPole-v9", "no:No-v0")
 ARMS = ("baseline", "baseline,clip", "clip,clip", "nonsense", ",", "popart", "action_mask")
 USUAL = {  # values that are right, and quick; of numbers that are not here: 1 and 2
-    "vary": ("gamma=0.9,0.99", "epochs=1,2", "lr=0.01"),
-    "env": ENVS,
-    "steps": ("1", "16", "64"),
-    "seeds": ("1", "2", "0 1", "7 7", "3 1", "1:3", "5:2"),
-    "horizon": ("1", "8", "16"),
-    "hidden": ("4", "4 4"),
-    "lr": ("1e-3", "1e-3 1e-2", "1e6", "1e38"),
-    "backend": ("auto", "gymnasium", "tensor"),
-    "backends": ("tensor", "gymnasium", "tensor,gymnasium"),
-    "device": ("cpu", "cuda", "cuda:7", "meta", "mps"),
-    "devices": ("cpu", "cuda"),
-    "design": (*DESIGNS, "ladder,add-one-in"),
-    "tricks": ARMS,
-    "suite": ("worlds",),
-    "games": ("5", "6"),
-    "rung": (*PRESETS, "gae"),
-    "against": ("sb3",),
-    "scheduler": ("nowhere:1",),
+    "vary": ("gamma=0.9,0.99", "epochs=1,2", "lr=0.01"), "env": ENVS, "steps": ("1", "16", "64"),
+    "seeds": ("1", "2", "0 1", "7 7", "3 1", "1:3", "5:2"), "horizon": ("1", "8", "16"), "hidden": ("4", "4 4"),
+    "lr": ("1e-3", "1e-3 1e-2", "1e6", "1e38"), "backend": ("auto", "gymnasium", "tensor"),
+    "backends": ("tensor", "gymnasium", "tensor,gymnasium"), "device": ("cpu", "cuda", "cuda:7", "meta", "mps"),
+    "devices": ("cpu", "cuda"), "design": (*DESIGNS, "ladder,add-one-in"), "tricks": ARMS, "suite": ("worlds",),
+    "games": ("5", "6"), "rung": (*PRESETS, "gae"), "against": ("sb3",), "scheduler": ("nowhere:1",),
     **dict.fromkeys(("out", "resume", "gif", "folder", "run"), PATHS),
-}
+}  # fmt: skip
 TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
 TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1", "out": NEW}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A command line of `python -m <module>`."""
-
     module: str
     arguments: tuple[str, ...]
+
+
+def dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 @st.composite
@@ -77,16 +67,14 @@ def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: i
     names = draw(st.lists(st.sampled_from(sorted(set(known) - {"compile"})), max_size=most, unique=True))
     given: list[str] = []
     for name in names:
-        switch = f"--{name.replace('_', '-')}"
+        switch = dashed(name)
         if isinstance(known[name].default, bool):
             given.append(draw(st.sampled_from([switch, switch, f"--no-{switch[2:]}", f"{switch}=x"])))
-            continue
-        value = draw(values(name, str(known[name].type)))
-        given += draw(st.sampled_from([[switch, *value.split(" ")]] * 3 + [[f"{switch}={value}"], [switch]]))
-    for name, value in (usual or {}).items():
-        if name not in names and name in known:
-            given += [f"--{name.replace('_', '-')}", value]
-    return given
+        else:
+            value = draw(values(name, str(known[name].type)))
+            given += draw(st.sampled_from([[switch, *value.split(" ")]] * 3 + [[f"{switch}={value}"], [switch]]))
+    rest = {dashed(name): value for name, value in (usual or {}).items() if name in known and name not in names}
+    return given + [word for pair in rest.items() for word in pair]
 
 
 def values(name: str, kind: str) -> SearchStrategy[str]:
@@ -99,57 +87,54 @@ def values(name: str, kind: str) -> SearchStrategy[str]:
 
 
 RUNGS = st.sampled_from([*PRESETS, *NEEDS, "pppo", "", "γ"])
-FLAGS = [f"--{no}{name.replace('_', '-')}" for name in NEEDS for no in ("", "no-")]
+FLAGS = [dashed(no + name) for name in NEEDS for no in ("", "no_")]
 SWITCHES = st.lists(st.sampled_from(FLAGS), max_size=3)
 JUNK = st.lists(st.sampled_from([*WORDS, *PATHS, "--help", "-h", "--out", "list", "--gae=1", "--steps"]), max_size=3)
 FOLDER = st.sampled_from([RUN, RUN, *PATHS])
 
 
-def joined(*parts: SearchStrategy[list[str]]) -> SearchStrategy[tuple[str, ...]]:
-    return st.tuples(*parts).map(lambda lists: tuple(argument for some in lists for argument in some))
+def joined(*parts: str | SearchStrategy[Any]) -> SearchStrategy[tuple[str, ...]]:
+    """Words, and strategies of a word or of several, one after the other."""
+
+    def flat(drawn: tuple[Any, ...]) -> tuple[str, ...]:
+        return tuple(word for each in drawn for word in ([each] if isinstance(each, str) else each))
+
+    return st.tuples(*(st.just(part) if isinstance(part, str) else part for part in parts)).map(flat)
 
 
-def words(*given: str) -> SearchStrategy[list[str]]:
-    return st.just(list(given))
-
-
-def one(of: SearchStrategy[str]) -> SearchStrategy[list[str]]:
-    return of.map(lambda word: [word])
-
-
-MAYBE_RUNG = st.one_of(words(), one(RUNGS))
+MAYBE_RUNG: SearchStrategy[Any] = st.one_of(st.just([]), RUNGS)
 TINY_WORDS = [word for name, value in TINY.items() for word in (f"--{name}", value)]
 TOO_MUCH = [  # each number of a training by itself
-    [*TINY_WORDS, f"--{field.name.replace('_', '-')}", value]
+    [*TINY_WORDS, dashed(field.name), value]
     for field in (*fields(Config), *fields(Output))
     if any(word in str(field.type) for word in ("int", "float"))
     for value in ((*HUGE[1:], "0", "nan") if field.name == "steps" else (*HUGE, "0", "nan"))
 ]
 TRICKS = st.one_of(
-    joined(words("train"), st.sampled_from([["ppo"], ["every"], ["reinforce"]]), st.sampled_from(TOO_MUCH)),
-    joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
-    joined(words("save-policy", RUN), options(Saving, usual={"out": NEW})),
-    joined(st.sampled_from([["train", "ppo"], ["train", "every"]]), options(Config, usual=TINY, most=1)),
-    joined(words("train"), options(Output, usual=TINY), words(*TINY_WORDS)),
-    joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
-    joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
-    joined(words("play", RUN), options(Playing, usual={"episodes": "1"}, most=1)),
-    joined(st.sampled_from([["listing"], ["export"]]), MAYBE_RUNG, SWITCHES, JUNK),
-    joined(words("diff"), one(RUNGS), one(RUNGS), JUNK),
-    joined(one(st.sampled_from(["list", "trian", "", "γ", LONG, "play"])), JUNK),
+    joined("train", st.sampled_from(["ppo", "every", "reinforce"]), st.sampled_from(TOO_MUCH)),
+    joined("train", MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
+    joined("save-policy", RUN, options(Saving, usual={"out": NEW})),
+    joined("train", st.sampled_from(["ppo", "every"]), options(Config, usual=TINY, most=1)),
+    joined("train", options(Output, usual=TINY), *TINY_WORDS),
+    joined("train", "--resume", st.sampled_from([CUT, *PATHS]), JUNK),
+    joined("play", FOLDER, options(Playing, usual={"episodes": "1"})),
+    joined("play", RUN, options(Playing, usual={"episodes": "1"}, most=1)),
+    joined(st.sampled_from(["listing", "export"]), MAYBE_RUNG, SWITCHES, JUNK),
+    joined("diff", RUNGS, RUNGS, JUNK),
+    joined(st.sampled_from(["list", "trian", "", "γ", LONG, "play"]), JUNK),
 ).map(lambda arguments: Line("tricks", arguments))
 ABLATIONS = st.one_of(
-    joined(words("run"), options(design_runs.Options, usual=TINY_STUDY)),
-    joined(words("run", "--dry-run"), options(design_runs.Options, usual=TINY_STUDY)),
-    joined(words("tune"), options(design_runs.TuneOptions, usual=TINY_STUDY | {"seeds_per_rate": "1"})),
-    joined(words("worlds"), options(worlds.Options, usual=TINY_STUDY)),
-    joined(words("sweep"), options(sweep.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
-    joined(words("random"), options(random_design.Options, usual={"draws": "20"} | TINY_STUDY)),
-    joined(words("report"), options(ReportOptions, usual={"out": NEW})),
-    joined(words("calibrate"), options(calibrate.Options, usual={"draws": "2", "out": NEW})),
-    joined(words("games"), one(FOLDER), options(games.Options, usual={"games": "5", "out": NEW})),
-    joined(words("speed"), options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
-    joined(one(st.sampled_from(["rnu", "", "γ", "report", "Run"])), JUNK, options(ReportOptions, usual={"out": NEW})),
+    joined("run", options(design_runs.Options, usual=TINY_STUDY)),
+    joined("run", "--dry-run", options(design_runs.Options, usual=TINY_STUDY)),
+    joined("tune", options(design_runs.TuneOptions, usual=TINY_STUDY | {"seeds_per_rate": "1"})),
+    joined("worlds", options(worlds.Options, usual=TINY_STUDY)),
+    joined("sweep", options(sweep.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
+    joined("random", options(random_design.Options, usual={"draws": "20"} | TINY_STUDY)),
+    joined("report", options(ReportOptions, usual={"out": NEW})),
+    joined("calibrate", options(calibrate.Options, usual={"draws": "2", "out": NEW})),
+    joined("games", FOLDER, options(games.Options, usual={"games": "5", "out": NEW})),
+    joined("speed", options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
+    joined(st.sampled_from(["rnu", "", "γ", "report", "Run"]), JUNK, options(ReportOptions, usual={"out": NEW})),
 ).map(lambda arguments: Line("ablations", arguments))
 
 
@@ -185,20 +170,20 @@ def in_this_process(folder: Path) -> Iterator[None]:
         stopwatch.barrier = mock.Mock()
         return job(*arguments)
 
-    with contextlib.ExitStack() as stack:
-        for module in (workers, estimate):
-            stack.enter_context(mock.patch.object(module, "in_pool", in_turn))
-        stack.enter_context(mock.patch.object(speed, "together", alone))
-        stack.enter_context(mock.patch.object(worlds, "TRIALS", short))
-        stack.enter_context(mock.patch("ablations.cli.RESULTS", shipped))
-        stack.enter_context(mock.patch.object(rate_table, "TABLE", Path(table)))
+    with (
+        mock.patch.object(workers, "in_pool", in_turn),
+        mock.patch.object(estimate, "in_pool", in_turn),
+        mock.patch.object(speed, "together", alone),
+        mock.patch.object(worlds, "TRIALS", short),
+        mock.patch("ablations.cli.RESULTS", shipped),
+        mock.patch.object(rate_table, "TABLE", Path(table)),
+    ):
         rate_table.table.cache_clear()
         yield
     rate_table.table.cache_clear()
 
 
 def attack(line: Line, saved: Path, cut: Path) -> str:
-    """Run a command line; then, what it left in a new folder must be of use to the next command."""
     with arena(saved, cut) as folder, in_this_process(folder):
         said = run(tricks if line.module == "tricks" else ablations, line.arguments)
         return said.broken or _unusable(line, said, folder)

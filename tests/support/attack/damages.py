@@ -16,16 +16,8 @@ from hypothesis.strategies import SearchStrategy
 FLAG = "TRICKS_ATTACKED"  # set in the environment by the code that a hostile file names
 MODULE = f"import os\nos.environ['{FLAG}'] = 'yes'\n"  # of stolen.py, beside the files
 FOREIGN = (
-    "",
-    "null",
-    "[]",
-    "{}",
-    "a,b\n1,2\n",
-    "# {}\na,b\n1,2\n",
-    "[" * 100_000,
-    "\x00" * 99,
-    "γ" * 99,
-    '{"config": 5}',
+    *("", "null", "[]", "{}", "a,b\n1,2\n", "# {}\na,b\n1,2\n"),
+    *("[" * 100_000, "\x00" * 99, "γ" * 99, '{"config": 5}'),
 )
 JSON_VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 3, 10**20, 0.5, "", "x", "3", "stolen:Id-v0", "<script>", [], [1], [[1]], {}, {"x": 1}),
@@ -34,8 +26,6 @@ JSON_VALUES: tuple[Any, ...] = (
 
 
 class Touch:
-    """Unpickling it runs code."""
-
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return exec, (MODULE,)
 
@@ -58,18 +48,15 @@ class Damage:
     value: int
 
 
-def _lines(change: Callable[[list[bytes], int, int], object]) -> Callable[[bytes, Damage], bytes]:
-    def changed(content: bytes, damage: Damage) -> bytes:
-        lines = content.splitlines(keepends=True) or [b""]
-        at = int(damage.place * len(lines))
-        change(lines, at, damage.value % len(lines))
-        return b"".join(lines)
-
-    return changed
-
-
-def _swap(lines: list[bytes], at: int, other: int) -> None:
-    lines[at], lines[other] = lines[other], lines[at]
+def _line(content: bytes, damage: Damage) -> bytes:
+    """Without a line, with one twice, or with two swapped."""
+    lines = content.splitlines(keepends=True) or [b""]
+    at, other = int(damage.place * len(lines)), damage.value % len(lines)
+    if damage.how == "swap lines":
+        lines[at], lines[other] = lines[other], lines[at]
+    else:
+        lines[at : at + 1] = lines[at : at + 1] * (2 if damage.how == "duplicate a line" else 0)
+    return b"".join(lines)
 
 
 def _flip(content: bytes, damage: Damage) -> bytes:
@@ -79,12 +66,9 @@ def _flip(content: bytes, damage: Damage) -> bytes:
     return content[:at] + bytes([content[at] ^ (1 << damage.value % 8)]) + content[at + 1 :]
 
 
-def _put(piece: bytes) -> Callable[[bytes, Damage], bytes]:
-    def put(content: bytes, damage: Damage) -> bytes:
-        at = int(damage.place * len(content))
-        return content[:at] + piece + content[at:]
-
-    return put
+def _put(content: bytes, damage: Damage) -> bytes:
+    at = int(damage.place * len(content))
+    return content[:at] + {"NUL": b"\x00", "not UTF-8": b"\xff\xfe"}[damage.how] + content[at:]
 
 
 def _digit(content: bytes, damage: Damage) -> bytes:
@@ -126,11 +110,8 @@ WAYS: dict[str, Callable[[bytes, Damage], bytes]] = {
     "change a digit": _digit,
     "change a field": _field,
     "cut": lambda content, damage: content[: int(damage.place * len(content))],
-    "duplicate a line": _lines(lambda lines, at, other: lines.insert(at, lines[at])),
-    "drop a line": _lines(lambda lines, at, other: lines.pop(at)),
-    "swap lines": _lines(_swap),
-    "NUL": _put(b"\x00"),
-    "not UTF-8": _put(b"\xff\xfe"),
+    **dict.fromkeys(["duplicate a line", "drop a line", "swap lines"], _line),
+    **dict.fromkeys(["NUL", "not UTF-8"], _put),
     "more at the end": lambda content, damage: content + b"x\n",
     "another file": lambda content, damage: FOREIGN[damage.value % len(FOREIGN)].encode(),
     "a pickle that runs code": lambda content, damage: pickle.dumps(Touch()),
@@ -145,6 +126,5 @@ def _torch_file() -> bytes:
 
 
 def damage(files: Sequence[str]) -> SearchStrategy[Damage]:
-    """Every kind of damage to these files."""
     places, values = st.integers(0, 9999).map(lambda place: place / 10_000), st.integers(0, 255)
     return st.builds(Damage, st.sampled_from(files), st.sampled_from(list(WAYS)), places, values)

@@ -32,9 +32,9 @@ def attack(damage: Damage, folder: Path, read: Callable[[Path], object], origina
         shutil.copytree(folder, copied)
         (copied / "stolen.py").write_text(MODULE, encoding="utf-8")
         path = copied / damage.file
-        before = _content(path)
-        after = WAYS[damage.how](before, damage)
-        path.write_bytes(gzip.compress(after, mtime=0) if _zipped(path) and damage.value % 3 else after)
+        zipped, before = path.suffix == ".gz", path.read_bytes()
+        after = WAYS[damage.how](gzip.decompress(before) if zipped else before, damage)
+        path.write_bytes(gzip.compress(after, mtime=0) if zipped and damage.value % 3 else after)
         with contextlib.chdir(copied), mock.patch("sys.path", [str(copied), *sys.path]):
             found, broken = refused(lambda: read(copied), damage.file)
         if ran():
@@ -42,14 +42,6 @@ def attack(damage: Damage, folder: Path, read: Callable[[Path], object], origina
     if not broken and found is not None and not alike(found, original):
         broken = "is read as something else"
     return broken and f"{damage.file}, {damage.how}: {broken}"
-
-
-def _zipped(path: Path) -> bool:
-    return path.suffix == ".gz"
-
-
-def _content(path: Path) -> bytes:
-    return gzip.decompress(path.read_bytes()) if _zipped(path) else path.read_bytes()
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -88,7 +80,6 @@ def job_content(folder: Path) -> object:
 
 
 def study_content(folder: Path) -> object:
-    """All studies of a folder."""
     return [
         (study.name, [design.name for design in study.designs], study.runs, dict(study.about))
         for study in study_files.load_all(folder)
@@ -96,7 +87,6 @@ def study_content(folder: Path) -> object:
 
 
 def rates_content(folder: Path) -> object:
-    """The table of learning rates."""
     with mock.patch.object(rate_table, "TABLE", folder / rate_table.TABLE.name):
         rate_table.table.cache_clear()
         try:

@@ -43,7 +43,6 @@ class Kill:
 
 
 def kills(*commands: str, earliest: float = 0.0) -> SearchStrategy[Kill]:
-    """One or two stops of one of the commands, none before `earliest` seconds."""
     moments = st.integers(0, 100).map(lambda share: earliest + (LIMIT - earliest) * share / 100)
     stops = st.lists(st.tuples(moments, st.sampled_from(STOPS), st.booleans()), min_size=1, max_size=2)
     return st.builds(Kill, st.sampled_from(commands), stops.map(tuple))
@@ -96,9 +95,8 @@ def _stopped(command: str, folder: Path, after: float, how: str, group: bool) ->
     with contextlib.suppress(psutil.NoSuchProcess):
         children = psutil.Process(process.pid).children(recursive=True)
         (os.killpg if group else os.kill)(process.pid, getattr(signal, how))
-    status, _, err = ended(process)
+    (status, _, err), number = ended(process), getattr(signal, how)
     until(lambda: not any(map(alive, children)), seconds=10)
-    number = getattr(signal, how)
     if status == 0 or (status == -number and ENTRY not in err and (how == "SIGKILL" or "interrupted" not in err)):
         return ""  # it had ended, or this is a kill, or Python itself was still starting
     if status not in (128 + number, -number):

@@ -7,8 +7,9 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
+
+import psutil
 
 from tricks.errors import InputError
 
@@ -28,10 +29,8 @@ def bounded(seconds: float = PATIENCE) -> Iterator[None]:
     def give_up(number: int, frame: FrameType | None) -> None:
         raise TooLong(f"no answer within {seconds:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, give_up)
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, hard))
+    before, (soft, hard) = signal.signal(signal.SIGALRM, give_up), resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + MEMORY, hard))
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -108,8 +107,7 @@ def refused(call: Callable[[], object], *named: str) -> tuple[object, str]:
             with bounded():
                 value = call()
         except InputError as error:
-            text = str(error)
-            missing = [name for name in named if name not in text]
+            text, missing = str(error), [name for name in named if name not in str(error)]
             lines = f"not one line: {text}" if not text or "\n" in text else ""
             return None, lines or (f"does not name {missing[0]}: {text}" if missing else "")
         except BaseException as error:
