@@ -23,11 +23,10 @@ from ablations.analysis.study_files import SUFFIX, load, refuse_another, save
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.design.flag_sets import signed
-from ablations.training import jobs
+from ablations.training import jobs, workers
 from ablations.training.jobs import Job, compute, parse_result
 from ablations.training.store import Store, prepare
 from ablations.training.tagged_csv import tagged, untagged
-from ablations.training.workers import run_jobs
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.runs.files import HOST
 from tricks.runs.learning_curve import COLUMNS
@@ -234,12 +233,13 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
 def test_a_job_of_another_version_is_trained_anew_and_one_line_names_that_version(
-    change: Change, tmp_path: Path, capsys: Capture
+    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
     store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
     path.write_text(job_of(change))
     assert not Store(tmp_path, look_only=True).has(SMALL)
-    assert run_jobs([SMALL], store, 1) == {}
+    assert workers.run_jobs([SMALL], store, 1) == {}
     (said,) = [line for line in capsys.readouterr().err.splitlines() if str(path) in line]
     assert said.startswith(f"{path} was saved by ")
     assert "ppo-tricks 9.8.7" in said or "an early version of ppo-tricks" in said
