@@ -1,6 +1,5 @@
 """A folder holds the answer to one question: another question never replaces it, and more seeds do."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ablations import Arm
 from ablations.analysis.study_files import load, refuse_another, refuse_others, save
 from ablations.design.arms import Design
 from ablations.design.designs import ladder
+from ablations.design.own_file import function_from
 from ablations.experiments.requests import Request, name_of_request, settings_of
 from ablations.training import jobs
 from ablations.training.plan import plans
@@ -35,31 +35,34 @@ def doubled(ratio: Any, advantage: Any, clip_range: Any) -> Any:
     return ratio * advantage * 2
 
 
-def with_function(function: Callable[..., Any]) -> tuple[Arm, Arm]:
-    return ARMS[0], Arm("other", PPO, functions={"clipped_surrogate": function})
+def other_arm(*given: Any, **functions: Any) -> Request:
+    return PLAIN._replace(arms=(ARMS[0], Arm("other", *given, functions=functions)))
 
 
-OTHERS = {
-    "another environment": PLAIN._replace(config=replace(CONFIG, env="tricks/NoisyChain-v0")),
-    "an argument of it": PLAIN._replace(config=replace(CARTPOLE, env_args=("sutton_barto_reward=True",))),
-    "its plain form": PLAIN._replace(config=CARTPOLE),
-    "a wrapper": PLAIN._replace(config=replace(CARTPOLE, wrap=("gymnasium.wrappers:FlattenObservation",))),
-    "steps": PLAIN._replace(config=replace(CONFIG, steps=640)),
-    "lanes": PLAIN._replace(config=replace(CONFIG, lanes=4)),
-    "a backend": PLAIN._replace(config=replace(CONFIG, backend="tensor")),
-    "a learning rate": PLAIN._replace(config=replace(CONFIG, lr=0.5)),
-    "chosen rates": PLAIN._replace(rates=(0.001, 0.003)),
-    "other seeds for them": PLAIN._replace(rates=(0.001, 0.003), rate_seeds=3),
-    "tuned": PLAIN._replace(rates=None),
-    "flags of an arm of that name": PLAIN._replace(arms=(ARMS[0], Arm("other", replace(PPO, gae=False)))),
-    "numbers of an arm of that name": PLAIN._replace(arms=(ARMS[0], Arm("other", REINFORCE, {"lr": 0.7}))),
-    "a function": PLAIN._replace(arms=with_function(halved)),
-    "another function": PLAIN._replace(arms=with_function(doubled)),
-    "a reference": PLAIN._replace(against="other"),
-    "a margin": PLAIN._replace(margin=0.5),
-    "a first seed": PLAIN._replace(seeds=(1, 2)),
-    "a design": PLAIN._replace(design=Design("ppo_vs_other", (), ARMS)),
-}
+OTHERS = [
+    PLAIN,
+    *(
+        PLAIN._replace(config=replace(config, **{name: x}))
+        for config, name, x in (
+            (CONFIG, "env", "tricks/NoisyChain-v0"),
+            (CARTPOLE, "env_args", ("sutton_barto_reward=True",)),
+            (CARTPOLE, "env", "CartPole-v1"),  # its plain form
+            (CARTPOLE, "wrap", ("gymnasium.wrappers:FlattenObservation",)),
+            *((CONFIG, name, x) for name, x in (("steps", 640), ("lanes", 4), ("backend", "tensor"), ("lr", 0.5))),
+        )
+    ),
+    PLAIN._replace(rates=(0.001, 0.003)),
+    PLAIN._replace(rates=(0.001, 0.003), rate_seeds=3),
+    PLAIN._replace(rates=None),  # tuned
+    other_arm(replace(PPO, gae=False)),
+    other_arm(REINFORCE, {"lr": 0.7}),
+    other_arm(PPO, clipped_surrogate=halved),
+    other_arm(PPO, clipped_surrogate=doubled),
+    PLAIN._replace(against="other"),
+    PLAIN._replace(margin=0.5),
+    PLAIN._replace(seeds=(1, 2)),
+    PLAIN._replace(design=Design("ppo_vs_other", (), ARMS)),
+]
 
 
 def name_of(asked: Request, out: Path) -> str:
@@ -67,11 +70,15 @@ def name_of(asked: Request, out: Path) -> str:
 
 
 def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"as it is": name_of(PLAIN, tmp_path)} | {what: name_of(asked, tmp_path) for what, asked in OTHERS.items()}
+    names = [name_of(asked, tmp_path) for asked in OTHERS]
+    file = tmp_path / "mine.py"
+    for factor in (2, 3, 2):  # a function whose file changed is another one
+        file.write_text(f"def mine(ratio, advantage, clip_range):\n    return ratio * {factor}\n")
+        names.append(name_of(other_arm(PPO, clipped_surrogate=function_from(f"{file}:mine")), tmp_path))
+    assert names.pop() == names[-2]
     monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
-    names["another algorithm"] = name_of(PLAIN, tmp_path)
-    twice = {what: name for what, name in names.items() if list(names.values()).count(name) > 1}
-    assert not twice
+    names.append(name_of(PLAIN, tmp_path))
+    assert len(set(names)) == len(names)
 
 
 def test_the_same_question_has_the_same_folder_and_more_seeds_too(tmp_path: Path) -> None:
@@ -86,42 +93,21 @@ def test_the_same_question_has_the_same_folder_and_more_seeds_too(tmp_path: Path
     assert name_of(PLAIN._replace(seeds=(0,)), tmp_path) == name
 
 
-def test_a_function_whose_file_changed_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ablations.design.own_file import function_from
-
-    file, names = tmp_path / "mine.py", []
-    for factor in (2, 3, 2):
-        file.write_text(f"def mine(ratio, advantage, clip_range):\n    return ratio * {factor}\n")
-        names.append(name_of(PLAIN._replace(arms=with_function(function_from(f"{file}:mine"))), tmp_path))
-    assert names[0] == names[2] != names[1]
-
-
-def stored(folder: Path) -> Path:
-    return save(study(ladder(["baseline"]), lambda _: 0, seeds=8), folder)[1]
+USUAL = "with the usual numbers"
+CHANGED: list[tuple[dict[str, Any], str]] = [
+    *(({name: x}, "on CartPole-v1 with 100,000 steps") for name, x in (("env", "Acrobot-v1"), ("steps", 7))),
+    *(({name: x}, USUAL) for name, x in (("gamma", 0.5), ("env_args", {"x": 1}))),
+    ({"wrap": ("gymnasium.wrappers:FlattenObservation",)}, USUAL),
+    ({"device": "cuda"}, "device cpu"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"env": "Acrobot-v1"}, "holds another study, on CartPole-v1 with 100,000 steps"),
-        ({"steps": 7}, "holds another study, on CartPole-v1 with 100,000 steps"),
-        ({"gamma": 0.5}, "with the usual numbers"),
-        ({"wrap": ("gymnasium.wrappers:FlattenObservation",)}, "with the usual numbers"),
-        ({"env_args": {"x": 1}}, "with the usual numbers"),
-        ({"device": "cuda"}, "device cpu"),
-    ],
-)
-def test_a_study_of_one_name_and_another_question_is_not_replaced(
-    changed: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    path = stored(tmp_path)
+def test_a_study_of_one_name_and_another_question_rate_or_code_is_not_replaced(tmp_path: Path) -> None:
+    _, path = save(study(ladder(["baseline"]), lambda _: 0, seeds=8), tmp_path)  # at a rate of 0.02
     refuse_another(path, Config())
-    with pytest.raises(InputError, match=said):
-        refuse_another(path, replace(Config(), **changed))
-
-
-def test_a_study_at_other_rates_or_of_other_code_is_not_replaced(tmp_path: Path) -> None:
-    path = stored(tmp_path)  # at a rate of 0.02
+    for changed, said in CHANGED:
+        with pytest.raises(InputError, match=f"holds another study, .*{said}"):
+            refuse_another(path, replace(Config(), **changed))
     job, tuned, fixed = jobs.Job(Config(), REINFORCE), Rate(0.02), Rate(0.5, FIXED)
     refuse_others(path, {job: tuned})
     refuse_others(path, {job: fixed})  # which the study's name says
@@ -138,9 +124,7 @@ def test_a_study_at_other_rates_or_of_other_code_is_not_replaced(tmp_path: Path)
 def test_a_module_of_one_s_own_counts_in_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a change of its file, no finished job and no stored study stands for it."""
     home = tmp_path / "mine_of_folders.py"
-    home.write_text(
-        "import gymnasium as gym\n\ngym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
-    )
+    home.write_text("import gymnasium as gym\ngym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     config, keys = Config("mine_of_folders:Mine-v0"), []
     for line in ("", "# changed\n"):
