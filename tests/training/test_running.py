@@ -1,5 +1,5 @@
-"""Running jobs: whatever is killed, signaled, truncated or full, finished work stays, and the same command does only the
-rest, in workers of its own, on GPUs or on a cluster, and says beforehand how long it will take."""
+"""Running jobs: whatever is killed, signaled, truncated or full, finished work stays, and the same command does only
+the rest, in workers of its own or on a cluster, and says beforehand how long it will take."""
 
 import multiprocessing
 import os
@@ -145,7 +145,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path
             assert reason in said
             assert said.count("\n") == 1
             assert not path.exists()
-    expected = sum(damaged.values(), [])
+    expected = [text for texts in damaged.values() for text in texts]
     numbers = ["", *range(2, len(expected) + 1)]
     assert [path.with_suffix(f".damaged{number}").read_bytes() for number in numbers] == expected
     assert store.read(other) is not None
