@@ -1,5 +1,6 @@
 """Games: what a saved run's agents score next to random actions, and how long their training took."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,6 @@ import torch
 from gymnasium.spaces import MultiDiscrete
 from support.any_space import AnySpace
 
-from ablations.analysis.studies import About, Study
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.findings import games
@@ -22,7 +22,11 @@ from tricks.restore import load
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return train(Config(seeds=(3, 4), steps=2000, lr=0.01), PPO)
+    return train(Config(seeds=(3, 4), steps=2000, lr=(0.01, 0.003)), PPO)
+
+
+def play(folder: Path, out: Path, *asked: str, count: int = 5) -> int:
+    return main(["games", str(folder), *asked, "--games", str(count), "--out", str(out)])
 
 
 def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_trained_one_as_it_was(run: Run) -> None:
@@ -30,39 +34,32 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     before = run.agent.policy(obs)
     assert games.at_random(run).agent.policy(obs).softmax(-1).unique().tolist() == [0.5]
     assert run.agent.policy(obs).equal(before)
-
-
-def test_random_games_make_each_of_several_choices_at_random() -> None:
-    several = AnySpace(action=MultiDiscrete([2, 3]))
+    several = AnySpace(action=MultiDiscrete([2, 3]))  # it makes each of several choices at random
     numbers = Config(seeds=1, steps=40, lanes=1, horizon=8, minibatches=2)
     many = train(numbers, PPO, env=lambda: deepcopy(several))
     logits = games.at_random(many).agent.policy(torch.randn(1, 4, 3))
-    assert logits.shape == (1, 4, 5)
-    assert logits.unique().tolist() == [0]
+    assert (logits.shape, logits.unique().tolist()) == ((1, 4, 5), [0])
 
 
 def test_two_runs_in_folders_of_one_name_are_not_mixed(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run.save(tmp_path / "a" / "x")
-    train(Config(seeds=(3, 4), steps=2000, lr=0.003), PPO).save(tmp_path / "b" / "x")
-    for folder, status in (("a", 0), ("b", 2), ("a", 0)):
-        assert main(["games", str(tmp_path / folder / "x"), "--games", "5", "--out", str(tmp_path)]) == status
+    a, b = tmp_path / "a" / "x", tmp_path / "b" / "x"
+    run.save(a)
+    train(Config(seeds=(3, 4), steps=200), PPO).save(b)
+    assert [play(folder, tmp_path) for folder in (a, b, a)] == [0, 2, 0]
     assert "holds the games of an earlier or another run of this name; choose another --out" in capsys.readouterr().err
     monkeypatch.setattr(games, "played", lambda *_: pytest.fail("played before it was refused"))
-    assert main(["games", str(tmp_path / "b" / "x"), "--games", "5", "--out", str(tmp_path)]) == 2
+    assert play(b, tmp_path) == 2
 
 
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = replace(run, seconds=200.0)
     run.save(tmp_path / "stack")
-    command = ["games", str(tmp_path / "stack"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
-    assert main(command) == 0
+    assert play(tmp_path / "stack", tmp_path, "--seed", "4", count=200) == 0
     (study,) = load_all(tmp_path)
     assert study.about["command"] == "python -m ablations games stack --seed 4 --games 200"  # not where it lies
-    assert study.kind == "games"
-    assert study.name == "games_stack_seed4"
-    assert study.runs.seed.tolist() == [4]
+    assert (study.kind, study.name, study.runs.seed.tolist()) == ("games", "games_stack_seed4", [4])
     assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
     assert 20 < np.mean(study.about["games"]["random"]) < 25  # 22.3, ablations/analysis/scales.py
     said = games_in_words(study)
@@ -79,10 +76,10 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
 
 
 def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path: Path) -> None:
-    run.save(tmp_path / "one")
-    run.save(tmp_path / "two")
-    for asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
-        assert main(["games", str(tmp_path / asked[0]), *asked[1:], "--games", "5", "--out", str(tmp_path)]) == 0
+    for name in ("one", "two"):
+        run.save(tmp_path / name)
+    for name, *asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
+        assert play(tmp_path / name, tmp_path, *asked) == 0
     names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
     assert sorted(study.name for study in load_all(tmp_path)) == names
 
@@ -90,24 +87,17 @@ def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path:
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
     asked = games.Options(games=5, greedy=True)
     study = games.played(games.trained(run, run, asked, "x", ""), run, asked)
+    assert study.runs.lr.tolist() == [0.01, 0.003]  # each agent's own
     assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
-    study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
+    scores = study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
     assert (
         "2 agents (seeds 3 to 4) after 2,000 steps: mean score 3.0 [1.0, 5.0] with the most likely actions, against "
         "7.0 [7.0, 7.0] with random actions (5 whole games each; 95% intervals over games)"
     ) in games_in_words(study)  # t with 4 degrees of freedom: 2.776
-    study.about["games"]["trained"] = [[k - 9.0, k + 9.0] for k in range(1, 6)]
-    assert mean_score(study, "trained") == mean_score(games_of(study, [[1.0, 2, 3, 4, 5]]), "trained")
-
-
-def test_each_agent_is_stored_with_its_own_learning_rate() -> None:
-    run = train(Config(seeds=2, lr=(0.01, 0.003), steps=600), PPO)
-    assert games.trained(run, run, games.Options(), "x", "").runs.lr.tolist() == [0.01, 0.003]
-
-
-def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
-    asked = games.Options(games=5)
-    study = games.played(games.trained(run, run, asked, "x", ""), run, asked)
+    over_games = mean_score(study, "trained")
+    scores["trained"] = [[k - 9.0, k + 9.0] for k in range(1, 6)]
+    assert mean_score(study, "trained") == over_games
+    scores["trained"] = [[1.0, 2, 3, 4, 5]]
     study.about["seconds"], study.about["steps"] = 100, 20_000
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
@@ -118,12 +108,7 @@ def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_t
     assert games_in_words(study).endswith("over games).")
 
 
-def games_of(study: Study, scores: list[list[float]]) -> Study:
-    about: About = {**study.about, "games": {**study.about["games"], "trained": scores}}
-    return replace(study, about=about)
-
-
-def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, refuses: Callable[..., None]) -> None:
     run.save(tmp_path / "run")
     train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
     for asked, said in (
@@ -134,8 +119,7 @@ def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsy
         ([str(tmp_path / "run"), "--seed", "5"], "the run has no seed 5; it has 3, 4"),
         ([str(tmp_path / "box")], "Pendulum-v1 has Box actions"),
     ):
-        assert main(["games", *asked, "--out", str(tmp_path)]) == 2
-        assert said in capsys.readouterr().err
+        refuses(main, ["games", *asked, "--out", str(tmp_path)], said)
 
 
 def test_the_time_of_a_training_is_saved_with_it(run: Run, tmp_path: Path) -> None:

@@ -31,12 +31,10 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("stable_baselines3")
-    path = tmp_path / "new" / "speed.csv"
-    few = ["--backends", "tensor,gymnasium", "--seeds", "1,3", "--steps", "100", "--processes", "2"]
-    other = tmp_path / "other.csv"
+    path, other = tmp_path / "new" / "speed.csv", tmp_path / "other.csv"
     other.write_text("who,seeds,steps_per_second\nPureJaxRL,16,250000\n", encoding="utf-8")
-    few += ["--beside", str(other)]
-    assert main(["speed", *few, "--against", "sb3", "--out", str(path)]) == 0
+    few = ["--backends", "tensor,gymnasium", "--seeds", "1,3", "--steps", "100", "--processes", "2"]
+    assert main(["speed", *few, "--beside", str(other), "--against", "sb3", "--out", str(path)]) == 0
     said, frame = capsys.readouterr().out, pd.read_csv(path)
     assert path.with_suffix(".png").stat().st_size > 10_000
     assert frame.iloc[-1][["who", "steps_per_second"]].tolist() == ["PureJaxRL", 250_000]
@@ -61,26 +59,37 @@ def test_each_stack_is_measured_in_its_plain_form_too(capsys: pytest.CaptureFixt
     assert "without what numba compiles" in said
 
 
+HEAD = "who,seeds,steps_per_second"
+PEERS = "needs seeds of at least 1 and steps_per_second above 0, and finite"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--seeds", "x"], "--seeds must be stack sizes of at least 1, such as 1,10,100, not 'x'"),
-        (["--seeds", "0"], "--seeds must be stack sizes of at least 1, such as 1,10,100, not '0'"),
+        *((["--seeds", x], f"--seeds must be stack sizes of at least 1, such as 1,10,100, not '{x}'") for x in "x0"),
         (["--backends", "toaster"], "unknown backend 'toaster'"),
         (["--backends", "tensor", "--env", "FrozenLake-v1"], "backend tensor has no 'FrozenLake-v1'"),
-        (["--devices", "toaster"], "no device 'toaster'"),
+        *((["--devices", name], f"no device '{name}'") for name in ("toaster", "meta")),
         (["--against", "toaster"], "unknown peer 'toaster'; the only one is sb3"),
         (["--rung", "toaster"], "unknown rung 'toaster'"),
         (["--rung", "clip", "--against", "sb3"], "--against sb3 needs --rung ppo, not clip"),
         (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
         (["--beside", "/none.csv"], "cannot read --beside /none.csv: No such file or directory"),
         (["--out", "/tmp"], "--out must be a file, but /tmp is a folder"),
-        (["--devices", "meta"], "no device 'meta'"),
         (["--processes", "0"], "--processes must be at least 1, not 0"),
         (["--steps", "-5"], "--steps must be at least 1, not -5"),
+        (["--beside", "who,seeds\nx,1\n"], f"lacks the column steps_per_second; it needs {HEAD.replace(',', ', ')}"),
+        (["--beside", f"{HEAD}\nx,1,fast\n"], "has a number that is none"),
+        (["--beside", f"{HEAD},environment\nx,1,5,CartPole-v1\n"], "has a number that is none"),
+        *((["--beside", f"{HEAD}\nx,1,{x}\n"], PEERS) for x in ("inf", "-5")),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, refuses: Callable[..., None]
+) -> None:
+    if "\n" in arguments[-1]:
+        (tmp_path / "peers.csv").write_text(arguments[-1], encoding="utf-8")
+        arguments = ["--beside", str(tmp_path / "peers.csv")]
     refuses(main, ["speed", *arguments], message)
 
 
@@ -90,20 +99,3 @@ def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None
     four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
     text = speed_text(pd.DataFrame([base | four, base | one]))
     assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("who,seeds\nx,1\n", "lacks the column steps_per_second; it needs who, seeds, steps_per_second"),
-        ("who,seeds,steps_per_second\nx,1,fast\n", "has a number that is none"),
-        ("who,seeds,steps_per_second,environment\nx,1,5,CartPole-v1\n", "has a number that is none"),
-        ("who,seeds,steps_per_second\nx,1,inf\n", "needs seeds of at least 1 and steps_per_second above 0, and finite"),
-        ("who,seeds,steps_per_second\nx,1,-5\n", "needs seeds of at least 1 and steps_per_second above 0"),
-    ],
-)
-def test_a_table_of_peers_that_is_wrong_is_named(
-    content: str, message: str, tmp_path: Path, refuses: Callable[..., None]
-) -> None:
-    (tmp_path / "peers.csv").write_text(content, encoding="utf-8")
-    refuses(main, ["speed", "--beside", str(tmp_path / "peers.csv")], message)
