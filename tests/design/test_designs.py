@@ -11,12 +11,14 @@ from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import DESIGNS, add_one_in, ladder, leave_one_out
 from ablations.design.flag_sets import as_trained, flags
-from ablations.design.labels import added
+from ablations.design.labels import Label, added, taken
+from ablations.design.story import story_of
 from ablations.findings.our_designs import beyond, beyond_normed, scales
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG, switched
 
 NAMES = list(usable(Config("CartPole-v1")))
+OUTSIDE = tuple(name for name in NEEDS if name not in LADDER)
 
 
 def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> None:
@@ -27,19 +29,19 @@ def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> Non
     assert len(cartpole.arms) == len(taxi.arms) - 1
     for k, pair in enumerate(cartpole.comparisons):
         assert (pair.without, pair.having) == (cartpole.arms[k].tricks, cartpole.arms[k + 1].tricks)
+    masks = {"auto": True, "gymnasium": True, "envpool": False}  # they are found whatever steps the environment
+    assert {backend: gives_mask(Config("Taxi-v4", backend)) for backend in masks} == masks
+    assert gives_mask(Config("tricks/Trading-v0"))
+    assert not gives_mask(Config("tricks/Corridor-v0"))
 
 
 def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
     three = ["shared_trunk", "ppg", "ppg_buffers"]
-    design = beyond(three)
+    design, normed = beyond(three), beyond_normed(three)
     assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
-    assert [(pair.trick, set(pair.having.on) - set(pair.without.on)) for pair in design.comparisons] == [
-        ("shared_trunk", {"shared_trunk"}),
-        ("ppg", {"ppg"}),
-        ("ppg_buffers", {"ppg_buffers"}),
-    ]
+    differences = [(pair.trick, set(pair.having.on) - set(pair.without.on)) for pair in design.comparisons]
+    assert differences == [(name, {name}) for name in three]
     assert [pair.without for pair in design.comparisons] == [PPO, PPO, PPG]
-    normed = beyond_normed(three)
     assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
     assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
     assert [pair.without for pair in normed.comparisons] == [normed.arms[i].tricks for i in (0, 0, 2)]
@@ -47,21 +49,15 @@ def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
 
 @pytest.mark.parametrize("design", [beyond, beyond_normed])
 def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
-    every = tuple(name for name in NEEDS if name not in LADDER)
-    assert design([]).names == design(NAMES).names == every
+    assert design([]).names == design(NAMES).names == OUTSIDE
     assert design(["ppg", *NAMES]).names == ("ppg",)
-    told = design(every[:2])  # what was stored before a trick was added
+    told = design(OUTSIDE[:2])  # what was stored before a trick was added
     assert DESIGNS[told.name](told.names) == told
-
-
-def test_masks_are_found_whatever_steps_the_environment() -> None:
-    assert [gives_mask(Config("Taxi-v4", backend)) for backend in ("auto", "gymnasium", "envpool")] == [
-        True,
-        True,
-        False,
-    ]
-    assert gives_mask(Config("tricks/Trading-v0"))
-    assert not gives_mask(Config("tricks/Corridor-v0"))
+    for name in OUTSIDE:
+        made = design([name])
+        trained = {arm.tricks for arm in made.arms}
+        assert name in made.names
+        assert all({pair.without, pair.having} <= trained for pair in made.comparisons)
 
 
 def test_leaving_one_out_takes_along_what_needs_it() -> None:
@@ -89,12 +85,8 @@ def test_adding_one_in_brings_along_what_it_needs_and_is_compared_to_that() -> N
 
 def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need() -> None:
     design = factorial(["gae", "entropy"])  # gae's need is on in all arms
-    assert [arm.tricks.on for arm in design.arms] == [
-        ("baseline",),
-        ("baseline", "entropy"),
-        ("baseline", "gae"),
-        ("baseline", "gae", "entropy"),
-    ]
+    combinations = [(), ("entropy",), ("gae",), ("gae", "entropy")]
+    assert [arm.tricks.on for arm in design.arms] == [("baseline", *names) for names in combinations]
     nested = factorial(["baseline", "gae", "entropy"])
     assert len(nested.arms) == 6
     assert nested.dropped == (("+ gae", "gae needs baseline"), ("+ gae, entropy", "gae needs baseline"))
@@ -114,9 +106,10 @@ def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
     assert (signs.T @ products == 0).all()  # and of every pairwise interaction: resolution IV
 
 
-def test_every_arm_of_every_design_has_a_name_of_its_own() -> None:
+def test_every_design_has_the_name_it_is_registered_under_and_every_arm_a_name_of_its_own() -> None:
     for name, design in DESIGNS.items():
         made = design(NAMES[:5] if name == "factorial" else NAMES)
+        assert made.name == name
         assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
 
 
@@ -140,12 +133,41 @@ def test_an_arm_is_shared_if_half_of_the_comparisons_and_three_have_it(having: i
     assert design.shared == ((PPG,) if shared else ())
 
 
-@pytest.mark.parametrize("name", [name for name in NEEDS if name not in LADDER])
-@pytest.mark.parametrize("design", [beyond, beyond_normed])
-def test_a_trick_beyond_the_ladder_brings_every_arm_that_it_is_compared_to(
-    design: Callable[..., Design], name: str
-) -> None:
-    made = design([name])
-    trained = {arm.tricks for arm in made.arms}
-    assert name in made.names
-    assert all({pair.without, pair.having} <= trained for pair in made.comparisons)
+NEED, NORM = "what the chosen tricks need", ["baseline", "return_norm", "popart"]
+
+
+@pytest.mark.parametrize(
+    ("label", "whole", "heading", "small_print"),
+    [
+        (taken("clip", ["clip_anneal"]), "− clip, clip_anneal", "− clip", "and clip_anneal"),
+        (added(NORM), "+ baseline, return_norm, popart", "+ popart", "on baseline, return_norm"),
+        (added(["gae"]), "+ gae", "+ gae", ""),
+        (taken("gae", []), "− gae", "− gae", ""),
+        (Label("reinforce"), "reinforce", "reinforce", ""),
+        (Label("reuse", note=NEED), "reuse", "reuse", NEED),
+    ],
+)
+def test_a_label_formats_itself(label: Label, whole: str, heading: str, small_print: str) -> None:
+    assert (str(label), label.heading, label.small_print) == (whole, heading, small_print)
+
+
+def test_the_first_arm_is_named_for_what_the_chosen_tricks_need() -> None:
+    chosen = ladder(["baseline", "clip"])
+    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"]
+    assert chosen.base == ("reuse",)
+    told = story_of(chosen).panels
+    assert told is not None
+    assert told.title == "From reuse up, one trick at a time"
+    assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
+    assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
+
+
+def test_a_comparison_is_about_the_arm_that_its_label_names() -> None:
+    for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-normed"):
+        design = DESIGNS[name](["baseline", "reuse", "clip"])
+        arms = {arm.tricks: arm.label for arm in design.arms}
+        assert design.comparisons
+        for pair in design.comparisons:
+            assert arms[pair.focus] == pair.label
+            assert {pair.focus, pair.reference} == {pair.without, pair.having}
+            assert pair.reference in arms
