@@ -23,6 +23,7 @@ from ablations.report import sentences
 from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, GRID, joined, store_table
 
+Patch = pytest.MonkeyPatch
 DESIGN = ladder(["baseline", "entropy"])
 UNIT = SCALES["CartPole-v1"].ceiling - SCALES["CartPole-v1"].random
 NOISE = 10.0 * np.arange(6)
@@ -31,7 +32,7 @@ ARM = ("x", 9, "", "gae")
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Iterator[None]:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     yield
     rate_table.table.cache_clear()
@@ -62,7 +63,7 @@ def tuned(
 
 
 def test_each_rate_counts_with_the_seeds_of_the_first_look_and_has_a_cell_on_the_map_and_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Patch
 ) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
     found = effects_by_rate(study(DESIGN, lambda on: 90 * ("baseline" in on)), DESIGN)

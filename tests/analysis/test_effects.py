@@ -1,4 +1,5 @@
-"""Effects are Welch's, corrected for their number, confirmed by other seeds, and small only where there is room."""
+"""Effects are Welch's, corrected for their number, confirmed by other seeds, and small only where there is room; main
+effects, interactions, and Shapley values are exact in a factorial."""
 
 from dataclasses import replace
 
@@ -9,11 +10,14 @@ from scipy import stats
 from support.studies import study
 
 from ablations.analysis import effects as module
+from ablations.analysis import factors
 from ablations.analysis.compared import compared_arms, differences_by_rate, margin_of, span_of, would_do
 from ablations.analysis.effects import AT_CEILING, HELPS, HURTS, MARGIN, NOT_LEARNED, NOTHING, UNKNOWN, effects, scores
-from ablations.analysis.estimates import LEVEL, holm, second_try, unpaired
+from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
+from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
+from ablations.design.crossed import factorial, screen
 from ablations.design.designs import ladder
 from ablations.figures.cells import told_apart
 from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
@@ -21,6 +25,7 @@ from ablations.report.compared_words import sentence
 from ablations.report.tables import effects_text
 from tricks.ladder import Tricks
 
+Patch = pytest.MonkeyPatch
 SCALE = SCALES["CartPole-v1"]
 UNIT = SCALE.ceiling - SCALE.random
 ONE, TWO, THREE = ladder(["baseline"]), ladder(["baseline", "entropy"]), ladder(["baseline", "entropy", "lr_anneal"])
@@ -30,8 +35,7 @@ FLAT = study(ONE, lambda on: 0)
 
 def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
     found = scores(FLAT, Tricks())
-    assert found.area[3] == 130
-    assert found.score[3] == pytest.approx((130 - SCALE.random) / UNIT)
+    assert (found.area[3], found.score[3]) == (130, pytest.approx((130 - SCALE.random) / UNIT))
     assert scores(study(ONE, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
     assert scores(study(ONE, lambda on: 500), Tricks()).reached[3] == 10_000
     assert np.isnan(found.reached[3])
@@ -72,7 +76,7 @@ def test_practically_nothing_is_an_interval_inside_the_margin_where_there_is_a_s
     assert not module.certainly_small(frame.assign(env="Elsewhere-v0")).any()
 
 
-def test_the_noise_of_choosing_is_in_the_interval_if_known_of_both_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_choosing_is_in_the_interval_if_known_of_both_arms(monkeypatch: Patch) -> None:
     def found(without: float, having: float) -> tuple[float, float]:
         monkeypatch.setattr(module, "_choice", lambda _, tricks: having if tricks.baseline else without)
         row = effects(study(ONE, lambda on: 0), ONE).iloc[0]  # a new one: effects are remembered
@@ -84,7 +88,7 @@ def test_the_noise_of_choosing_is_in_the_interval_if_known_of_both_arms(monkeypa
     assert as_before == narrow < wide
 
 
-def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(monkeypatch: Patch) -> None:
     """The tables' areas are returns, and both arms' noise of 9 and 12 makes one of 15."""
     asked = list[tuple[object, ...]]()
 
@@ -98,7 +102,7 @@ def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(m
     assert asked[:2] == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
 
 
-def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
     assert effects(study(ONE, lambda on: 500 * ("baseline" in on)), ONE).detected.tolist() == [0]
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
@@ -167,16 +171,14 @@ SMALL = {"difference": 0.0, "low": -0.01, "high": 0.01, "p_holm": 0.9, "without"
 def test_tables_figures_claims_and_comparisons_refuse_a_small_effect_without_room(said: str, level: float) -> None:
     flat = FLAT.runs.assign(**dict.fromkeys(SHARES, SCALE.random + level * UNIT + 0.1 * FLAT.runs.seed))
     found = effects(replace(FLAT, runs=flat), ONE)
-    assert found.verdict.tolist() == [said]
-    assert told_apart(found).small.tolist() == [said == NOTHING]
+    assert (found.verdict.tolist(), told_apart(found).small.tolist()) == ([said], [said == NOTHING])
     assert told_apart(found).hatched.tolist() == [said != NOTHING]
     assert ("≈" in effects_text([found])) == (said == NOTHING)
     assert verdict_on(0, found.iloc[0].to_dict()) == (AGREES if said == NOTHING else UNCLEAR)
     areas, span = SCALE.random + level * UNIT + np.arange(8.0), (SCALE.random, SCALE.ceiling)
     row = compared_arms(runs({"base": areas, "other": areas}), "base", margin=0.05 * UNIT, span=span).iloc[1].to_dict()
     words = sentence(row, alike=False)
-    assert row["verdict"] == said
-    assert ("does practically nothing" in words) == (said == NOTHING)
+    assert (row["verdict"], "does practically nothing" in words) == (said, said == NOTHING)
     assert words.startswith("cannot tell here what other does: ") == (said != NOTHING)
 
 
@@ -263,6 +265,77 @@ def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
     areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
     areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
     found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
-    assert found.difference["up"].to_dict() == pytest.approx({0.1: 3.0, 0.01: 6.0})
-    assert set(found.seeds) == {6}
+    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
     assert found.difference["base"].isna().all()
+
+
+PAIR = factorial(["gae", "entropy"])
+
+
+def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
+    design = factorial(["gae", "entropy", "grad_clip"])
+    made = study(design, lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on))
+    main = main_effects(made, design).set_index("trick")
+    for found in (main.effect, main.shapley):  # efficiency: what all of them add together is 20
+        assert (found * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    pairs = interactions(made, design).set_index(["a", "b"]).interaction * UNIT
+    expected = {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
+    assert pairs.to_dict() == pytest.approx(expected)
+
+
+def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
+    made = study(PAIR, lambda on: 90 * ("gae" in on) - 40 * ({"gae", "entropy"} <= on))
+    noise = 20 * np.random.default_rng(0).normal(size=len(made.runs))
+    made = replace(made, runs=made.runs.assign(tuned="x", **{name: made.runs[name] + noise for name in SHARES}))
+    arms = ("", ["gae"], ["entropy"], PAIR.names)
+    none, gae, entropy, both = (by_factors(made, PAIR)[frozenset(on)] for on in arms)
+    main = main_effects(made, PAIR)
+    for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
+        expected = paired(own / 2)
+        assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
+        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
+        assert (row.seeds, row.tuned) == (8, "x")
+    assert (main.p_holm.tolist(), main.detected.tolist()) == (pytest.approx(holm(main.p.to_numpy())), [1, -1])
+    found = interactions(made, PAIR).iloc[0]
+    expected = paired(both - gae - entropy + none)
+    assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
+
+
+def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
+    design = factorial(["baseline", "gae", "entropy"])
+    made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
+    main = main_effects(made, design).set_index("trick")
+    assert (main.effect * UNIT).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
+    assert main.shapley.isna().all()
+    assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
+    assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
+    for missing in range(4):  # an interaction needs all four arms
+        made = study(replace(PAIR, arms=PAIR.arms[:missing] + PAIR.arms[missing + 1 :]), lambda on: 0)
+        assert np.isnan(interactions(made, PAIR).interaction[0])
+
+
+def test_effects_of_half_a_billionth_are_rounding_errors() -> None:
+    made = study(PAIR, lambda on: UNIT * 4e-10 * ("gae" in on) + UNIT * 6e-10 * ("entropy" in on))
+    assert main_effects(made, PAIR).effect.tolist() == [0, 1e-9]
+
+
+def test_an_adjusted_p_value_at_the_level_is_no_main_effect(monkeypatch: Patch) -> None:
+    made = study(PAIR, lambda on: 90 * ("gae" in on))
+    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
+    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
+    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
+
+
+def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has_too_few_arms() -> None:
+    design = screen(["gae", "entropy", "grad_clip", "state_norm", "lr_anneal"])
+    value = lambda on: 10 * ("gae" in on) + 8 * (("entropy" in on) == ("grad_clip" in on))  # noqa: E731
+    for missing in (0, 2):  # whole, and with runs of two arms missing
+        made = study(replace(design, arms=design.arms[missing:]), value)
+        main = (main_effects(made, design).set_index("trick").effect * UNIT).round(6)
+        assert main["gae"] == pytest.approx(10, abs=1e-6 if missing == 0 else 4)
+        assert missing or (main.drop("gae") == 0).all()
+    design = screen(["gae", "entropy", "grad_clip"])
+    few = main_effects(study(replace(design, arms=design.arms[:3]), lambda on: 0), design)
+    assert few.trick.tolist() == list(design.names)
+    assert few[["effect", "low", "high", "p"]].isna().all(axis=None)
+    assert few.detected.eq(0).all()

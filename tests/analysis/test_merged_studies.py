@@ -38,10 +38,8 @@ def done(seeds: tuple[int, ...], diverged: Mapping[int, int], device: str = "cpu
 
 def test_each_seed_has_its_own_rate_and_returns_and_the_step_at_which_it_diverged() -> None:
     runs = gather([done((3, 4, 5), {4: 150}), done((6,), {})], {4, 5, 6})
-    assert runs.seed.tolist() == [4, 5, 6]
-    assert runs.lr.tolist() == pytest.approx([0.05, 0.06, 0.07])
-    assert runs.diverged.fillna(-1).tolist() == [150, -1, -1]
-    assert runs.late.tolist() == [40, 50, 60]
+    assert (runs.seed.tolist(), runs.lr.tolist()) == ([4, 5, 6], pytest.approx([0.05, 0.06, 0.07]))
+    assert (runs.diverged.fillna(-1).tolist(), runs.late.tolist()) == ([150, -1, -1], [40, 50, 60])
     assert runs[SHARES].to_numpy().tolist() == [[seed] * POINTS for seed in (4, 5, 6)]
     with pytest.raises(InputError, match="there are no results"):
         gather([], {4})
@@ -116,8 +114,7 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     first, rest = part(whole, lambda seed: seed < 5, [0, 5]), part(whole, lambda seed: seed >= 5, [5, 8])
     rest = replace(rest, name=f"{whole.name}_from5")
     (both,) = merged([rest, first])
-    assert both.about["seeds"] == [0, 8]
-    assert (both.about["steps"], both.about["seconds"]) == (2.0, 2.0)
+    assert (both.about["seeds"], both.about["steps"], both.about["seconds"]) == ([0, 8], 2.0, 2.0)
     pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
     pd.testing.assert_frame_equal(both.runs, pd.concat([first.runs, rest.runs], ignore_index=True))
     gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
@@ -164,8 +161,7 @@ def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen_unless
     (one,) = gathered([given, chosen])
     assert (len(one.runs), set(one.runs.tuned)) == (len(chosen.runs), {""})
     (one,) = gathered([given, trials("worlds_gae_from10", 10, tuned="tuned at 9 steps")])
-    assert set(one.runs.tuned) == {"tuned at 9 steps"}
-    assert one.runs.index.tolist() == [*range(len(given.runs))]
+    assert (set(one.runs.tuned), one.runs.index.tolist()) == ({"tuned at 9 steps"}, [*range(len(given.runs))])
     old, new = trials("worlds_from10", 10), trials("worlds_gae_from10", 10, lr=0.3)
     assert gathered([old, new]) == [old, new]
     half = replace(new, runs=new.runs.assign(lr=new.runs.lr.where(new.runs.tricks.eq(""), 0.02)))

@@ -26,7 +26,9 @@ from ablations.training.workers import in_pool
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.clip import clipped_surrogate
 
-Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Refuses = Callable[..., None]
 TINY = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 SHARED = [f"--{name}={getattr(TINY, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]
 BOTH = ["ppo", "reinforce"]
@@ -232,7 +234,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSED)
 def test_what_makes_no_sense_is_refused_in_one_line_before_anything_trains(
-    arguments: list[str], said: str, tmp_path: Path, refuses: Callable[..., None]
+    arguments: list[str], said: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     refuses(cli.main, [*(each.format(tmp_path) for each in arguments), f"--out={tmp_path}"], said)
@@ -278,7 +280,7 @@ def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("name", ["arm", "study", "env"])
 def test_a_record_cannot_have_the_name_of_a_column_that_tables_have(
-    name: str, tmp_path: Path, refuses: Callable[..., None]
+    name: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     said = f"record: tables of several runs have a column '{name}', so info's '{name}' cannot"
     with pytest.raises(InputError, match=said):

@@ -20,6 +20,7 @@ from ablations.report.judged_page import Judged
 from tricks import PPO, Config, InputError
 from tricks.gae import gae
 
+Capture = pytest.CaptureFixture[str]
 SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 OTHER = replace(SMALL, env="tricks/NoisyChain-v0")
 QUICK: Any = {"seeds": 5, "rate_seeds": 5, "workers": 1}
@@ -46,7 +47,7 @@ def test_a_flag_of_the_base_is_taken_out_and_another_one_added_with_what_it_need
         judge("clip", functions={"gae": print})
 
 
-def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, capsys: Capture) -> None:
     asked: Any = {"configs": [SMALL, OTHER], "rates": (0.001, 0.003), "out": tmp_path, **QUICK}
     found = judge("gae", **asked)
     assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
@@ -62,7 +63,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     pd.testing.assert_frame_equal(found.table, again.table)
 
 
-def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
     options = [f"--{name}={getattr(SMALL, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]
@@ -121,8 +122,7 @@ def test_a_diagnostic_that_differs_is_found_and_one_that_does_not_is_not() -> No
     ]
     curves = pd.DataFrame(rows, columns=["arm", "seed", "update", "step", "return", "entropy", "approx_kl"])
     found = moved(curves, "a", "b")
-    assert list(found.diagnostic) == ["entropy"]
-    assert found.difference[0] == pytest.approx(3, abs=0.5)
+    assert (list(found.diagnostic), found.difference[0]) == (["entropy"], pytest.approx(3, abs=0.5))
     own = curves.rename(columns={"entropy": "is_success"})
     assert list(moved(own, "a", "b").diagnostic) == []
     assert list(moved(own, "a", "b", ["is_success", "cost"]).diagnostic) == ["is_success"]

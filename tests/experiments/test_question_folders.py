@@ -21,6 +21,7 @@ from ablations.training.rates import FIXED, Rate
 from ablations.training.what import What
 from tricks import PPO, REINFORCE, Config, InputError
 
+Patch = pytest.MonkeyPatch
 CONFIG = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 CARTPOLE = replace(CONFIG, env="CartPole-v1")
 ARMS = (Arm("ppo", PPO), Arm("other", REINFORCE))
@@ -69,7 +70,7 @@ def name_of(asked: Request, out: Path) -> str:
     return name_of_request(asked, settings_of(asked), out)
 
 
-def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: Patch) -> None:
     names = [name_of(asked, tmp_path) for asked in OTHERS]
     file = tmp_path / "mine.py"
     for factor in (2, 3, 2):  # a function whose file changed is another one
@@ -121,7 +122,7 @@ def test_a_study_of_one_name_and_another_question_rate_or_code_is_not_replaced(t
         refuse_others(path, {job: tuned})
 
 
-def test_a_module_of_one_s_own_counts_in_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_of_one_s_own_counts_in_every_command(tmp_path: Path, monkeypatch: Patch) -> None:
     """After a change of its file, no finished job and no stored study stands for it."""
     home = tmp_path / "mine_of_folders.py"
     home.write_text("import gymnasium as gym\ngym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")

@@ -27,7 +27,9 @@ from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import Tricks
 from tricks.runs.files import HOST
 
-Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Refuses = Callable[..., None]
 FEW = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]
 TINY = ["--steps", "1024", "--workers", "1"]
 TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
@@ -73,7 +75,7 @@ def test_only_the_arms_of_detected_effects_are_tried_again_and_the_report_shows_
 
 
 def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
-    tmp_path: Path, monkeypatch: Patch, refuses: Callable[..., None], trials: Callable[..., None]
+    tmp_path: Path, monkeypatch: Patch, refuses: Refuses, trials: Callable[..., None]
 ) -> None:
     last = f"{FIRST_TUNING_SEED - 30}:{FIRST_TUNING_SEED}"
     said = "are for tuning only, so seeds 1000000000 to 1000000029, which --confirm needs"
@@ -93,8 +95,7 @@ def test_a_study_trains_with_the_numbers_that_were_given_and_is_named_for_them(t
     assert main(["run", *given, *TINY, "--out", str(tmp_path)]) == 0
     (study,) = load_all(tmp_path)
     assert "gamma=0.9" in study.name
-    assert set(study.runs.numbers) == {"gamma=0.9 hidden=(16,16)"}
-    assert set(study.runs.lr) == {0.01}
+    assert (set(study.runs.numbers), set(study.runs.lr)) == ({"gamma=0.9 hidden=(16,16)"}, {0.01})
 
 
 def test_designs_around_a_preset_and_sweeps_have_its_numbers_unless_others_are_given(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_random_agents_share_a_number_that_is_given(tmp_path: Path) -> None:
         ("worlds --seeds 0", "--seeds must name at least one seed"),
     ],
 )
-def test_what_cannot_be_is_one_line(words: str, said: str, refuses: Callable[..., None]) -> None:
+def test_what_cannot_be_is_one_line(words: str, said: str, refuses: Refuses) -> None:
     refuses(main, words.split(), said)
 
 
@@ -188,8 +189,7 @@ def test_the_trials_in_a_world_have_files_of_its_whole_name(tmp_path: Path, tria
 def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose(trials: Callable[..., None]) -> None:
     assert {trial.trick for trial in worlds.picked("", "tricks/Mail3-v0")} == {"gae"}
     found = worlds.picked("baseline,entropy", "tricks/Loan0Pay0.1-v0")
-    assert [trial.trick for trial in found] == ["baseline", "entropy"]
-    assert len(worlds.picked("entropy")) == 3
+    assert ([trial.trick for trial in found], len(worlds.picked("entropy"))) == (["baseline", "entropy"], 3)
     for count, said in ((2, "A, B"), (3, "A, B, C"), (4, "A, B, C and 1 others")):
         trials(*(replace(TRIAL, doses=once(replace(TRIAL.config, env=env))) for env in "ABCD"[:count]))
         with pytest.raises(InputError, match=rf"there is no trial in Elsewhere; there are trials in {said}$"):
@@ -225,5 +225,4 @@ def test_a_trial_runs_at_the_rate_that_is_best_by_its_own_score(
 ) -> None:
     trials(replace(TRIAL, score=score))
     store_rates("5")
-    assert run_worlds(tmp_path) == 0
-    assert set(load_all(tmp_path)[0].runs.lr) == {rate}
+    assert (run_worlds(tmp_path), set(load_all(tmp_path)[0].runs.lr)) == (0, {rate})

@@ -23,6 +23,7 @@ from ablations.findings import calibration as module
 from ablations.findings.calibrate import in_words
 from ablations.findings.calibration import SIZES, Population, Tuned, calibration, false_alarms, population, tuned_again
 
+Patch = pytest.MonkeyPatch
 DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
 ONE = replace(DESIGN, comparisons=DESIGN.comparisons[:1])
 MADE = study(DESIGN, lambda on: 0)
@@ -74,7 +75,7 @@ def test_tuned_arms_are_covered_if_both_variances_of_choosing_reach_from_the_dra
 
 
 def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_one_with_the_fewest_has(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     """Of two rates whose means over n seeds differ by 1.5 deviations, a look at n is wrong in Φ(−1.06) = 14% of all
     draws, and two looks in Φ(−1.5) = 7%."""
@@ -92,13 +93,12 @@ def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_one_with
     assert looks == [[4, 8, 8, 8]] * 3
 
 
-def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkeypatch: Patch) -> None:
     rows = pd.DataFrame({"areas": ["190 200 210 180", "1 2 3 4"]})
     monkeypatch.setattr(module, "rows_of", lambda *arm: rows)
     found = calibration(normal(), 4)
     about_tuning = found[found.what.str.contains("tuned")]
-    assert {*about_tuning.what} == {WITH, WITHOUT}
-    assert about_tuning.seeds.tolist() == [10, 10, 30, 30]
+    assert ({*about_tuning.what}, about_tuning.seeds.tolist()) == ({WITH, WITHOUT}, [10, 10, 30, 30])
     monkeypatch.setattr(module, "rows_of", lambda *arm: rows.assign(areas=["1 2", ""]))
     assert not calibration(normal(), 4).what.str.contains("tuned").any()
 
@@ -113,7 +113,7 @@ def test_an_arm_of_which_one_seed_has_no_score_is_left_out() -> None:
 
 
 @pytest.fixture
-def estimates(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[set[float], set[float], int, int]]]:
+def estimates(monkeypatch: Patch) -> Callable[..., list[tuple[set[float], set[float], int, int]]]:
     """Sets what differences are found, as means and p-values in turn; the samples they are asked of are returned."""
 
     def given(*found: tuple[float, float]) -> list[tuple[set[float], set[float], int, int]]:
@@ -151,7 +151,7 @@ def test_an_alarm_is_any_p_value_below_the_level(
 
 
 def test_arms_keep_their_own_spread_unless_they_are_to_be_alike_and_a_shared_one_is_drawn_twice_as_often(
-    estimates: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    estimates: Callable[..., Any], monkeypatch: Patch
 ) -> None:
     pair = ONE.comparisons[0]
     every: Population = {pair.having: np.array([4.0, 6.0]), pair.without: np.array([10.0, 30.0])}
@@ -167,7 +167,7 @@ def test_arms_keep_their_own_spread_unless_they_are_to_be_alike_and_a_shared_one
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+def asked(monkeypatch: Patch) -> dict[str, list[Any]]:
     """What `calibration` asks for, with answers that take no time."""
     said: dict[str, list[Any]] = {"alarms": [], "rows": [], "differences": []}
 
@@ -207,8 +207,7 @@ def test_comparisons_count_whose_arms_have_every_score(asked: dict[str, list[Any
     lost = flags(DESIGN.comparisons[1].without)
     calibration(replace(MADE, runs=MADE.runs.assign(late=MADE.runs.late.mask(MADE.runs.tricks.eq(lost)))), 2)
     kept = [pair.trick for pair in DESIGN.comparisons if lost not in (flags(pair.without), flags(pair.having))]
-    assert asked["differences"] == [kept] * len(SIZES)
-    assert len(kept) == len(DESIGN.comparisons) - 1
+    assert (asked["differences"], len(kept)) == ([kept] * len(SIZES), len(DESIGN.comparisons) - 1)
 
 
 def test_the_table_has_a_row_per_question_and_number_of_seeds(

@@ -46,8 +46,7 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
-        assert (len(trial.doses) > 1) == bool(trial.varied)
-        assert (trial.rate is not None) == bool(trial.rate_reason)
+        assert (len(trial.doses) > 1, trial.rate is not None) == (bool(trial.varied), bool(trial.rate_reason))
         for dose in trial.doses:
             assert (dose.config.lr, dose.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
             make_env(replace(dose.config, seeds=1, lanes=1)).close()

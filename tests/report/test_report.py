@@ -1,11 +1,13 @@
 """The report: the same with and without training, complete in one page, open about what is missing, and refused where
-there is nothing whole to read. A new design is one function, with no change anywhere else."""
+there is nothing whole to read; its sentences agree with the effects, and what files say of themselves is only text."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,22 +16,27 @@ from support.studies import study
 
 from ablations.analysis.effects import effects
 from ablations.analysis.scales import SCALES
+from ablations.analysis.studies import Study
 from ablations.analysis.study_files import SUFFIX, load, save
 from ablations.cli import main
 from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.crossed import factorial
-from ablations.design.designs import DESIGNS, add_one_in, ladder
+from ablations.design.designs import DESIGNS, add_one_in, ladder, leave_one_out
 from ablations.design.labels import Label, added
 from ablations.design.registry import registered
 from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
-from ablations.findings.our_designs import around_continuous, ppo
+from ablations.findings.our_designs import around_continuous, beyond, beyond_normed, ppo
 from ablations.findings.published import published_text
 from ablations.report import page, sentences, tables
+from ablations.report.markup import as_html, code, plain
+from ablations.report.sentences import across, of
+from ablations.report.sentences import beyond as of_beyond
+from ablations.report.tables import arms_table, arms_text, failures
 from ablations.training.plan import plans
 from ablations.training.what import What
 from tricks.ladder import switched
 
-Capture = pytest.CaptureFixture[str]
+Refuses = Callable[..., None]
 NAMES, ENVS = ["baseline", "entropy"], ("CartPole-v1", "Acrobot-v1")
 
 
@@ -111,9 +118,7 @@ def test_a_published_score_stands_beside_ours() -> None:
     assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
-def test_report_draws_what_run_saved_and_all_figures_only_if_asked(
-    tmp_path: Path, refuses: Callable[..., None]
-) -> None:
+def test_report_draws_what_run_saved_and_all_figures_only_if_asked(tmp_path: Path, refuses: Refuses) -> None:
     out = tmp_path / "my runs"
     out.mkdir()
     made = study(ladder(["baseline"]), lambda on: 0)
@@ -136,7 +141,7 @@ def test_report_draws_what_run_saved_and_all_figures_only_if_asked(
 
 
 def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_own_folder(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     made, stored, mine = study(ladder(["baseline"]), lambda on: 0), tmp_path / "stored", tmp_path / "runs/ablations"
     for folder in (stored, mine):
@@ -170,7 +175,7 @@ FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its cont
 
 @pytest.mark.parametrize(("name", "content", "said"), FOLDERS)
 def test_a_folder_without_anything_whole_is_refused_and_left_alone(
-    name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Callable[..., None]
+    name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     if content is not None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -257,3 +262,183 @@ def test_a_design_that_says_nothing_about_itself_is_drawn_and_read_back_all_the_
     page.write([read], tmp_path, "again")
     assert (tmp_path / "made_CartPole-v1" / "curves_two-on-gae.png").exists()
     assert "two-on-gae: difference" in (tmp_path / "report.md").read_text()
+
+
+STEPS = ["baseline", "clip", "entropy"]
+THREE = ["shared_trunk", "ppg", "ppg_buffers"]
+
+
+def several(env: str, value: int) -> Study:
+    """A study of three designs in which clip adds `value` and entropy always takes 60."""
+    value_of = lambda on: value * ("clip" in on) - 60 * ("entropy" in on)  # noqa: E731
+    made = [study(design(STEPS), value_of, env) for design in (ladder, leave_one_out, add_one_in)]
+    runs = pd.concat([one.runs for one in made]).drop_duplicates(["tricks", "seed"])
+    return replace(made[0], designs=tuple(one.designs[0] for one in made), runs=runs)
+
+
+def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
+    made = several("CartPole-v1", 90)
+    assert of(made) == [
+        "On CartPole-v1 (8 seeds), the ladder takes the area under the curve from 135 to 165. "
+        "Detected among its 3 steps: up with `clip` (+0.19), down with `entropy` (-0.13).",
+        "On CartPole-v1 (8 seeds), detected when a trick is alone: `clip` helping, `entropy` hurting. Detected when it "
+        "is taken out of the full set, with what needs it: `clip` missed, `entropy` better left out.",
+    ]
+    one, *_ = of(study(ladder(("clip",)), lambda on: 90 * ("clip" in on), "CartPole-v1"))
+    assert "Detected among its only step: up with `clip`" in one
+    assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
+
+
+def test_environments_are_set_against_each_other() -> None:
+    here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
+    assert across([here]) == across([here, here]) == ""  # one environment, twice
+    assert across([here, there]).endswith(
+        "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
+    )
+    sure = replace(here, again=here)
+    assert across([here, replace(there, again=there)]) == ""  # only one of them was tried again
+    assert across([sure, replace(there, again=there)]).endswith(
+        "confirmed as helping in one place and hurting in another: `clip`. Confirmed neither alone nor when taken out: "
+        "`baseline`."
+    )
+    nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
+    for both, said in (([sure, replace(there, again=nothing)], "Confirmed"), ([here, nothing], "Detected")):
+        assert across(both).endswith(f"in another: none. {said} neither alone nor when taken out: `baseline`.")
+
+
+def test_environments_with_more_seeds_are_not_counted_together_with_those_that_have_fewer() -> None:
+    here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
+    fewer = replace(there, about=there.about | {"seeds": [0, 7]}, runs=there.runs[there.runs.seed < 7])
+    assert across([here, fewer]) == ""
+    third = replace(several("Pendulum-v1", 0), name="third")
+    said = across([here, fewer, third, replace(fewer, runs=fewer.runs.assign(env="Taxi-v4"))])
+    assert said.startswith("In 2 environments (8 seeds), ")
+    assert ". In 2 environments (7 seeds), " in said
+
+
+def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
+    here = study(beyond(THREE), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
+    there = study(beyond(THREE), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
+    normed = study(beyond_normed(THREE), lambda on: 0, "Pendulum-v1")
+    assert of_beyond([here, there, normed, replace(here, name="again")]) == [
+        "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
+        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
+        "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
+        "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
+    ]
+    assert of_beyond([several("CartPole-v1", 60)]) == []
+    assert of_beyond([study(beyond(THREE), lambda on: 0, seeds=2)]) == []  # too few to detect anything
+    assert of_beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []
+
+
+def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_without_width() -> None:
+    late = np.full(30, 500.0)
+    assert failures(late, "CartPole-v1")["failing_high"] == pytest.approx(0.1135, abs=1e-4)  # Wilson, 0 of 30
+    late[:3] = 100
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(0.1)
+    for by in (50, 20):  # below the ceiling the mean says enough, and between it and the threshold
+        assert np.isnan(failures(late - by, "CartPole-v1")["failing"])
+    late[:3] = 475, 474.9, 499  # to reach the threshold is enough, and the ceiling is not asked for
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(1 / 30)
+    assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
+    made = study(design := ladder(["baseline"]), lambda on: 0)
+    text = arms_text(arms_table(replace(made, runs=made.runs.assign(late=500.0)), design), made)
+    assert "500.0, failing 0% [0%, 32%]" in text
+
+
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE = (
+    SCRIPT,
+    "</p></body><img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1)) ![y](http://evil/z.png) <http://evil> http://evil",
+    "a | b `c` **d** _e_ ~~f~~ # g",
+    "`</code>" + SCRIPT + "``",
+    "two\n\n# lines\r\n<div>\u2028|---|\x02amp\x03 \x02wzxhzdk:0\x03 \udcff",
+    'src="/etc/x.png" onload="alert(1)"',
+    "&lt;script&gt; &#60; \\",
+    "$x^{$",
+)
+OURS = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "strong", "em", "code", "img"}
+OURS |= {"table", "thead", "tbody", "tr", "th", "td"}
+ATTRIBUTES = {"lang", "charset", "name", "content", "src", "alt"}
+
+
+class Seen(HTMLParser):
+    """The elements, the attributes, the sources of images and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.attributes = set[str](), set[str]()
+        self.sources: list[str] = []
+        self.rows: list[int] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.tags <= OURS
+        assert self.attributes <= ATTRIBUTES
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.sources += [value or "" for name, value in attrs if name == "src"]
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in ("td", "th"):
+            self.rows[-1] += 1
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def told(text: str) -> list[Study]:
+    """A study and one of games that say this text of themselves wherever they can."""
+    made = study(ladder(["baseline"]), lambda on: 0)
+    about: Any = made.about | {"command": text, "made with": {"torch": [text], text: ["1"]}, "left out": [text]}
+    cell = text.encode(errors="ignore").decode()  # rows are UTF-8, JSON can say any code point
+    scores = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[1.0] * 5]}
+    games: Any = made.about | {"run": text, "games": scores, "greedy": False, "command": text, "seeds": [0, 1]}
+    return [
+        replace(made, runs=made.runs.assign(env=cell, numbers=cell, tuned=cell), about=about),
+        Study("games_x", (), made.runs.iloc[:1].assign(env=cell, tricks=cell), games),
+    ]
+
+
+def line(text: str) -> str:
+    """The text as it is shown: on one line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_path: Path) -> None:
+    for texts in (HOSTILE[::2], HOSTILE[1::2]):
+        text = " ".join(texts)
+        page.write(told(text), tmp_path, text)
+        seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
+        assert all(source.startswith("data:image/png;base64,") for source in seen.sources)
+        assert len(seen.sources) == 3  # effects and curves; games
+        assert seen.text.count(line(text)) >= 8  # shown as it is
+        assert set(seen.rows) == {2, 5}  # the tables' columns are what they were
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
+    for shown in (plain, code):
+        seen = Seen(as_html(f"# {shown(text)}\n\n| a | b |\n|---|---|\n| {shown(text)} | {shown(text)} |\n", Path()))
+        assert seen.text.count(line(text)) >= 3
+        assert (set(seen.rows), seen.sources) == ({2}, [])
+
+
+def test_what_needs_no_escape_is_left_alone_and_raw_html_in_the_markdown_is_text() -> None:
+    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
+        assert (plain(text), code(text)) == (text, f"`{text}`")
+    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
+
+
+@pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])
+def test_a_picture_is_found_whatever_its_study_is_called(name: str, tmp_path: Path) -> None:
+    _, games = told("x")
+    save(replace(study(ladder(["baseline"]), lambda on: 0), name=name), tmp_path)
+    save(replace(games, name=f"games_{name}"), tmp_path)
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(seen.sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 4
+    assert name in seen.text

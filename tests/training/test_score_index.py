@@ -24,6 +24,7 @@ from tricks import Config, train
 from tricks.ladder import switched
 from tricks.runs.learning_curve import late_return
 
+Patch = pytest.MonkeyPatch
 Filled = tuple[Path, list[Job]]
 FEW = 4  # results in memory, here
 AGENTS = 60  # in six jobs
@@ -40,7 +41,7 @@ class Counting(Store):
 
 
 @pytest.fixture
-def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Filled:
+def filled(tmp_path: Path, monkeypatch: Patch) -> Filled:
     monkeypatch.setattr(score_index, "LATEST", FEW)
     monkeypatch.setattr(Counting, "count", 0)
     return tmp_path / "jobs", fill_random(tmp_path, AGENTS, updates=5)
@@ -62,8 +63,7 @@ def test_many_results_are_read_once_and_not_by_every_command_and_looking_changes
     assert not index.exists()
     assert reads(folder, jobs) == many  # once per job
     before = index.read_bytes()
-    assert reads(folder, jobs, look_only=True) == rest
-    assert index.read_bytes() == before
+    assert (reads(folder, jobs, look_only=True), index.read_bytes()) == (rest, before)
     assert reads(folder, jobs) == rest
     for content in (b"", b"not a database" * 100):  # a damaged one is made again
         for path in folder.glob("scores.sqlite*"):
@@ -101,7 +101,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit_and_a_fl
 
 
 def test_a_result_that_has_changed_is_read_again_and_scores_of_other_code_do_not_count(
-    filled: Filled, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    filled: Filled, capsys: pytest.CaptureFixture[str], monkeypatch: Patch
 ) -> None:
     folder, jobs = filled
     reads(folder, jobs)
@@ -115,7 +115,7 @@ def test_a_result_that_has_changed_is_read_again_and_scores_of_other_code_do_not
     assert "is damaged and will be recomputed" in capsys.readouterr().err
 
 
-def test_scores_that_cannot_be_written_stay_in_memory(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_that_cannot_be_written_stay_in_memory(filled: Filled, monkeypatch: Patch) -> None:
     folder, jobs = filled
     reads(folder, jobs)
     for job in jobs:
@@ -211,5 +211,4 @@ def test_with_segments_the_first_points_are_of_episodes_that_were_short_enough_t
     """The agents don't learn: their mean return is 5 from the first step to the last."""
     config = Config(seeds=4, steps=400, lanes=8, horizon=16, hidden=(4,), lr=1e-12)
     first = on_grid(train(config, switched(tricks), ShortPays).curve, 400, {}).iloc[:, 0]
-    assert first.mean() == pytest.approx(expected, abs=0.75)
-    assert (first == 10).all() == (expected == 10)
+    assert (first.mean(), (first == 10).all()) == (pytest.approx(expected, abs=0.75), expected == 10)

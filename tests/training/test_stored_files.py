@@ -1,5 +1,5 @@
-"""Jobs and studies in files: what is read back is what was written; what is damaged, impossible or another version's
-is named as that, and only what is damaged is called damaged."""
+"""Jobs and studies in files: what is read back is what was written; what is damaged, impossible, another version's or
+another ALGORITHM's is named as that, and results of two ALGORITHMs are never put together."""
 
 import gzip
 import hashlib
@@ -18,21 +18,27 @@ from support.damage import flips
 from support.jobs import JOB, SMALL
 from support.studies import study
 
+from ablations import compare, read
+from ablations.analysis.joining import merged
 from ablations.analysis.studies import Study
-from ablations.analysis.study_files import SUFFIX, load, refuse_another, save
+from ablations.analysis.study_files import SUFFIX, load, load_all, refuse_another, save
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.design.flag_sets import signed
-from ablations.training import jobs, workers
+from ablations.training import jobs, rate_table, workers
 from ablations.training.jobs import Job, compute, parse_result
+from ablations.training.rate_table import COLUMNS, read_table, store_table, use
 from ablations.training.store import Store, prepare
 from ablations.training.tagged_csv import tagged, untagged
+from ablations.training.workers import run_jobs
 from tricks import PPO, REINFORCE, Config, InputError, train
+from tricks.runs import learning_curve
 from tricks.runs.files import HOST
-from tricks.runs.learning_curve import COLUMNS
 from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Refuses = Callable[..., None]
 Change = Callable[[dict[str, Any], pd.DataFrame], Any]
 RowChange = Callable[[pd.DataFrame], pd.DataFrame]
 DEAD = 999_999_999  # no process has this number
@@ -64,7 +70,7 @@ def test_a_result_without_a_diagnostic_that_is_younger_than_it_still_counts(text
     whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
     young = ["policy_age", "entropy"]
     older = parse_result(JOB, tagged(about, curve.drop(columns=young), digits=6)).curve
-    assert tuple(older) == COLUMNS
+    assert tuple(older) == learning_curve.COLUMNS
     assert older[young].isna().all(axis=None)
     pd.testing.assert_frame_equal(older.drop(columns=young), whole.drop(columns=young))
     for strange in (curve.drop(columns=["return"]), curve.assign(mood=1.0)):
@@ -88,8 +94,7 @@ def test_a_tagged_csv_is_read_back() -> None:
     checksum = hashlib.sha256(blank.encode()).hexdigest()
     assert text == blank.replace('""', f'"{checksum}"')
     about, again = untagged(text, dtype={"a": str})
-    assert about == {"made with": ["x"], "sha256": checksum}
-    assert again.a.tolist() == ["1", "2"]
+    assert (about, again.a.tolist()) == ({"made with": ["x"], "sha256": checksum}, ["1", "2"])
 
 
 def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_become_more() -> None:
@@ -152,11 +157,10 @@ def test_a_job_that_cannot_be_is_set_aside_in_one_line(
     assert not store.has(JOB)
     said = capsys.readouterr().err
     assert "is damaged and will be recomputed (" in said
-    assert said.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == [f"{JOB.key}.damaged"]
+    assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
 
 
-def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: Patch) -> None:
     run = train(SMALL.config, SMALL.tricks)
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
@@ -233,7 +237,7 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
 def test_a_job_of_another_version_is_trained_anew_and_one_line_names_that_version(
-    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
     store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
@@ -269,7 +273,7 @@ def test_what_another_version_wrote_and_something_damaged_is_damaged(
 @pytest.mark.parametrize("sealed", [True, False], ids=["", "from before checksums"])
 @pytest.mark.parametrize("change", OTHER_STUDIES)
 def test_a_study_of_another_version_is_refused_by_its_name(
-    change: Change, sealed: bool, tmp_path: Path, refuses: Callable[..., None]
+    change: Change, sealed: bool, tmp_path: Path, refuses: Refuses
 ) -> None:
     path = study_by(THEIRS | {"algorithm": ALGORITHM + 1}, change, tmp_path, sealed)
     with pytest.raises(InputError, match=r"was saved by ppo-tricks 9\.8\.7.*; this is ppo-tricks ") as refused:
@@ -288,8 +292,7 @@ def test_a_study_that_cannot_be_read_is_kept_beside_the_new_one(tmp_path: Path, 
     save(MADE, tmp_path)
     (kept,) = tmp_path.glob("*-kept")
     assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
-    assert kept.read_bytes() == before
-    assert len(load(path).runs) == 10
+    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
 
 
 def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) -> None:
@@ -349,7 +352,7 @@ def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(tmp_path: Pa
     assert len(load(path).runs) == 10
 
 
-def read(folder: Path, runs: pd.DataFrame = MADE.runs, **facts: Any) -> Study:
+def read_back(folder: Path, runs: pd.DataFrame = MADE.runs, **facts: Any) -> Study:
     """The study of these runs, as a file says it whose first line has these facts."""
     path = folder / f"x{SUFFIX}"
     path.write_bytes(gzip.compress(tagged({**FACTS, **facts}, runs, digits=5).encode()))
@@ -380,7 +383,7 @@ BAD_RUNS: list[tuple[RowChange, str]] = [
 @pytest.mark.parametrize(("change", "reason"), BAD_RUNS)
 def test_runs_that_cannot_be_are_refused_with_the_reason(change: RowChange, reason: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=reason):
-        read(tmp_path, change(MADE.runs))
+        read_back(tmp_path, change(MADE.runs))
 
 
 PLAYED: dict[str, Any] = {"run": "x", "greedy": False}
@@ -405,32 +408,124 @@ BAD_FACTS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("facts", "reason"), BAD_FACTS)
 def test_facts_that_cannot_be_are_refused_with_the_reason(facts: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=rf"^{tmp_path / 'x'}{SUFFIX} {DAMAGED}: .*{reason}.*$"):
-        read(tmp_path, **facts)
+        read_back(tmp_path, **facts)
 
 
 def test_what_is_unusual_but_can_be_is_read(tmp_path: Path) -> None:
     """Nothing counted, no time known, an agent that diverged at once, one step, and one game of each agent."""
-    assert read(tmp_path, steps=0, seconds=0).about["seconds"] == 0
-    assert np.isnan(read(tmp_path, seconds=np.nan).about["seconds"])
-    found = read(tmp_path, MADE.runs.assign(diverged=0, steps=1, tuned="007"))
+    assert read_back(tmp_path, steps=0, seconds=0).about["seconds"] == 0
+    assert np.isnan(read_back(tmp_path, seconds=np.nan).about["seconds"])
+    found = read_back(tmp_path, MADE.runs.assign(diverged=0, steps=1, tuned="007"))
     assert (found.runs.diverged.tolist(), found.steps) == ([0] * 10, 1)
     assert found.runs.tuned.tolist() == ["007"] * 10  # what looks like a number stays the text that it is
     games = {"trained": [[1.0]], "random": [[2.0]]}
-    assert read(tmp_path, games=games, **PLAYED).about["games"] == games
+    assert read_back(tmp_path, games=games, **PLAYED).about["games"] == games
     again = pd.concat([MADE.runs, MADE.runs.assign(lr=0.1, tuned="fixed", env="tricks/Corridor-v0")])
-    assert len(read(tmp_path, again, designs=[]).runs) == 20  # trials may have an arm at two rates, not twice at one
+    assert len(read_back(tmp_path, again, designs=[]).runs) == 20  # trials may have an arm at two rates
     with pytest.raises(InputError, match=TWICE):
-        read(tmp_path, pd.concat([MADE.runs, MADE.runs.assign(tuned="fixed")]), designs=[])
-    alone = read(tmp_path, MADE.runs[:1])
+        read_back(tmp_path, pd.concat([MADE.runs, MADE.runs.assign(tuned="fixed")]), designs=[])
+    alone = read_back(tmp_path, MADE.runs[:1])
     assert (alone.env, alone.steps, len(alone.runs)) == ("CartPole-v1", 100_000, 1)
     refuse_another(tmp_path / f"x{SUFFIX}", Config())
 
 
 def test_a_study_of_another_device_is_refused_by_its_name(tmp_path: Path) -> None:
-    read(tmp_path, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
+    read_back(tmp_path, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
     with pytest.raises(InputError, match="the usual numbers, backend auto, device cuda; choose another --out"):
         refuse_another(tmp_path / f"x{SUFFIX}", Config())
     refuse_another(tmp_path / f"x{SUFFIX}", Config(device="cuda:1"))
-    read(tmp_path, **{"made with": {"backend": ["gymnasium"]}})
+    read_back(tmp_path, **{"made with": {"backend": ["gymnasium"]}})
     with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
         refuse_another(tmp_path / f"x{SUFFIX}", Config())  # and no word of a device
+
+
+NOW = jobs.ALGORITHM
+
+
+@pytest.fixture
+def by(monkeypatch: Patch) -> Callable[[int], None]:
+    """Sets the library's algorithm; jobs train in this process, since workers would have the real one."""
+    monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, jobs.compute(job)) for job in some))
+    return lambda now: monkeypatch.setattr(jobs, "ALGORITHM", now)
+
+
+def made_by(algorithm: int | None, env: str = "CartPole-v1", first: int = 0) -> Study:
+    made = study(ladder(["baseline"]), lambda _: 0, env=env)
+    by = {} if algorithm is None else {"algorithm": [str(algorithm)]}
+    about = made.about | {"made with": made.about["made with"] | by, "seeds": [first, first + 8]}
+    runs = made.runs.assign(seed=made.runs.seed + first)
+    return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
+
+
+def test_a_job_of_another_algorithm_is_trained_anew_and_a_line_says_so(
+    tmp_path: Path, by: Callable[[int], None], capsys: Capture
+) -> None:
+    store = Store(tmp_path)
+    for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
+        by(now)
+        known = store.has(SMALL)
+        assert not run_jobs([SMALL], store, 1)
+        said = f"results are by ALGORITHM {NOW}, and this version's is {now}: 1 of 1 jobs"
+        assert (said in capsys.readouterr().out) == (now != NOW and not known)
+        assert store.has(SMALL)
+    assert len(list(tmp_path.glob("*.csv"))) == 3
+
+
+@pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
+def test_studies_of_two_algorithms_are_not_joined_and_not_reported_together(
+    other: int | None, tmp_path: Path, refuses: Refuses
+) -> None:
+    one, two = made_by(NOW), made_by(other, first=8)
+    assert (len(merged([one, made_by(NOW, first=8)])), len(merged([one, two]))) == (1, 2)
+    paths = [save(each, tmp_path)[1] for each in (one, two)]
+    named = f"{two.name} is by {f'ALGORITHM {other}' if other else 'an older ALGORITHM'}"
+    with pytest.raises(InputError, match=named):
+        load_all(tmp_path)
+    refuses(main, ["report", "--out", str(tmp_path)], f"{one.name} is by ALGORITHM {NOW}")
+    refuses(main, ["plot", *map(str, paths), "--out", str(tmp_path / "plot")], named)
+    with pytest.raises(InputError, match="they are never put together"):
+        read(tmp_path)
+    assert [len(read(path).runs) for path in paths] == [16, 16]
+    (tmp_path / "two").mkdir()
+    save(made_by(other, env="Acrobot-v1"), tmp_path / "two")  # nor those of two environments
+    save(one, tmp_path / "two")
+    with pytest.raises(InputError, match=f"ALGORITHM {other}" if other else "an older ALGORITHM"):
+        load_all(tmp_path / "two")
+
+
+def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
+    _, path = save(made_by(NOW - 1), tmp_path)
+    save(made_by(NOW), tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
+    assert load(kept).algorithm == str(NOW - 1)
+    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
+
+
+def test_comparisons_say_by_which_algorithm_they_are(tmp_path: Path, by: Callable[[int], None]) -> None:
+    config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
+    for now in (NOW, NOW + 1):
+        by(now)
+        found = compare(["ppo", "reinforce"], config, seeds=1, out=tmp_path, workers=1)
+        assert set(read(found.files[0].parent).runs.algorithm) == {str(now)}
+    with pytest.raises(InputError, match=r"is by ALGORITHM \d+ and .* is by ALGORITHM \d+"):
+        read(tmp_path)
+
+
+def test_rates_of_another_algorithm_are_refused(tmp_path: Path, by: Callable[[int], None]) -> None:
+    path = tmp_path / "rates.csv"
+    rows = pd.DataFrame([("CartPole-v1", 100, "", "", 0.01, 1.0, 1.0, 1, "1")], columns=COLUMNS)
+    use(path)
+    try:
+        store_table(rows)
+        assert len(read_table(path)) == 1
+        by(NOW + 1)
+        with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}"):
+            rate_table.table()
+        for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
+            path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
+            with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose"):
+                read_table(path)
+        assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
+    finally:
+        use(None)
