@@ -62,7 +62,7 @@ def tuned(
     stored(rows)
 
 
-def test_each_rate_counts_with_the_seeds_of_the_first_look_and_has_a_cell_on_the_map_and_a_sentence(
+def test_each_rate_counts_with_the_first_look_s_seeds_and_has_a_cell_and_a_sentence(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))

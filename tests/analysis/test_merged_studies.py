@@ -55,9 +55,7 @@ def test_what_is_said_of_runs_is_that_of_all_their_jobs() -> None:
     assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
 
 
-def test_a_study_of_a_plan_is_of_what_is_finished_and_says_what_was_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_of_a_plan_is_of_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = ("Atari: not installed",)
     plan = Plan(replace(TINY, seeds=1), (ONE,), (3, 4), fixed=True, all_tricks=True, left_out=left_out)
     first = next(iter(plan.jobs))

@@ -145,9 +145,7 @@ def test_each_value_stands_at_the_best_of_the_others_which_has_no_failed_seed() 
         ((50,), [(1, 1)]),
     ],
 )
-def test_a_value_is_nearly_as_good_if_it_loses_at_most_a_twentieth_of_the_way(
-    means: tuple[float, ...], expected: list[tuple[int, int]]
-) -> None:
+def test_nearly_as_good_is_within_a_twentieth(means: tuple[float, ...], expected: list[tuple[int, int]]) -> None:
     assert sweeps.good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
 
 
@@ -163,9 +161,7 @@ def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None
     assert sweeps.nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
 
 
-def test_the_command_trains_every_combination_and_goes_on_where_it_was(
-    tmp_path: Path, capsys: Capture, refuses: Refuses
-) -> None:
+def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
     arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "lr=0.01", "--vary", "epochs=1,2", "--seeds", "5"]
     arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0

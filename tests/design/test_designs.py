@@ -315,9 +315,7 @@ def test_a_factorial_has_every_combination_on_top_of_the_rest_of_the_base() -> N
         (around.factorial, ["clip"], "a factorial takes 2 to 5 tricks, not 1"),
     ],
 )
-def test_tricks_that_a_design_cannot_be_about_are_refused(
-    make: Callable[..., Any], names: list[str], said: str
-) -> None:
+def test_tricks_of_no_design_are_refused(make: Callable[..., Any], names: list[str], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         make(BASE, names)
 

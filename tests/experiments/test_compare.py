@@ -1,5 +1,5 @@
-"""`compare`, `run --base` and `run --design file.py:function`: from arms in words, or functions and designs of one's
-own, to a table, curves and a page, with the user's own numbers from infos; and what they refuse."""
+"""`compare`, `judge`, `run --base` and `run --design file.py:function`: from arms in words, or functions and designs of
+one's own, to a table, a verdict and a page, with the user's own numbers from infos; what they refuse; and their folders."""
 
 import re
 import subprocess
@@ -8,23 +8,40 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.any_space import AnySpace
+from support.studies import study
 
-from ablations import Arm, cli, compare, judge, read
+from ablations import Arm, cli, compare, holm, judge, read
 from ablations.analysis.compared import moved
+from ablations.analysis.effects import AT_CEILING, HELPS, HURTS, NOT_LEARNED, NOTHING, UNKNOWN
+from ablations.analysis.study_files import load, refuse_another, refuse_others, save
+from ablations.design.arm_texts import arm_from
+from ablations.design.arms import Design
+from ablations.design.designs import ladder
+from ablations.design.own_file import function_from
+from ablations.experiments import judge as module
 from ablations.experiments.compare import requested
+from ablations.experiments.requests import Request, name_of_request, settings_of
+from ablations.figures.judged import Effects, judged_figure
 from ablations.report import judged_page
-from ablations.training import workers
+from ablations.report.judged_page import Judged
+from ablations.training import jobs, workers
 from ablations.training.jobs import Finished
 from ablations.training.own import own_of
+from ablations.training.plan import plans
+from ablations.training.questions import asked_of, refuse_other_answer
+from ablations.training.rates import FIXED, Rate
+from ablations.training.what import What
 from ablations.training.workers import in_pool
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.clip import clipped_surrogate
+from tricks.gae import gae
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -233,9 +250,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSED)
-def test_what_makes_no_sense_is_refused_in_one_line_before_anything_trains(
-    arguments: list[str], said: str, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_nonsense_is_one_line(arguments: list[str], said: str, tmp_path: Path, refuses: Refuses) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     refuses(cli.main, [*(each.format(tmp_path) for each in arguments), f"--out={tmp_path}"], said)
     assert not list(tmp_path.glob("jobs/*"))
@@ -279,11 +294,252 @@ def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("name", ["arm", "study", "env"])
-def test_a_record_cannot_have_the_name_of_a_column_that_tables_have(
-    name: str, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_a_record_is_not_named_like_a_column_of_tables(name: str, tmp_path: Path, refuses: Refuses) -> None:
     said = f"record: tables of several runs have a column '{name}', so info's '{name}' cannot"
     with pytest.raises(InputError, match=said):
         train(Config(**{**vars(RECORDED), "record": (name,)}), PPO, env=Costly)
     few = ["--env", "CartPole-v1", "--steps", "50", "--workers", "1", "--seeds", "1", "--out", str(tmp_path)]
     refuses(cli.main, ["compare", *BOTH, "--record", name, *few], f"'{name}'")
+
+
+OTHER = replace(TINY, env="tricks/NoisyChain-v0")
+QUICK: Any = {"seeds": 5, "rate_seeds": 5, "workers": 1}
+
+
+def slow(*given: Any) -> Any:
+    return gae(*given)
+
+
+def test_a_flag_of_the_base_is_taken_out_and_another_one_added_with_what_it_needs() -> None:
+    def arms(trick: str, base: str = "ppo") -> list[tuple[str, set[str]]]:
+        return [(arm.name, {*arm.tricks.on}) for arm in module._arms(trick, arm_from(base), {})]
+
+    for trick, names in (("clip", ("ppo without clip", "ppo")), ("popart", ("ppo + return_norm", "+ popart"))):
+        (without, off), (having, on) = arms(trick)
+        assert (without, having.removeprefix("ppo + return_norm ")) == names
+        assert on - off == {trick}
+    (without, off), _ = arms("gae", "reinforce")
+    assert (without, off) == ("reinforce + baseline", {"baseline"})
+    base = Arm("mine", PPO, functions={"gae": slow})  # keeps the functions that it has
+    for pair in (module._arms(trick, base, {} if trick else {"Adam": slow}) for trick in ("clip", "popart", "")):
+        assert all(dict(arm.functions)["gae"] is slow for arm in pair)
+    with pytest.raises(InputError, match="name one flag, or functions that replace ours"):
+        judge("clip", functions={"gae": print})
+
+
+def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, capsys: Capture) -> None:
+    asked: Any = {"configs": [TINY, OTHER], "rates": (0.001, 0.003), "out": tmp_path, **QUICK}
+    found = judge("gae", **asked)
+    assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
+    assert list(found.table.env) == list(found.comparisons) == [TINY.env, OTHER.env]
+    assert found.table.p_holm.to_numpy() == pytest.approx(holm(found.table.p.to_numpy()))
+    assert found.trials is not None
+    assert set(found.trials.trick) == {"gae"}
+    page = found.files[0].read_text()
+    for said in ("Does gae matter in ppo?", "In the worlds made for it", "data:image/png"):
+        assert said in page
+    again = judge("gae", **asked)
+    assert capsys.readouterr().out.startswith("everything is trained already")
+    pd.testing.assert_frame_equal(found.table, again.table)
+
+
+def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
+    options = [f"--{name}={getattr(TINY, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]
+    given = [f"clipped_surrogate={file}:nothing", *options, "--seeds=5", "--rates=", "--workers=1", f"--out={tmp_path}"]
+    assert cli.main(["judge", *given]) == 0
+    said = capsys.readouterr().out
+    assert "| tricks/Corridor-v0 |" in said
+    (page,), (table,) = (list(tmp_path.glob(f"judge_*/{name}")) for name in ("verdict.md", "table.csv"))
+    title, text = page.read_text().split("\n", 1)
+    judged = "clipped_surrogate replaced by mine.py:nothing"
+    assert title == f"# Does {judged} matter in ppo?"
+    assert "A difference is replaced minus ours" in text
+    assert pd.read_csv(table).judged.tolist() == [judged]
+    for told in (said, text):
+        assert re.search(r"\| environment +\| ours +\| replaced +\|", told)
+        assert judged in told.split("tricks/Corridor-v0: ")[1].split("\n")[0]
+        assert not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
+
+
+def test_a_function_named_like_a_trick_is_not_taken_for_it(tmp_path: Path) -> None:
+    found = judge(functions={"gae": slow}, configs=[TINY], out=tmp_path, rates=(), **QUICK)
+    assert found.trick == "gae replaced by test_compare.py:slow"
+    assert found.trials is None
+    arms = found.comparisons[TINY.env].table.arm.tolist()
+    assert arms == ["ppo", "ppo with gae replaced by test_compare.py:slow"]
+    assert found.files[0].parent.name.startswith("judge_gae_replaced_by_test_compare.py_slow_ppo_")
+    assert "gae replaced by test_compare.py:slow" in found.sentences[0]
+
+
+@pytest.mark.parametrize("verdict", [HELPS, HURTS, NOTHING, UNKNOWN, "", NOT_LEARNED, AT_CEILING])
+def test_every_sentence_names_the_replacement_and_which_arm_has_it(verdict: str) -> None:
+    row = {"env": "E", "difference": -27.8, "p_holm": 0.01, "verdict": verdict, "seeds": 5}
+    compared: Any = SimpleNamespace(table=pd.DataFrame({"would_do": [9.0]}))
+    name = "Adam replaced by mine.py:sgd"
+    said, flag = (Judged(x, pd.DataFrame([row]), pd.DataFrame(), {"E": compared}).sentences[0] for x in (name, "gae"))
+    assert name in said or said.startswith("E: 27.8 less area with the replacement")
+    assert not re.search(r"area with it|Adam (helps|hurts|does|matters)", said)
+    assert said.startswith(f"E: {name} hurts: 27.8 less area with the replacement") == (verdict == HURTS)
+    assert "replace" not in flag
+
+
+def test_the_figure_says_which_side_is_which() -> None:
+    best = {"difference": 1.0, "low": 0.0, "high": 2.0}
+    rates = pd.DataFrame(columns=["lr", "difference", "low", "high"])
+    figure = judged_figure({"E": Effects(best, rates)}, "What a does in b", "#000000", ("ours", "replaced"))
+    assert figure.axes[0].get_ylabel().endswith("replaced − ours")
+
+
+def test_a_diagnostic_that_differs_is_found_and_one_that_does_not_is_not() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (arm, seed, k, k, 1.0, rng.normal(shift), rng.normal())
+        for arm, shift in (("a", 0.0), ("b", 3.0))
+        for seed in range(10)
+        for k in range(5)
+    ]
+    curves = pd.DataFrame(rows, columns=["arm", "seed", "update", "step", "return", "entropy", "approx_kl"])
+    found = moved(curves, "a", "b")
+    assert (list(found.diagnostic), found.difference[0]) == (["entropy"], pytest.approx(3, abs=0.5))
+    own = curves.rename(columns={"entropy": "is_success"})
+    assert list(moved(own, "a", "b").diagnostic) == []
+    assert list(moved(own, "a", "b", ["is_success", "cost"]).diagnostic) == ["is_success"]
+
+
+CARTPOLE = replace(TINY, env="CartPole-v1")
+PAIR = (Arm("ppo", PPO), Arm("other", REINFORCE))
+PLAIN = Request(PAIR, TINY, (0, 1))
+
+
+def halved(ratio: Any, advantage: Any, clip_range: Any) -> Any:
+    return ratio * advantage / 2
+
+
+def doubled(ratio: Any, advantage: Any, clip_range: Any) -> Any:
+    return ratio * advantage * 2
+
+
+def other_arm(*given: Any, **functions: Any) -> Request:
+    return PLAIN._replace(arms=(PAIR[0], Arm("other", *given, functions=functions)))
+
+
+OTHERS = [
+    PLAIN,
+    *(
+        PLAIN._replace(config=replace(config, **{name: x}))
+        for config, name, x in (
+            (TINY, "env", "tricks/NoisyChain-v0"),
+            (CARTPOLE, "env_args", ("sutton_barto_reward=True",)),
+            (CARTPOLE, "env", "CartPole-v1"),  # its plain form
+            (CARTPOLE, "wrap", ("gymnasium.wrappers:FlattenObservation",)),
+            *((TINY, name, x) for name, x in (("steps", 640), ("lanes", 4), ("backend", "tensor"), ("lr", 0.5))),
+        )
+    ),
+    PLAIN._replace(rates=(0.001, 0.003)),
+    PLAIN._replace(rates=(0.001, 0.003), rate_seeds=3),
+    PLAIN._replace(rates=None),  # tuned
+    other_arm(replace(PPO, gae=False)),
+    other_arm(REINFORCE, {"lr": 0.7}),
+    other_arm(PPO, clipped_surrogate=halved),
+    other_arm(PPO, clipped_surrogate=doubled),
+    PLAIN._replace(against="other"),
+    PLAIN._replace(margin=0.5),
+    PLAIN._replace(seeds=(1, 2)),
+    PLAIN._replace(design=Design("ppo_vs_other", (), PAIR)),
+]
+
+
+def name_of(asked: Request, out: Path) -> str:
+    return name_of_request(asked, settings_of(asked), out)
+
+
+def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: Patch) -> None:
+    names = [name_of(asked, tmp_path) for asked in OTHERS]
+    file = tmp_path / "mine.py"
+    for factor in (2, 3, 2):  # a function whose file changed is another one
+        file.write_text(f"def mine(ratio, advantage, clip_range):\n    return ratio * {factor}\n")
+        names.append(name_of(other_arm(PPO, clipped_surrogate=function_from(f"{file}:mine")), tmp_path))
+    assert names.pop() == names[-2]
+    monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
+    names.append(name_of(PLAIN, tmp_path))
+    assert len(set(names)) == len(names)
+
+
+def test_the_same_question_has_the_same_folder_and_more_seeds_too(tmp_path: Path) -> None:
+    name = name_of(PLAIN, tmp_path)
+    assert name_of(PLAIN._replace(against="ppo"), tmp_path) == name
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "runs.csv").write_text("arm,seed\nppo,0\nppo,1\n")
+    assert name_of(PLAIN, tmp_path) == name_of(PLAIN._replace(seeds=(0, 1, 2)), tmp_path) == name
+    fewer, with_a_gap = (name_of(PLAIN._replace(seeds=seeds), tmp_path) for seeds in ((0,), (0, 2)))
+    assert len({name, fewer, with_a_gap}) == 3
+    (tmp_path / name / "runs.csv").write_bytes(b"\xff\x00")  # damaged: it can be made again
+    assert name_of(PLAIN._replace(seeds=(0,)), tmp_path) == name
+
+
+USUAL = "with the usual numbers"
+CHANGED: list[tuple[dict[str, Any], str]] = [
+    *(({name: x}, "on CartPole-v1 with 100,000 steps") for name, x in (("env", "Acrobot-v1"), ("steps", 7))),
+    *(({name: x}, USUAL) for name, x in (("gamma", 0.5), ("env_args", {"x": 1}))),
+    ({"wrap": ("gymnasium.wrappers:FlattenObservation",)}, USUAL),
+    ({"device": "cuda"}, "device cpu"),
+]
+
+
+def test_a_study_of_one_name_and_another_question_rate_or_code_is_not_replaced(tmp_path: Path) -> None:
+    _, path = save(study(ladder(["baseline"]), lambda _: 0, seeds=8), tmp_path)  # at a rate of 0.02
+    refuse_another(path, Config())
+    for changed, said in CHANGED:
+        with pytest.raises(InputError, match=f"holds another study, .*{said}"):
+            refuse_another(path, replace(Config(), **changed))
+    job, tuned, fixed = jobs.Job(Config(), REINFORCE), Rate(0.02), Rate(0.5, FIXED)
+    refuse_others(path, {job: tuned})
+    refuse_others(path, {job: fixed})  # which the study's name says
+    refuse_others(tmp_path / "nothing", {job: Rate(0.03)})
+    with pytest.raises(InputError, match=r"reinforce on CartPole-v1 at learning rate 0\.02, which is 0\.03 now"):
+        refuse_others(path, {job: Rate(0.03)})
+    made = load(path)
+    noted = made.about["made with"] | {"own code": ["1a2b"]}
+    save(replace(made, about=made.about | {"made with": noted}), tmp_path)
+    with pytest.raises(InputError, match="made with another version of your module"):
+        refuse_others(path, {job: tuned})
+
+
+def test_a_module_of_one_s_own_counts_in_every_command(tmp_path: Path, monkeypatch: Patch) -> None:
+    """After a change of its file, no finished job and no stored study stands for it."""
+    home = tmp_path / "mine_of_folders.py"
+    home.write_text("import gymnasium as gym\ngym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config, keys = Config("mine_of_folders:Mine-v0"), []
+    for line in ("", "# changed\n"):
+        home.write_text(home.read_text() + line)
+        (plan,) = plans(What(env=config.env, tricks="baseline", steps=64), "1")
+        asked = asked_of(config, REINFORCE, [jobs.job_of(config, REINFORCE)])
+        keys.append((next(iter(plan.jobs)).key, jobs.job_of(config, REINFORCE).key, asked["own_code"]))
+    assert all(before != after for before, after in zip(*keys, strict=True))
+    assert jobs.job_of(Config(), REINFORCE).own is None
+
+
+def test_a_table_of_agents_gives_way_to_the_same_question_only(tmp_path: Path) -> None:
+    path, config = tmp_path / "x.sweep.csv", replace(TINY, steps=64)
+    asked = asked_of(config, PPO, [jobs.Job(config, PPO)])
+    refuse_other_answer(path, asked)
+    pd.DataFrame([{"score": 1.0, **asked}]).to_csv(path, index=False)
+    refuse_other_answer(path, asked)
+    for name, other in {
+        "env": asked_of(replace(config, env="tricks_Corridor-v0"), PPO, []),
+        "steps": asked_of(replace(config, steps=65), PPO, []),
+        "flags": asked_of(config, REINFORCE, []),
+        "numbers": asked_of(replace(config, gamma=0.5), PPO, []),
+        "device": asked_of(replace(config, device="cuda:1"), PPO, []),
+        "algorithm": asked | {"algorithm": jobs.ALGORITHM + 1},
+        "own code": asked | {"own_code": "1a2b"},
+    }.items():
+        with pytest.raises(InputError, match=f"holds other results, with {name} .*, where this one has .*; choose"):
+            refuse_other_answer(path, other)
+    pd.DataFrame([{"score": 1.0, "env": config.env}]).to_csv(path, index=False)
+    refuse_other_answer(path, asked)  # an older table, which does not say more
+    path.write_bytes(b"\xff\xfe")
+    refuse_other_answer(path, asked)

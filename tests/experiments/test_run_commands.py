@@ -54,9 +54,7 @@ def run_worlds(folder: Path, *more: str, seeds: str = "2") -> int:
     return main(["worlds", "--seeds", seeds, "--workers", "1", "--out", str(folder), *more])
 
 
-def test_only_the_arms_of_detected_effects_are_tried_again_and_the_report_shows_both(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     assert main([*FEW, "--seeds", "3", "--confirm", "--out", str(tmp_path)]) == 0  # too few to detect anything
     assert "no effect was detected, so there is none to confirm" in capsys.readouterr().out
     assert load_all(tmp_path)[0].again is None
@@ -144,9 +142,7 @@ def test_what_cannot_be_is_one_line(words: str, said: str, refuses: Refuses) -> 
     refuses(main, words.split(), said)
 
 
-def test_worlds_trains_both_arms_and_goes_on_where_it_was(
-    tmp_path: Path, trials: Callable[..., None], capsys: Capture
-) -> None:
+def test_worlds_trains_both_arms_and_goes_on(tmp_path: Path, trials: Callable[..., None], capsys: Capture) -> None:
     trials(TRIAL)
     assert run_worlds(tmp_path, "--tune") == 0
     scores = rate_table.read_table(tmp_path / "learning_rates.csv")
@@ -165,7 +161,7 @@ FIXED = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a tab
 
 
 @pytest.mark.parametrize("order", [(FIXED[0], TRIAL, FIXED[1]), (TRIAL, *FIXED)], ids=["fixed first", "tuned first"])
-def test_a_run_that_a_tuned_trial_and_one_at_a_fixed_rate_share_is_there_once(
+def test_a_run_that_two_trials_share_is_there_once(
     order: tuple[Trial, ...], tmp_path: Path, trials: Callable[..., None]
 ) -> None:
     trials(*order)

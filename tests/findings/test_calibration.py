@@ -74,9 +74,7 @@ def test_tuned_arms_are_covered_if_both_variances_of_choosing_reach_from_the_dra
     assert module.coverage_of_tuning(without, without, included=False) == 1
 
 
-def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_one_with_the_fewest_has(
-    monkeypatch: Patch,
-) -> None:
+def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_fewest(monkeypatch: Patch) -> None:
     """Of two rates whose means over n seeds differ by 1.5 deviations, a look at n is wrong in Φ(−1.06) = 14% of all
     draws, and two looks in Φ(−1.5) = 7%."""
     spread = np.tile([-1.0, 1.0], 50)
@@ -143,14 +141,14 @@ def estimates(monkeypatch: Patch) -> Callable[..., list[tuple[set[float], set[fl
         (DESIGN, {}, [(1, 1e-9), *[(1, 1.0)] * (len(DESIGN.comparisons) - 1)], 1),  # one of them is enough
     ],
 )
-def test_an_alarm_is_any_p_value_below_the_level(
+def test_an_alarm_is_a_p_value_below_the_level(
     design: Design, how: dict[str, bool], found: list[tuple[float, float]], alarms: float, estimates: Callable[..., Any]
 ) -> None:
     estimates(*found)
     assert false_alarms(population(MADE), design, 5, 1, **how) == alarms
 
 
-def test_arms_keep_their_own_spread_unless_they_are_to_be_alike_and_a_shared_one_is_drawn_twice_as_often(
+def test_arms_keep_their_own_spread_unless_alike_and_a_shared_one_is_drawn_twice(
     estimates: Callable[..., Any], monkeypatch: Patch
 ) -> None:
     pair = ONE.comparisons[0]
@@ -210,7 +208,7 @@ def test_comparisons_count_whose_arms_have_every_score(asked: dict[str, list[Any
     assert (asked["differences"], len(kept)) == ([kept] * len(SIZES), len(DESIGN.comparisons) - 1)
 
 
-def test_the_table_has_a_row_per_question_and_number_of_seeds(
+def test_the_table_has_a_row_per_question_and_size(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
 ) -> None:
     made, results = normal(), ["calibrate", "--results", str(tmp_path)]

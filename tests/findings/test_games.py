@@ -48,7 +48,7 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     assert (logits.shape, logits.unique().tolist()) == ((1, 4, 5), [0])
 
 
-def test_two_runs_in_folders_of_one_name_are_not_mixed(
+def test_two_runs_of_one_name_are_not_mixed(
     run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = tmp_path / "a" / "x", tmp_path / "b" / "x"

@@ -120,9 +120,7 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np
     assert found(BASE).choice_noise.tolist() == [0]
 
 
-def test_a_chosen_rate_at_the_edge_of_those_that_were_tried_is_marked_and_a_given_one_is_not(
-    monkeypatch: Patch,
-) -> None:
+def test_a_chosen_rate_at_the_edge_is_marked_and_a_given_one_is_not(monkeypatch: Patch) -> None:
     tried: list[tuple[object, ...]] = []
     monkeypatch.setattr(outcomes, "at_edge", lambda *arm: tried.append(arm) or True)
     base = dict.fromkeys(range(6), 0.5)
@@ -156,9 +154,7 @@ NONE, RIGHT, OTHER = "nothing (±0.05)", outcomes.AS_PREDICTED, outcomes.OTHER_W
         *((by + NOISE, "up" if by > 0 else "down", OTHER) for by in (0.1, -0.1)),
     ],
 )
-def test_no_effect_is_predicted_right_if_the_whole_interval_lies_within_the_margin(
-    differences: np.ndarray, said: str, outcome: str
-) -> None:
+def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, said: str, outcome: str) -> None:
     trial, having = replace(TRIAL, predicted=0), dict(enumerate(differences))
     row = outcome_of(replace(trial, score="late"), ZERO, having)
     assert (row["outcome"], trials_section.seen(row), row["small"]) == (outcome, said, said == NONE)

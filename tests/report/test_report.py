@@ -174,7 +174,7 @@ FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its cont
 
 
 @pytest.mark.parametrize(("name", "content", "said"), FOLDERS)
-def test_a_folder_without_anything_whole_is_refused_and_left_alone(
+def test_nothing_whole_is_refused(
     name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses
 ) -> None:
     if content is not None:
@@ -250,9 +250,7 @@ def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> Non
     assert found.difference["entropy"] == pytest.approx(5 / (500 - 22.3))
 
 
-def test_a_design_that_says_nothing_about_itself_is_drawn_and_read_back_all_the_same(
-    made: Design, tmp_path: Path
-) -> None:
+def test_a_design_that_says_nothing_about_itself_is_drawn_all_the_same(made: Design, tmp_path: Path) -> None:
     del STORIES["two-on-gae"]
     _, path = save(study(made, lambda on: 60 * ("entropy" in on)), tmp_path)
     del DESIGNS["two-on-gae"]  # as in a process that never saw its function

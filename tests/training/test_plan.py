@@ -84,9 +84,7 @@ def test_a_name_of_more_than_140_bytes_ends_in_a_hash_of_it_all(whole: str, star
     assert (name_of("", whole, first=0), name_of(whole, "", first=10)) == (short, f"{short}_from10")
 
 
-def test_what_is_tried_beforehand_is_one_lane_on_the_cpu_and_what_cannot_be_made_is_left_out_of_a_suite_and_said(
-    monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_one_lane_is_tried_beforehand_and_what_cannot_be_made_is_left_out(monkeypatch: Patch, capsys: Capture) -> None:
     tried = list[Config]()
 
     def without_envpool(config: Config) -> Env:
@@ -190,9 +188,7 @@ def test_two_tries_have_no_seed_in_common_and_none_with_tuning() -> None:
         following(last)
 
 
-def test_the_seeds_that_chose_the_oldest_rates_are_refused_where_they_did_and_only_there(
-    monkeypatch: Patch, tmp_path: Path
-) -> None:
+def test_seeds_that_chose_the_oldest_rates_are_refused_where_they_did(monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     kept = {"CartPole-v1": "", "Acrobot-v1": "1 1 1"}  # each seed's score
     rows = [(env, 9, "", "", 0.01, 1.0, 1.0, 3, areas) for env, areas in kept.items()]
@@ -428,9 +424,7 @@ def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(mo
     assert (rows.late[[0.001, 0.01, 0.1]].tolist(), rows.areas[0.1]) == ([99, 100, 99], " ".join(["-1"] * 10))
 
 
-def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s_which_stays_as_it_is(
-    rates: Path, capsys: Capture
-) -> None:
+def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, capsys: Capture) -> None:
     store(("Other-v0", 100, "", "", 0.1, 1.0, 1.0, 1, "1"))
     before, own, few = (
         rates.read_bytes(),

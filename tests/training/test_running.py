@@ -75,9 +75,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return [content(store, job) for job in JOBS]
 
 
-def test_after_kill_9_no_worker_survives_and_the_same_command_runs_just_what_is_missing(
-    tmp_path: Path, reference: list[Any]
-) -> None:
+def test_after_kill_9_no_worker_survives_and_only_the_rest_is_run(tmp_path: Path, reference: list[Any]) -> None:
     command = [sys.executable, "-c", "import sys, test_running; test_running.run_all(sys.argv[1])", str(tmp_path)]
     here = Path(__file__).parent  # and the tree that this process tests
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[1:3]))}
@@ -108,7 +106,7 @@ def _deadly(job: Job) -> int:
     return job.config.seed_list[0]
 
 
-def test_a_killed_worker_costs_no_result_and_a_job_that_kills_its_worker_stops_no_other(
+def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
     tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch
 ) -> None:
     def kill_one() -> None:
@@ -196,7 +194,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path)
     assert not multiprocessing.active_children()
 
 
-def test_a_failing_job_stops_no_other_and_the_bar_counts_steps_and_those_done_before(
+def test_a_failing_job_stops_no_other_and_the_bar_counts_steps_done_before(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
@@ -224,9 +222,7 @@ def test_the_longest_jobs_start_first() -> None:
 
 @unix
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGTERM"])
-def test_a_signal_to_the_whole_group_while_workers_import_torch_is_one_line_and_leaves_no_worker(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_signal_while_workers_import_torch_is_one_line_and_leaves_none(name: str, tmp_path: Path) -> None:
     process = begin("ablations", COMMAND, tmp_path)
     parent = psutil.Process(process.pid)
     until(lambda: len(parent.children()) == 3)  # two workers, and the tracker of their resources
@@ -322,7 +318,7 @@ def cluster() -> Iterator[Any]:
         yield local
 
 
-def test_a_cluster_s_results_equal_local_ones_although_a_worker_is_killed_and_a_job_fails(
+def test_a_cluster_s_results_equal_local_ones_whatever_fails(
     tmp_path: Path, cluster: Any, reference: list[Any]
 ) -> None:
     there, victim = Store(tmp_path), next(iter(cluster.workers.values())).pid
@@ -432,9 +428,7 @@ def placed(device: str, first: int) -> Study:
     return replace(made, name=name, runs=made.runs.assign(seed=made.runs.seed + first), about=about)
 
 
-def test_a_result_names_the_gpu_that_made_it_and_those_of_two_kinds_are_not_joined(
-    monkeypatch: Patch,
-) -> None:
+def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatch: Patch) -> None:
     plain = parse_result(JOB, compute(JOB).text)
     monkeypatch.setattr(jobs, "gpu_name", lambda device: "Model T")
     named = parse_result(JOB, compute(JOB).text)
@@ -452,7 +446,7 @@ SWEEP = "sweep --vary gamma=0.9,0.99"
 @pytest.mark.parametrize(
     "command", ["run --suite classic", "run --suite worlds", "run --dry-run", "tune", "worlds", SWEEP, "random"]
 )
-def test_a_device_that_is_not_there_is_one_line_and_nothing_is_written(
+def test_a_missing_device_is_one_line_and_nothing_is_written(
     command: str, tmp_path: Path, refuses: Callable[..., None]
 ) -> None:
     refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")

@@ -72,9 +72,7 @@ def test_many_results_are_read_once_and_not_by_every_command_and_looking_changes
         assert [reads(folder, jobs), reads(folder, jobs)] == [many, rest]
 
 
-def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit_and_a_flipped_one_is_noticed(
-    filled: Filled,
-) -> None:
+def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: Filled) -> None:
     folder, jobs = filled
     first = [Store(folder).scored(job) for job in jobs]
     reads(folder, jobs)
@@ -100,7 +98,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit_and_a_fl
     assert Counting.count == len(jobs) - FEW + 1  # that one was read again
 
 
-def test_a_result_that_has_changed_is_read_again_and_scores_of_other_code_do_not_count(
+def test_a_changed_result_and_scores_of_other_code_do_not_count(
     filled: Filled, capsys: pytest.CaptureFixture[str], monkeypatch: Patch
 ) -> None:
     folder, jobs = filled
@@ -205,9 +203,7 @@ class ShortPays(Probe):
 
 
 @pytest.mark.parametrize(("tricks", "expected"), [((), 5), (("baseline", "segments"), 10)])
-def test_with_segments_the_first_points_are_of_episodes_that_were_short_enough_to_end(
-    tricks: tuple[str, ...], expected: float
-) -> None:
+def test_with_segments_the_first_points_are_of_short_episodes(tricks: tuple[str, ...], expected: float) -> None:
     """The agents don't learn: their mean return is 5 from the first step to the last."""
     config = Config(seeds=4, steps=400, lanes=8, horizon=16, hidden=(4,), lr=1e-12)
     first = on_grid(train(config, switched(tricks), ShortPays).curve, 400, {}).iloc[:, 0]

@@ -147,7 +147,7 @@ IMPOSSIBLE: list[dict[str, Any] | RowChange] = [
 
 
 @pytest.mark.parametrize("change", IMPOSSIBLE)
-def test_a_job_that_cannot_be_is_set_aside_in_one_line(
+def test_an_impossible_job_is_set_aside(
     change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture
 ) -> None:
     store, (about, curve) = Store(tmp_path), untagged(text)
@@ -236,7 +236,7 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
-def test_a_job_of_another_version_is_trained_anew_and_one_line_names_that_version(
+def test_another_version_s_job_is_trained_anew(
     change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
@@ -258,7 +258,7 @@ def test_a_job_of_another_version_is_trained_anew_and_one_line_names_that_versio
 @pytest.mark.parametrize(
     "spoil", [lambda text: text[:-9], lambda text: text.replace("9.8.7", "9.8.6"), lambda _: "# {}"]
 )
-def test_what_another_version_wrote_and_something_damaged_is_damaged(
+def test_another_version_s_damaged_file_is_damaged(
     spoil: Callable[[str], str], tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / f"{SMALL.key}.csv").write_text(spoil(job_of(UNKNOWN)))
@@ -272,9 +272,7 @@ def test_what_another_version_wrote_and_something_damaged_is_damaged(
 
 @pytest.mark.parametrize("sealed", [True, False], ids=["", "from before checksums"])
 @pytest.mark.parametrize("change", OTHER_STUDIES)
-def test_a_study_of_another_version_is_refused_by_its_name(
-    change: Change, sealed: bool, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_another_version_s_study_is_refused(change: Change, sealed: bool, tmp_path: Path, refuses: Refuses) -> None:
     path = study_by(THEIRS | {"algorithm": ALGORITHM + 1}, change, tmp_path, sealed)
     with pytest.raises(InputError, match=r"was saved by ppo-tricks 9\.8\.7.*; this is ppo-tricks ") as refused:
         load(path)
@@ -457,9 +455,7 @@ def made_by(algorithm: int | None, env: str = "CartPole-v1", first: int = 0) -> 
     return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
 
 
-def test_a_job_of_another_algorithm_is_trained_anew_and_a_line_says_so(
-    tmp_path: Path, by: Callable[[int], None], capsys: Capture
-) -> None:
+def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[int], None], capsys: Capture) -> None:
     store = Store(tmp_path)
     for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
         by(now)
@@ -472,9 +468,7 @@ def test_a_job_of_another_algorithm_is_trained_anew_and_a_line_says_so(
 
 
 @pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
-def test_studies_of_two_algorithms_are_not_joined_and_not_reported_together(
-    other: int | None, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_studies_of_two_algorithms_stay_apart(other: int | None, tmp_path: Path, refuses: Refuses) -> None:
     one, two = made_by(NOW), made_by(other, first=8)
     assert (len(merged([one, made_by(NOW, first=8)])), len(merged([one, two]))) == (1, 2)
     paths = [save(each, tmp_path)[1] for each in (one, two)]
