@@ -55,7 +55,7 @@ def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
     assert found[["without", "with"]].to_numpy().ravel().tolist()[:4] == pytest.approx(means)
 
 
-def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None:
+def test_an_effect_helps_or_hurts_or_is_practically_nothing_within_the_margin_or_unknown() -> None:
     made = study(FOUR, lambda on: 200 * ("baseline" in on) - 200 * ("lr_anneal" in on))
     both = made.runs.tricks.str.contains("entropy") | made.runs.tricks.eq("baseline")
     calm = made.runs.assign(**{name: made.runs[name] - 9.5 * made.runs.seed * both for name in SHARES})
@@ -66,9 +66,6 @@ def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None
     assert set(effects(study(FOUR, lambda on: 0, seeds=3), FOUR).verdict) == {""}
     elsewhere = effects(study(FOUR, lambda on: 0, env="Elsewhere-v0"), FOUR)
     assert set(elsewhere.verdict) == {"unknown"}  # in units of return, nobody knows what is little
-
-
-def test_practically_nothing_is_an_interval_inside_the_margin_where_there_is_a_scale() -> None:
     inside, on_it = MARGIN - 0.01, MARGIN
     rows = [(-inside, inside), (-on_it, inside), (-inside, on_it), (-1, inside), (-inside, 1), (0.2, 0.3)]
     frame = pd.DataFrame(rows, columns=["low", "high"]).assign(env="CartPole-v1")
@@ -182,7 +179,7 @@ def test_tables_figures_claims_and_comparisons_refuse_a_small_effect_without_roo
     assert words.startswith("cannot tell here what other does: ") == (said != NOTHING)
 
 
-def test_room_is_three_margins_above_random_or_two_below_the_best_for_either_arm() -> None:
+def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_small() -> None:
     floor, ceiling = module.LEARNED * MARGIN, 1 - module.HEADROOM * MARGIN
     out_of_room = module.out_of_room
     assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == NOT_LEARNED
@@ -191,9 +188,6 @@ def test_room_is_three_margins_above_random_or_two_below_the_best_for_either_arm
     assert out_of_room(ceiling, 1.0, MARGIN) == out_of_room(1.0, ceiling, MARGIN) == ""
     assert out_of_room(9, 9, 1, (7, np.nan)) == NOT_LEARNED != out_of_room(10, 9, 1, (7, np.nan))
     assert out_of_room(0, 0, 1, (np.nan, np.nan)) == ""
-
-
-def test_what_is_detected_or_wide_is_told_as_ever_wherever_the_arms_are() -> None:
     verdict = module.verdict
     for level in (0.0, 1.0):
         at = SMALL | {"without": level, "with": level}
@@ -241,15 +235,12 @@ def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_r
     assert (noisy.low["up"], noisy.p["up"]) == pytest.approx((expected.low, expected.p))
 
 
-def test_too_few_seeds_have_no_verdict_but_say_how_many_would_do() -> None:
+def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_of_five_tries() -> None:
     table = compared_arms(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
     assert set(table.verdict) == {""}
     assert table.low.isna().all()
     assert table.would_do["same"] > 5
-
-
-def test_so_many_seeds_detect_the_difference_in_four_of_five_tries() -> None:
-    """A pair of samples with a difference and a spread that are known; then many pairs from the normal distribution."""
+    # A pair of samples with a difference and a spread that are known; then many pairs from the normal distribution.
     a, b = np.array([0.0, 2.0]) / 2**0.5, np.array([0.0, 2.0]) / 2**0.5 + 0.8  # variance 1 each
     count = int(would_do(b, a))
     assert count == 25  # 2 (1.96 + 0.84)² / 0.8²

@@ -36,16 +36,13 @@ def done(seeds: tuple[int, ...], diverged: Mapping[int, int], device: str = "cpu
     return Done(Job(config, REINFORCE), "x", Scored(seeds, grid, 10 * values, diverged, 0.63, 200, known))
 
 
-def test_each_seed_has_its_own_rate_and_returns_and_the_step_at_which_it_diverged() -> None:
+def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_their_jobs() -> None:
     runs = gather([done((3, 4, 5), {4: 150}), done((6,), {})], {4, 5, 6})
     assert (runs.seed.tolist(), runs.lr.tolist()) == ([4, 5, 6], pytest.approx([0.05, 0.06, 0.07]))
     assert (runs.diverged.fillna(-1).tolist(), runs.late.tolist()) == ([150, -1, -1], [40, 50, 60])
     assert runs[SHARES].to_numpy().tolist() == [[seed] * POINTS for seed in (4, 5, 6)]
     with pytest.raises(InputError, match="there are no results"):
         gather([], {4})
-
-
-def test_what_is_said_of_runs_is_that_of_all_their_jobs() -> None:
     jobs = [done((0, 1), {}, torch="2", gpu="H"), done((2,), {}, device="cuda:1", torch="1", commit="c")]
     about = about_runs("x", jobs, (5, 3, 4))
     assert (about["command"], about["seconds"], about["steps"], about["seeds"]) == ("x", 1.3, 400, [3, 6])

@@ -248,13 +248,10 @@ def test_what_is_explained_does_not_depend_on_the_unit_or_the_zero_of_the_scores
         assert by_chance(other, level, sets) == by_chance(scores, level, sets)
 
 
-def test_a_choice_is_clear_if_both_its_interval_and_its_shuffles_say_so() -> None:
+def test_a_choice_is_clear_of_zero_if_interval_and_shuffles_say_so_as_rarely_as_chance_allows() -> None:
     rows = pd.DataFrame({"explained_low": [0.1, 0.1, -0.1, 0.0, 0.1], "chance": [0.01, 0.2, 0.01, 0.01, 0.025]})
     assert clear_of_zero(rows).tolist() == [True, False, False, False, False]
-
-
-def test_what_a_set_shares_is_clear_of_zero_as_rarely_as_chance_allows() -> None:
-    """Scores that are alike within sets, and labels of sets that mean nothing; 4 levels, 25 sets of 10."""
+    # Scores that are alike within sets, and labels of sets that mean nothing; 4 levels, 25 sets of 10.
     sets, clear = np.arange(250) // 10, list[bool]()
     for k in range(20):
         rng = np.random.default_rng(k)
@@ -275,7 +272,7 @@ def test_a_shuffle_that_explains_exactly_as_much_counts_against_the_choice() -> 
     assert by_chance(own * 10.0, own, np.array([0, 0, 1, 1])) == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
+def test_numbers_come_in_ranges_with_equally_many_draws_and_a_choice_is_judged_where_it_matters() -> None:
     found = levels(pd.Series(np.linspace(0, 1, 101), index=range(7, 108)))
     assert (found.index.tolist(), found.nunique()) == ([*range(7, 108)], 5)
     assert found.value_counts().between(20, 21).all()
@@ -283,9 +280,6 @@ def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
     assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
     assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
     assert levels(pd.Series([16, 4, 8, 1, 2])).tolist() == ["16", "4", "8", "1", "2"]  # as many values as ranges
-
-
-def test_a_choice_is_judged_where_it_matters() -> None:
     runs = pd.DataFrame({"baseline": [False, True, True, True], "gae": [False, False, True, True]})
     assert matters(runs, "gae").tolist() == [False, True, True, True]
     assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]

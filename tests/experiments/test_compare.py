@@ -1,5 +1,5 @@
 """`compare`, `judge`, `run --base` and `run --design file.py:function`: from arms in words, or functions and designs of
-one's own, to a table, a verdict and a page, with the user's own numbers from infos; what they refuse; and their folders."""
+one's own, to a table, a verdict and a page, with the user's own numbers from infos; what they refuse; and folders."""
 
 import re
 import subprocess
@@ -153,18 +153,6 @@ def test_an_environment_and_a_function_of_one_s_own_go_to_worker_processes_and_w
         compare([arms[0], Arm("x", PPO, functions={"clip_surrogate": halved})], TINY, out=tmp_path)
 
 
-def test_a_changed_environment_is_trained_again(tmp_path: Path, monkeypatch: Patch) -> None:
-    """Finished jobs belong to the code of the user's module, which gets another line between two comparisons."""
-    home = tmp_path / "mine_for_this_test.py"
-    home.write_text("import gymnasium\ngymnasium.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = Config("mine_for_this_test:Mine-v0", steps=64, lanes=2, horizon=16)
-    for line, count in (("", 2), ("", 2), ("# changed\n", 4)):
-        home.write_text(home.read_text() + line)
-        compare(BOTH, config, seeds=1, out=tmp_path, workers=1)
-        assert len(list((tmp_path / "jobs").glob("*.csv"))) == count
-
-
 @pytest.mark.parametrize("how", [["mine.py"], ["-m", "mine"]], ids=["script", "module"])
 def test_a_script_needs_no_guard_against_being_imported_by_workers(how: list[str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
@@ -269,16 +257,6 @@ def test_the_recorded_columns_of_a_comparison_are_those_of_its_runs(tmp_path: Pa
             pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
 
 
-def test_other_records_are_another_comparison(tmp_path: Path) -> None:
-    folders = set()
-    for record in ((), ("level",), ("cost",), ("cost:sum",)):
-        config = replace(RECORDED, record=record)
-        found = compare(BOTH, config, env=Costly, seeds=1, out=tmp_path, workers=1)
-        folders.add(found.files[0].parent)
-        assert list(found.curves.columns[-len(record) :]) == [name.split(":")[0] for name in record] or not record
-    assert len(folders) == 4
-
-
 def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypatch: Patch) -> None:
     seen: list[list[str]] = []
 
@@ -343,7 +321,9 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     pd.testing.assert_frame_equal(found.table, again.table)
 
 
-def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: Capture) -> None:
+def test_a_function_is_judged_from_a_file_or_from_python_where_it_is_not_taken_for_a_trick(
+    tmp_path: Path, capsys: Capture
+) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
     options = [f"--{name}={getattr(TINY, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]
@@ -361,9 +341,6 @@ def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: Capture
         assert re.search(r"\| environment +\| ours +\| replaced +\|", told)
         assert judged in told.split("tricks/Corridor-v0: ")[1].split("\n")[0]
         assert not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
-
-
-def test_a_function_named_like_a_trick_is_not_taken_for_it(tmp_path: Path) -> None:
     found = judge(functions={"gae": slow}, configs=[TINY], out=tmp_path, rates=(), **QUICK)
     assert found.trick == "gae replaced by test_compare.py:slow"
     assert found.trials is None
@@ -385,14 +362,11 @@ def test_every_sentence_names_the_replacement_and_which_arm_has_it(verdict: str)
     assert "replace" not in flag
 
 
-def test_the_figure_says_which_side_is_which() -> None:
+def test_the_figure_says_which_side_is_which_and_a_diagnostic_that_differs_is_found() -> None:
     best = {"difference": 1.0, "low": 0.0, "high": 2.0}
     rates = pd.DataFrame(columns=["lr", "difference", "low", "high"])
     figure = judged_figure({"E": Effects(best, rates)}, "What a does in b", "#000000", ("ours", "replaced"))
     assert figure.axes[0].get_ylabel().endswith("replaced − ours")
-
-
-def test_a_diagnostic_that_differs_is_found_and_one_that_does_not_is_not() -> None:
     rng = np.random.default_rng(0)
     rows = [
         (arm, seed, k, k, 1.0, rng.normal(shift), rng.normal())
@@ -455,7 +429,7 @@ def name_of(asked: Request, out: Path) -> str:
     return name_of_request(asked, settings_of(asked), out)
 
 
-def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_every_question_has_a_folder_of_its_own_and_more_seeds_the_same(tmp_path: Path, monkeypatch: Patch) -> None:
     names = [name_of(asked, tmp_path) for asked in OTHERS]
     file = tmp_path / "mine.py"
     for factor in (2, 3, 2):  # a function whose file changed is another one
@@ -465,9 +439,6 @@ def test_every_question_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: Pat
     monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
     names.append(name_of(PLAIN, tmp_path))
     assert len(set(names)) == len(names)
-
-
-def test_the_same_question_has_the_same_folder_and_more_seeds_too(tmp_path: Path) -> None:
     name = name_of(PLAIN, tmp_path)
     assert name_of(PLAIN._replace(against="ppo"), tmp_path) == name
     (tmp_path / name).mkdir()

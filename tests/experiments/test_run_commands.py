@@ -96,7 +96,7 @@ def test_a_study_trains_with_the_numbers_that_were_given_and_is_named_for_them(t
     assert (set(study.runs.numbers), set(study.runs.lr)) == ({"gamma=0.9 hidden=(16,16)"}, {0.01})
 
 
-def test_designs_around_a_preset_and_sweeps_have_its_numbers_unless_others_are_given(tmp_path: Path) -> None:
+def test_designs_around_a_preset_sweeps_and_random_agents_have_the_numbers_that_are_given(tmp_path: Path) -> None:
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1"), "10")
     assert (plan.config.horizon, plan.config.lr, plan.fixed) == (2048, CONTINUOUS_CONFIG.lr, True)
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1", numbers=(("horizon", 64),)), "10")
@@ -106,9 +106,6 @@ def test_designs_around_a_preset_and_sweeps_have_its_numbers_unless_others_are_g
     assert main(["sweep", "--rung", "continuous", *vary, "--horizon", "64", *TINY, "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.sweep.csv")
     assert pd.read_csv(path).numbers.unique().tolist() == ["lanes=1 horizon=64 minibatches=32 value_epochs=10"]
-
-
-def test_random_agents_share_a_number_that_is_given(tmp_path: Path) -> None:
     given = ["--draws", "20", "--gamma", "0.9", "--tricks", "baseline,clip"]
     assert main(["random", *given, *TINY, "--out", str(tmp_path)]) == 0
     (choices,), (agents,) = (list(tmp_path.glob(f"*gamma=0.9.{kind}")) for kind in ("choices.csv", "csv.gz"))

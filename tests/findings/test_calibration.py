@@ -189,16 +189,13 @@ def asked(monkeypatch: Patch) -> dict[str, list[Any]]:
     return said
 
 
-def test_each_row_of_the_table_asks_what_it_says(asked: dict[str, list[Any]]) -> None:
+def test_each_row_asks_what_it_says_of_comparisons_whose_arms_have_every_score(asked: dict[str, list[Any]]) -> None:
     found = calibration(replace(MADE, runs=MADE.runs.assign(late=7.0)), 2).set_index("what")["mean"]
     assert asked["alarms"] == [{}, {"alike": True}, {"again": True}] * len(SIZES)
     assert set(asked["rows"]) == {("CartPole-v1", 100_000, "", flags(arm.tricks)) for arm in DESIGN.arms}
     assert found["coverage: an arm's last 10%"].tolist() == [7, 7]
     assert found["coverage: an arm's area"].max() < 1  # normalized
     assert (found[WITH].tolist(), found[WITHOUT].tolist()) == ([0.875] * 2, [0.75] * 2)
-
-
-def test_comparisons_count_whose_arms_have_every_score(asked: dict[str, list[Any]]) -> None:
     calibration(study(two := ladder(["baseline"]), lambda on: 0), 2)
     assert asked["differences"] == [[pair.trick for pair in two.comparisons]] * len(SIZES)  # of all arms that there are
     asked["differences"].clear()

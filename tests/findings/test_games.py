@@ -115,7 +115,9 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
     assert games_in_words(study).endswith("over games).")
 
 
-def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, refuses: Refuses) -> None:
+def test_what_cannot_be_played_is_said_in_a_line_and_the_time_of_a_training_is_saved(
+    run: Run, tmp_path: Path, refuses: Refuses
+) -> None:
     run.save(tmp_path / "run")
     train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
     for asked, said in (
@@ -127,9 +129,6 @@ def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, refus
         ([str(tmp_path / "box")], "Pendulum-v1 has Box actions"),
     ):
         refuses(main, ["games", *asked, "--out", str(tmp_path)], said)
-
-
-def test_the_time_of_a_training_is_saved_with_it(run: Run, tmp_path: Path) -> None:
     assert 0 < run.seconds < 600
     run.save(tmp_path)
     assert load(tmp_path).seconds == run.seconds

@@ -154,7 +154,7 @@ def test_what_is_written_by_hand_of_the_ladders_holds() -> None:
     assert (ladder.detected == 0).mean() > 0.5
 
 
-def test_what_is_written_by_hand_of_worlds_games_and_what_is_beyond_the_ladder_holds() -> None:
+def test_what_is_written_by_hand_of_worlds_games_earlier_claims_and_what_is_beyond_the_ladder_holds() -> None:
     own = trials()[trials().rate.isna()].set_index(["trick", "world"])
     assert (len(trials()) - len(own), (own.score == "late").sum(), own.choosing.isna().sum()) == (7, 2, 2)
     lost = own.loc[
@@ -172,9 +172,6 @@ def test_what_is_written_by_hand_of_worlds_games_and_what_is_beyond_the_ladder_h
     for env in ("CartPole-v1", "Acrobot-v1"):  # more than half of the harm is gone
         for trick in ("shared_trunk", "ppg"):
             assert sizes["beyond", env, trick] < 2 * min(sizes["beyond-normed", env, trick], 0)
-
-
-def test_earlier_claims_stand_beside_todays_results() -> None:
     found = found_in(DESIGNED)
     old = [found[(found.trick == e.trick) & (found.env == e.env) & (found.design == e.design)] for e in EARLIER]
     assert [len(rows) for rows in old] == [1] * 6  # one row for each claim

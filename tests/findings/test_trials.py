@@ -41,7 +41,7 @@ def found(having: dict[int, float], without: dict[int, float] = BASE, trial: Tri
     return Outcome(trial, trial.doses[-1], arm(without), arm(having))
 
 
-def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
+def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone_and_whose_numbers_are_named() -> None:
     assert set(LADDER) <= {trial.trick for trial in TRIALS} <= set(NEEDS)
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
@@ -54,9 +54,6 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
     assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", "Pendulum-v1", *SPECIMENS}
     places = [(trial.trick, place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
     assert len(set(places)) == len(places)  # those of one trick in one world are told apart
-
-
-def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
 
@@ -164,15 +161,12 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
     assert outcome_of(wide, ZERO, having)["small"]
 
 
-def test_the_table_of_tricks_shows_an_effect_before_the_lack_of_one() -> None:
+def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(monkeypatch: Patch) -> None:
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row
     assert "2 of 2" in row
     assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
-
-
-def test_an_adjusted_p_value_at_the_level_is_nothing_seen(monkeypatch: Patch) -> None:
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
     assert trial_table([found(MORE)]).seen.tolist() == [0]
@@ -243,7 +237,7 @@ def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_
     assert grown(frame.assign(growth_low=np.nan)) == ""
 
 
-def test_an_effect_counts_after_correction_for_all_trials() -> None:
+def test_an_effect_counts_after_correction_for_all_trials_and_is_confirmed_by_the_same_sign() -> None:
     noise = np.random.default_rng(0).normal(size=8)
     base = dict(enumerate(noise))
     weak = found({k: x + 0.5 + noise[-k] for k, x in base.items()}, base)
@@ -252,9 +246,6 @@ def test_an_effect_counts_after_correction_for_all_trials() -> None:
     assert alone.seen[0] == 1
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
-
-
-def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
     up, down = ({seed: sign * (10.0 + seed) for seed in ZERO} for sign in (1, -1))
     for second, confirmed in ((up, 1), (down, 0), (ZERO, 0)):
         frame = trial_table([found(up, ZERO)], [found(second, ZERO)])

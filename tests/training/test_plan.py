@@ -151,7 +151,7 @@ def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_pi
     assert same.config.steps == 1000
 
 
-def test_seeds_come_in_fixed_blocks() -> None:
+def test_seeds_come_in_fixed_blocks_and_an_arm_that_many_share_has_as_many_again() -> None:
     assert blocks(range(5, 31)) == [tuple(range(10)), tuple(range(10, 30)), tuple(range(30, 40))]
     assert blocks(range(40, 70)) == [tuple(range(40, 60)), tuple(range(60, 70))]
     assert (blocks([29, 10]), blocks([9])) == ([tuple(range(10, 30))], [tuple(range(10))])
@@ -164,9 +164,6 @@ def test_seeds_come_in_fixed_blocks() -> None:
     ):
         with pytest.raises(InputError, match=said):
             parse_seeds(text)
-
-
-def test_an_arm_that_half_of_the_comparisons_share_has_as_many_seeds_again_that_no_other_arm_has() -> None:
     (plan,) = plans(What(design="ladder,leave-one-out"), "30:60")
     counts = {arm.name: len(plan.seeds_of(arm.tricks)) for design in plan.designs for arm in design.arms}
     assert counts.pop("all") == counts.pop("+ clip_anneal") == 60  # the last rung is the full set, too
@@ -285,7 +282,7 @@ def test_a_seed_without_an_episode_has_no_area_and_neither_has_its_row(rates: Pa
     assert not left.exists()
 
 
-def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> None:
+def test_every_arm_has_its_own_tuned_rate_inside_the_grid_which_had_a_second_look() -> None:
     scores = table()
     for arm in ladder(list(usable(Config("CartPole-v1")))).arms:
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == flags(arm.tricks))]
@@ -294,10 +291,7 @@ def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> N
         assert best_rate(Config(), arm.tricks) == (best, "")
         assert best_rate(Config(steps=9), arm.tricks) == (best, "tuned at 100,000 steps")
     assert best_rate(Config(env="Nowhere-v0"), REINFORCE) == (0.003, "not tuned")
-
-
-def test_a_rate_that_lost_at_the_first_look_is_not_chosen_however_well_it_did_there() -> None:
-    """Ten lucky seeds can be ahead of twenty honest ones."""
+    # Ten lucky seeds can be ahead of twenty honest ones.
     looks = [(0.001, 9.0, 9.0, 10), (0.003, 5.0, 4.0, 20), (0.01, 6.0, 3.0, 20), (0.03, 1.0, 5.0, 20)]
     rows = pd.DataFrame(looks, columns=["lr", "area", "late", "seeds"])
     assert (best_of(rows), best_of(rows, "late")) == (0.01, 0.03)

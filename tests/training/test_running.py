@@ -36,7 +36,6 @@ from ablations.training.jobs import Finished, Job, compute, parse_result
 from ablations.training.plan import plans
 from ablations.training.pools import deaf_children
 from ablations.training.scores import scored
-from ablations.training.seed_ranges import blocks
 from ablations.training.store import Store
 from ablations.training.what import What
 from ablations.training.workers import (
@@ -126,16 +125,6 @@ def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
     assert sorted(found) == [1, 2, 3]
 
 
-def test_blocks_are_whole_so_that_later_seeds_change_no_earlier_ones(tmp_path: Path) -> None:
-    apart, at_once = Store(tmp_path / "apart"), Store(tmp_path / "at once")
-    small = Config(steps=150, lanes=2, horizon=16)
-    jobs, later = ([Job(replace(small, seeds=block), REINFORCE) for block in blocks(range(k, 50))] for k in (0, 10))
-    for job in [*jobs[:1], *later]:
-        assert not record(job, apart, compute(job))
-    assert run_jobs(jobs, at_once, workers=2) == {}
-    assert [content(apart, job) for job in jobs] == [content(at_once, job) for job in jobs]
-
-
 def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path: Path, capsys: Capture) -> None:
     store, path, other = Store(tmp_path), tmp_path / f"{JOB.key}.csv", Job(replace(TINY, lr=0.5), REINFORCE)
     assert not record(JOB, store, compute(JOB))
@@ -194,7 +183,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path)
     assert not multiprocessing.active_children()
 
 
-def test_a_failing_job_stops_no_other_and_the_bar_counts_steps_done_before(
+def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_counts_steps(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
@@ -212,9 +201,6 @@ def test_a_failing_job_stops_no_other_and_the_bar_counts_steps_done_before(
     assert not run_jobs([JOB], store, workers=1)
     assert given == [(400, 400)]
     assert capsys.readouterr().err == ""  # no terminal, and less than half a minute
-
-
-def test_the_longest_jobs_start_first() -> None:
     short = Config(seeds=10, steps=1000)
     jobs = [Job(short, REINFORCE), Job(short, PPO), Job(replace(short, steps=5000), REINFORCE), Job(short, PPG)]
     assert [jobs.index(job) for job in longest_first(jobs)] == [2, 3, 1, 0]
@@ -248,7 +234,7 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
     assert started == ["a worker"]
 
 
-def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_each() -> None:
+def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_those_that_are_not_done(tmp_path: Path) -> None:
     assert estimate.makespan([3, 1, 1, 2], workers=2) == 4  # 3 beside 1, 1, 2
     assert estimate.makespan([1, 1, 4], workers=2) == 5  # the long one last
     ladder = [Job(Config(), switched(list(NEEDS)[:k])) for k in range(17)]
@@ -260,9 +246,6 @@ def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_each() -> None:
     prices = {estimate.short(ladder[k]): x for k, x in ((0, 1.0), (2, 3.0), (6, 8.0))}
     assert estimate.price(ladder[5], prices) == 8.0
     assert estimate.price(ladder[1], prices) == 2.0  # one flag from both
-
-
-def test_an_estimate_leaves_out_what_is_done_and_says_what_cannot_be(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert not record(JOB, store, compute(JOB))
     assert estimate.estimate([JOB], store, workers=2) == 0
@@ -358,12 +341,11 @@ def test_what_is_queued_is_dropped_when_the_run_is_left(cluster: Any) -> None:
     until(lambda: not cluster.scheduler.tasks, seconds=10)
 
 
-def test_a_result_that_another_version_has_written_is_a_failure() -> None:
+def test_a_scheduler_out_of_reach_is_one_line_and_another_version_s_result_a_failure(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     strange = SimpleNamespace(status="finished", result=lambda: Finished(text='# {"what": 1}\nseed,step\n'))
     assert "it is not the result of a job" in _outcome(strange, JOB, "tcp://a:1").error
-
-
-def test_a_scheduler_that_cannot_be_reached_is_one_line_within_seconds(tmp_path: Path, monkeypatch: Patch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
         for address in (f"127.0.0.1:{mute.getsockname()[1]}", "nonsense", "foo://x:1", "tcp://:"):
             start = time.monotonic()
@@ -382,19 +364,16 @@ def on(device: str) -> Job:
     return replace(JOB, config=replace(JOB.config, device=device))
 
 
-def test_any_gpu_may_train_a_job_but_a_cpus_result_is_another() -> None:
+def test_any_gpu_may_train_a_job_but_a_cpus_result_is_another_and_it_is_looked_for_there() -> None:
     assert on("cuda").key == on("cuda:1").key != JOB.key
     assert (on("cuda:1").what["config"]["device"], on("cpu:0").key) == ("cuda", JOB.key)
     assert "device" not in JOB.what["config"]
-
-
-def test_a_device_is_looked_for_where_jobs_train() -> None:
     with pytest.raises(InputError, match=r"^no device 'cuda:7'"):
         worker_count(1, "cuda:7")
     assert worker_count(1, "cuda:7", scheduler="10.0.0.1:8786") == 1
 
 
-def test_there_is_one_worker_per_gpu_unless_told_and_they_take_them_in_turn(monkeypatch: Patch) -> None:
+def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
     taken: list[int] = []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
@@ -410,9 +389,6 @@ def test_there_is_one_worker_per_gpu_unless_told_and_they_take_them_in_turn(monk
     for device in KINDS[1:]:
         start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
     assert len(taken) == 5
-
-
-def test_what_is_on_a_gpu_takes_no_memory_of_the_host(monkeypatch: Patch) -> None:
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):

@@ -52,7 +52,7 @@ def text() -> str:
     return compute(JOB).text
 
 
-def test_a_result_is_read_back_typed(text: str, tmp_path: Path) -> None:
+def test_a_result_is_read_back_typed_even_without_a_diagnostic_that_is_younger(text: str, tmp_path: Path) -> None:
     store, run = Store(tmp_path), train(JOB.config, JOB.tricks)
     assert store.read(JOB) is None
     store.put(JOB, jobs.result_text(JOB, run, 1.0))
@@ -63,9 +63,6 @@ def test_a_result_is_read_back_typed(text: str, tmp_path: Path) -> None:
     assert (result.diverged, result.steps) == ({}, sum(result.curve.groupby("seed").step.max()))
     assert result.seconds > 0
     assert set(result.made_with) == {"tricks", "torch", "numpy", "numba", "gymnasium", "python", "machine", "commit"}
-
-
-def test_a_result_without_a_diagnostic_that_is_younger_than_it_still_counts(text: str) -> None:
     about, curve = untagged(text)
     whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
     young = ["policy_age", "entropy"]
@@ -409,7 +406,7 @@ def test_facts_that_cannot_be_are_refused_with_the_reason(facts: dict[str, Any],
         read_back(tmp_path, **facts)
 
 
-def test_what_is_unusual_but_can_be_is_read(tmp_path: Path) -> None:
+def test_what_is_unusual_but_can_be_is_read_and_another_device_refused_by_its_name(tmp_path: Path) -> None:
     """Nothing counted, no time known, an agent that diverged at once, one step, and one game of each agent."""
     assert read_back(tmp_path, steps=0, seconds=0).about["seconds"] == 0
     assert np.isnan(read_back(tmp_path, seconds=np.nan).about["seconds"])
@@ -425,9 +422,6 @@ def test_what_is_unusual_but_can_be_is_read(tmp_path: Path) -> None:
     alone = read_back(tmp_path, MADE.runs[:1])
     assert (alone.env, alone.steps, len(alone.runs)) == ("CartPole-v1", 100_000, 1)
     refuse_another(tmp_path / f"x{SUFFIX}", Config())
-
-
-def test_a_study_of_another_device_is_refused_by_its_name(tmp_path: Path) -> None:
     read_back(tmp_path, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
     with pytest.raises(InputError, match="the usual numbers, backend auto, device cuda; choose another --out"):
         refuse_another(tmp_path / f"x{SUFFIX}", Config())
@@ -496,7 +490,9 @@ def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path,
     assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
-def test_comparisons_say_by_which_algorithm_they_are(tmp_path: Path, by: Callable[[int], None]) -> None:
+def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused(
+    tmp_path: Path, by: Callable[[int], None]
+) -> None:
     config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
     for now in (NOW, NOW + 1):
         by(now)
@@ -504,9 +500,6 @@ def test_comparisons_say_by_which_algorithm_they_are(tmp_path: Path, by: Callabl
         assert set(read(found.files[0].parent).runs.algorithm) == {str(now)}
     with pytest.raises(InputError, match=r"is by ALGORITHM \d+ and .* is by ALGORITHM \d+"):
         read(tmp_path)
-
-
-def test_rates_of_another_algorithm_are_refused(tmp_path: Path, by: Callable[[int], None]) -> None:
     path = tmp_path / "rates.csv"
     rows = pd.DataFrame([("CartPole-v1", 100, "", "", 0.01, 1.0, 1.0, 1, "1")], columns=COLUMNS)
     use(path)
