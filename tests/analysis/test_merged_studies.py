@@ -52,7 +52,9 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
 
 
-def test_a_study_of_a_plan_is_of_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_of_a_plan_is_of_what_is_finished_and_later_seeds_do_not_make_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left_out = ("Atari: not installed",)
     plan = Plan(replace(TINY, seeds=1), (ONE,), (3, 4), fixed=True, all_tricks=True, left_out=left_out)
     first = next(iter(plan.jobs))
@@ -62,9 +64,6 @@ def test_a_study_of_a_plan_is_of_what_is_finished(tmp_path: Path, monkeypatch: p
     assert (found.about["left out"], found.about["seeds"]) == (left_out, [3, 5])
     assert found.runs[["tricks", "seed", "tuned"]].to_numpy().tolist() == [["", 3, "fixed"], ["", 4, "fixed"]]
     assert found.missing(ONE) == ["+ baseline"]
-
-
-def test_a_study_has_the_subject_of_a_design_beside_the_ladder_and_later_seeds_do_not_make_it_whole() -> None:
     made = study(ONE, lambda on: 0)
     assert made.subject == replace(made, designs=()).subject == "ladder"
     assert replace(made, designs=(ONE, DESIGNS["beyond"](["huber", "dual_clip"]))).subject == "beyond"

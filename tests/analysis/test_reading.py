@@ -138,7 +138,9 @@ BROKEN = [
 ]
 
 
-def test_what_is_no_curve_or_is_not_there_is_refused_by_its_name(tmp_path: Path, refuses: Callable[..., None]) -> None:
+def test_what_is_no_curve_or_not_there_is_refused_by_its_name_and_figure_takes_any_table(
+    tmp_path: Path, refuses: Callable[..., None]
+) -> None:
     path = tmp_path / "theirs.csv"
     for text, said in BROKEN:
         path.write_text(text)
@@ -157,9 +159,6 @@ def test_what_is_no_curve_or_is_not_there_is_refused_by_its_name(tmp_path: Path,
         ([str(tmp_path)], "holds no monitor file, no event file and no CSV"),
     ):
         refuses(cli.main, ["plot", *arguments], said)
-
-
-def test_figure_takes_any_tidy_table_and_names_what_it_lacks() -> None:
     table = pd.DataFrame({"kind": ["a"] * 4, "seed": [0, 0, 1, 1], "step": [1, 2, 1, 2], "loss": [1.0, 2.0, 3.0, 4.0]})
     (line,) = figure(table, by="kind", y="loss").axes[0].lines
     assert np.asarray(line.get_ydata())[-1] == 3.0

@@ -229,7 +229,7 @@ def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
     assert "`a` is best at 2, and nothing else" in ranges(one)  # and there is no edge
 
 
-def test_a_choice_that_decides_everything_explains_everything_and_one_that_is_noise_nothing() -> None:
+def test_a_choice_explains_everything_or_nothing_in_whatever_unit() -> None:
     level = np.repeat([0, 1], 500)
     assert explained(level * 10.0, level) == pytest.approx(1.0)
     noise = [explained(np.random.default_rng(k).normal(size=1000), level) for k in range(50)]
@@ -237,9 +237,6 @@ def test_a_choice_that_decides_everything_explains_everything_and_one_that_is_no
     assert explained(np.ones(1000), level) == 0
     # by hand: between 2·3² + 6² = 54 of 56, and the error is 2 of one degree of freedom: (54 − 1·2)/(56 + 2)
     assert explained(np.array([0.0, 2.0, 10.0]), np.array([0, 0, 1])) == pytest.approx(52 / 58)
-
-
-def test_what_is_explained_does_not_depend_on_the_unit_or_the_zero_of_the_scores() -> None:
     rng = np.random.default_rng(0)
     level, sets = rng.integers(0, 3, 60), np.arange(60) // 6
     scores = level + rng.normal(size=60)

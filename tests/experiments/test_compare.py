@@ -177,7 +177,7 @@ def test_options_outside_the_quotes_hold_for_all_arms() -> None:
     assert "lr" not in dict(request.arms[1].numbers)  # the preset's own rate gives way
 
 
-def test_a_design_from_a_file_trains_its_arms_and_makes_its_comparisons(tmp_path: Path, capsys: Capture) -> None:
+def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     given = ["--design", f"{tmp_path}/mine.py:arms", *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path}"]
     assert cli.main(["run", *given]) == 0
@@ -188,13 +188,10 @@ def test_a_design_from_a_file_trains_its_arms_and_makes_its_comparisons(tmp_path
     assert found.lr.to_dict() == {"ppo": 0.001, "slow": 1e-4, "bare": 0.001}
     assert cli.main(["report", f"--out={tmp_path}"]) == 0  # without a registry
     assert "tricks/Corridor-v0: mine" in (tmp_path / "report.md").read_text()
-
-
-def test_a_factorial_around_a_base_says_what_each_trick_does(tmp_path: Path, capsys: Capture) -> None:
     base = ["--base", "ppo --epochs 2", "--design", "factorial", "--tricks", "clip,entropy"]
-    assert cli.main(["run", *base, *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path}"]) == 0
+    assert cli.main(["run", *base, *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path / 'b'}"]) == 0
     assert "| trick " in capsys.readouterr().out
-    (page,) = tmp_path.glob("compare_*/comparison.md")
+    (page,) = tmp_path.glob("b/compare_*/comparison.md")
     assert "### Main effects" in page.read_text()
     assert pd.read_csv(page.with_name("runs.csv")).numbers.str.contains("epochs=2").all()
 
@@ -409,6 +406,7 @@ OTHERS = [
             (CARTPOLE, "env", "CartPole-v1"),  # its plain form
             (CARTPOLE, "wrap", ("gymnasium.wrappers:FlattenObservation",)),
             *((TINY, name, x) for name, x in (("steps", 640), ("lanes", 4), ("backend", "tensor"), ("lr", 0.5))),
+            *((TINY, "record", (name,)) for name in ("level", "cost", "cost:sum")),
         )
     ),
     PLAIN._replace(rates=(0.001, 0.003)),

@@ -88,15 +88,12 @@ def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
     assert {seed for arm in plan.arms for seed in plan.seeds_of(arm)} == set(range(430))
 
 
-def test_a_study_trains_with_the_numbers_that_were_given_and_is_named_for_them(tmp_path: Path) -> None:
+def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the_preset_s(tmp_path: Path) -> None:
     given = ["--tricks", "clip,entropy", "--gamma", "0.9", "--lr", "0.01", "--hidden", "16", "16", "--seeds", "1"]
     assert main(["run", *given, *TINY, "--out", str(tmp_path)]) == 0
     (study,) = load_all(tmp_path)
     assert "gamma=0.9" in study.name
     assert (set(study.runs.numbers), set(study.runs.lr)) == ({"gamma=0.9 hidden=(16,16)"}, {0.01})
-
-
-def test_designs_around_a_preset_sweeps_and_random_agents_have_the_numbers_that_are_given(tmp_path: Path) -> None:
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1"), "10")
     assert (plan.config.horizon, plan.config.lr, plan.fixed) == (2048, CONTINUOUS_CONFIG.lr, True)
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1", numbers=(("horizon", 64),)), "10")

@@ -220,7 +220,7 @@ def store(*rows: tuple[Any, ...]) -> None:
     store_table(pd.DataFrame(rows, columns=COLUMNS))
 
 
-def test_a_table_that_is_not_whole_is_refused_in_one_line(rates: Path) -> None:
+def test_a_table_that_is_not_whole_is_refused_in_one_line_and_one_that_was_tuned_has_a_checksum(rates: Path) -> None:
     whole, rows = SHIPPED.read_text(), pd.read_csv(SHIPPED, comment="#", keep_default_na=False)
     lines = whole.splitlines(keepends=True)
     damaged = ["", lines[0], "a,b\n1,2\n", whole[: len(whole) // 2], "".join(lines[: len(lines) // 2])]
@@ -235,9 +235,6 @@ def test_a_table_that_is_not_whole_is_refused_in_one_line(rates: Path) -> None:
         table.cache_clear()
         with pytest.raises(InputError, match=rf"^{rates} {DAMAGED}.+$"):
             table()
-
-
-def test_a_table_that_was_tuned_has_a_checksum_and_loses_no_row(rates: Path) -> None:
     store(*(("x", 9, "", arm, lr, 0.1, None, 5, "") for arm in ("", "gae") for lr in GRID))
     assert len(table()) == 2 * len(GRID)
     whole = rates.read_bytes()

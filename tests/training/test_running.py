@@ -320,7 +320,9 @@ def test_a_cluster_s_results_equal_local_ones_whatever_fails(
     assert [content(there, job) for job in JOBS] == reference
 
 
-def test_workers_are_sent_the_module_of_an_environment(tmp_path: Path, cluster: Any, monkeypatch: Patch) -> None:
+def test_workers_are_sent_an_environment_s_module_and_what_is_queued_is_dropped(
+    tmp_path: Path, cluster: Any, monkeypatch: Patch
+) -> None:
     code = "import gymnasium as gym\ndef make():\n    return gym.make('CartPole-v1', max_episode_steps=9)"
     (tmp_path / "sent_rooms.py").write_text(code)
     (tmp_path / "sent_badly.py").write_text("import sys\nif 'distributed.worker' in sys.modules: 1 / 0")
@@ -330,9 +332,6 @@ def test_workers_are_sent_the_module_of_an_environment(tmp_path: Path, cluster: 
     assert (outcome.error, outcome.text[:1]) == ("", "#")
     with pytest.raises(InputError, match=r"the workers cannot import .*sent_badly\.py: .*division by zero"):
         list(on_cluster([bad], cluster.scheduler_address))
-
-
-def test_what_is_queued_is_dropped_when_the_run_is_left(cluster: Any) -> None:
     jobs = [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(50)]
     outcomes = on_cluster(jobs, cluster.scheduler_address)
     assert next(outcomes)[1].text

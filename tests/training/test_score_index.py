@@ -132,7 +132,7 @@ def _number(job: Job) -> int:
     return job.config.seed_list[0]
 
 
-def test_a_pool_holds_a_few_jobs_and_results_however_many_wait(filled: Filled) -> None:
+def test_a_pool_holds_few_jobs_and_blocks_look_at_each_seed_a_fixed_number_of_times(filled: Filled) -> None:
     drawn: list[int] = []
 
     class Watched(list[Job]):
@@ -147,8 +147,6 @@ def test_a_pool_holds_a_few_jobs_and_results_however_many_wait(filled: Filled) -
     outcomes.close()
     assert sorted(number for _, number in in_pool(filled[1], 2, _number)) == [_number(job) for job in filled[1]]
 
-
-def test_blocks_look_at_each_seed_a_fixed_number_of_times() -> None:
     class Seeds(tuple[int, ...]):
         looks = 0
 
