@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,9 +47,7 @@ def stored(rows: list[tuple[object, ...]]) -> None:
     chosen_means.cache_clear()
 
 
-def tuned(
-    value: Callable[[set[str], float], float], without: tuple[str, float] = ("", 0.0), kept: bool = False
-) -> None:
+def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kept: bool = False) -> None:
     """Fill a table of rates with six seeds a rate, and six more that are 1000 too high for the rate 0.01."""
     rows = list[tuple[object, ...]]()
     for arm in DESIGN.arms:

@@ -42,6 +42,7 @@ from ablations.training.workers import in_pool
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.clip import clipped_surrogate
 from tricks.gae import gae
+from tricks.ladder import Tricks
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -392,14 +393,14 @@ def doubled(ratio: Any, advantage: Any, clip_range: Any) -> Any:
     return ratio * advantage * 2
 
 
-def other_arm(*given: Any, **functions: Any) -> Request:
-    return PLAIN._replace(arms=(PAIR[0], Arm("other", *given, functions=functions)))
+def other_arm(tricks: Tricks, numbers: Any = (), **functions: Any) -> Request:
+    return PLAIN._replace(arms=(PAIR[0], Arm("other", tricks, dict(numbers), functions)))
 
 
 OTHERS = [
     PLAIN,
     *(
-        PLAIN._replace(config=replace(config, **{name: x}))
+        PLAIN._replace(config=Config(**{**vars(config), name: x}))
         for config, name, x in (
             (TINY, "env", "tricks/NoisyChain-v0"),
             (CARTPOLE, "env_args", ("sutton_barto_reward=True",)),

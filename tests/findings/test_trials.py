@@ -119,7 +119,12 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np
 
 def test_a_chosen_rate_at_the_edge_is_marked_and_a_given_one_is_not(monkeypatch: Patch) -> None:
     tried: list[tuple[object, ...]] = []
-    monkeypatch.setattr(outcomes, "at_edge", lambda *arm: tried.append(arm) or True)
+
+    def at_edge(*arm: object) -> bool:
+        tried.append(arm)
+        return True
+
+    monkeypatch.setattr(outcomes, "at_edge", at_edge)
     base = dict.fromkeys(range(6), 0.5)
     chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
     assert set(tried) == {(TRIAL.env, 400, "lanes=2 horizon=10", tricks, 0.1) for tricks in ("", "baseline")}

@@ -422,11 +422,11 @@ def test_what_is_unusual_but_can_be_is_read_and_another_device_refused_by_its_na
     alone = read_back(tmp_path, MADE.runs[:1])
     assert (alone.env, alone.steps, len(alone.runs)) == ("CartPole-v1", 100_000, 1)
     refuse_another(tmp_path / f"x{SUFFIX}", Config())
-    read_back(tmp_path, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
+    read_back(tmp_path, MADE.runs, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
     with pytest.raises(InputError, match="the usual numbers, backend auto, device cuda; choose another --out"):
         refuse_another(tmp_path / f"x{SUFFIX}", Config())
     refuse_another(tmp_path / f"x{SUFFIX}", Config(device="cuda:1"))
-    read_back(tmp_path, **{"made with": {"backend": ["gymnasium"]}})
+    read_back(tmp_path, MADE.runs, **{"made with": {"backend": ["gymnasium"]}})
     with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
         refuse_another(tmp_path / f"x{SUFFIX}", Config())  # and no word of a device
 
