@@ -196,6 +196,7 @@ def test_each_row_asks_what_it_says_of_comparisons_whose_arms_have_every_score(a
     assert found["coverage: an arm's last 10%"].tolist() == [7, 7]
     assert found["coverage: an arm's area"].max() < 1  # normalized
     assert (found[WITH].tolist(), found[WITHOUT].tolist()) == ([0.875] * 2, [0.75] * 2)
+    asked["differences"].clear()
     calibration(study(two := ladder(["baseline"]), lambda on: 0), 2)
     assert asked["differences"] == [[pair.trick for pair in two.comparisons]] * len(SIZES)  # of all arms that there are
     asked["differences"].clear()
