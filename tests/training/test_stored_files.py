@@ -500,6 +500,7 @@ def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused
         assert set(read(found.files[0].parent).runs.algorithm) == {str(now)}
     with pytest.raises(InputError, match=r"is by ALGORITHM \d+ and .* is by ALGORITHM \d+"):
         read(tmp_path)
+    by(NOW)
     path = tmp_path / "rates.csv"
     rows = pd.DataFrame([("CartPole-v1", 100, "", "", 0.01, 1.0, 1.0, 1, "1")], columns=COLUMNS)
     use(path)
