@@ -3,7 +3,6 @@ the rest, in workers of its own, on GPUs or on a cluster, and says beforehand ho
 
 import multiprocessing
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -281,6 +280,8 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
 @pytest.mark.slow
 def test_a_thousand_finished_jobs_are_read_and_reported(tmp_path: Path) -> None:
     """How long it takes, and in how much memory: told, not judged."""
+    import resource  # which Windows does not have
+
     seeds, before = 430, resource.getrusage(resource.RUSAGE_CHILDREN)
     plan = fill(tmp_path, seeds)
     command = ["run", "--design", DESIGNS, "--seeds", str(seeds), "--out", str(tmp_path)]
