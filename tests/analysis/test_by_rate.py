@@ -1,8 +1,9 @@
-"""Effects by learning rate: of the seeds that every rate has, at each rate, over all, and with each arm at its best."""
+"""Rates: effects at each, over all and with each arm at its best; the noise of choosing among those that are close."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 from support.studies import study
 
+from ablations.analysis import choosing
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
+from ablations.analysis.choosing import choice_variance, choices, chosen_means
 from ablations.analysis.estimates import unpaired
 from ablations.analysis.scales import SCALES
 from ablations.design.designs import ladder
@@ -21,39 +24,48 @@ from ablations.report import sentences
 from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, GRID, joined, store_table
 
+Patch = pytest.MonkeyPatch
 DESIGN = ladder(["baseline", "entropy"])
 UNIT = SCALES["CartPole-v1"].ceiling - SCALES["CartPole-v1"].random
 NOISE = 10.0 * np.arange(6)
+NOTHING = study(DESIGN, lambda on: 0)
+ARM = ("x", 9, "", "gae")
 
 
-@pytest.fixture
-def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Fill a table of rates with six seeds a rate, and six more that are 1000 too high for the rate 0.01."""
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Iterator[None]:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-
-    def fill(
-        value: Callable[[set[str], float], float], without: tuple[str, float] = ("", 0.0), kept: bool = False
-    ) -> None:
-        rows = []
-        for arm in DESIGN.arms:
-            for lr in (*GRID, 0.5):  # one more than the grid has
-                areas = NOISE + value(set(arm.tricks.on), lr)
-                areas = np.concatenate([areas, areas + 1000]) if lr == 0.01 else areas
-                if (flags(arm.tricks), lr) != without or kept:
-                    mean = float(areas.mean())
-                    setting = ("CartPole-v1", 100_000, "", flags(arm.tricks))
-                    text = "" if (flags(arm.tricks), lr) == without else joined(areas)
-                    rows.append((*setting, lr, mean, mean, len(areas), text))
-        store_table(pd.DataFrame(rows, columns=COLUMNS))
-
-    yield fill
+    yield
     rate_table.table.cache_clear()
+    choice_variance.cache_clear()
+    chosen_means.cache_clear()
 
 
-def test_each_rate_counts_with_the_seeds_of_the_first_look(tuned: Callable[..., None]) -> None:
+def stored(rows: list[tuple[object, ...]]) -> None:
+    store_table(pd.DataFrame(rows, columns=COLUMNS))
+    choice_variance.cache_clear()
+    chosen_means.cache_clear()
+
+
+def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kept: bool = False) -> None:
+    """Fill a table of rates with six seeds a rate, and six more that are 1000 too high for the rate 0.01."""
+    rows = list[tuple[object, ...]]()
+    for arm in DESIGN.arms:
+        for lr in (*GRID, 0.5):  # one more than the grid has
+            areas = NOISE + value(set(arm.tricks.on), lr)
+            areas = np.concatenate([areas, areas + 1000]) if lr == 0.01 else areas
+            lacks = (flags(arm.tricks), lr) == without
+            if not lacks or kept:
+                mean, text = float(areas.mean()), "" if lacks else joined(areas)
+                rows.append(("CartPole-v1", 100_000, "", flags(arm.tricks), lr, mean, mean, len(areas), text))
+    stored(rows)
+
+
+def test_each_rate_counts_with_the_first_look_s_seeds_and_has_a_cell_and_a_sentence(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
-    made = study(DESIGN, lambda on: 90 * ("baseline" in on))
-    found = effects_by_rate(made, DESIGN)
+    found = effects_by_rate(study(DESIGN, lambda on: 90 * ("baseline" in on)), DESIGN)
     rows = found[found.trick == "baseline"].set_index("at")
     assert list(rows.index) == [*(f"{lr:g}" for lr in GRID), OVER_ALL, AT_BEST]
     assert [rows.difference[f"{lr:g}"] * UNIT for lr in GRID] == pytest.approx([1000 * lr for lr in GRID])
@@ -65,48 +77,96 @@ def test_each_rate_counts_with_the_seeds_of_the_first_look(tuned: Callable[..., 
     error = (2 * NOISE.var(ddof=1) / 6 / 7) ** 0.5  # seven rates with seeds of their own
     assert (rows.high[OVER_ALL] - rows.low[OVER_ALL]) * UNIT == pytest.approx(2 * 1.959964 * error)
 
-
-def test_the_common_rate_is_best_for_all_arms_together(tuned: Callable[..., None]) -> None:
-    tuned(lambda on, lr: 50 * (lr == 0.03) + 80 * (lr == 0.1) * ("entropy" in on))
-    assert common_rate(study(DESIGN, lambda on: 0)) == 0.03
-    tuned(lambda on, lr: (50 - NOISE) * (lr == 0.1))
-    assert common_rate(study(DESIGN, lambda on: 0)) == 0.1  # the best one, though all of its seeds are alike
-
-
-def test_a_comparison_whose_arm_lacks_a_rate_is_left_out(tuned: Callable[..., None], tmp_path: Path) -> None:
-    tuned(lambda on, lr: 100, without=("baseline entropy", 0.3))
-    made = study(DESIGN, lambda on: 0)
-    assert set(effects_by_rate(made, DESIGN).trick) == {"baseline"}
-    assert scores_by_rate(made, DESIGN.arms[-1].tricks) == {}
-    assert common_rate(made) is None
-    nowhere = effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN)
-    assert rate_map_figure(nowhere, DESIGN, None, tmp_path) == []
-
-
-def test_an_arm_of_which_the_seeds_of_one_rate_were_not_kept_has_no_scores(tuned: Callable[..., None]) -> None:
-    tuned(lambda on, lr: 100, without=("baseline entropy", 0.3), kept=True)
-    made = study(DESIGN, lambda on: 0)
-    assert scores_by_rate(made, DESIGN.arms[-1].tricks) == {}
-    assert tuple(scores_by_rate(made, DESIGN.arms[0].tricks)) == GRID
-    assert tuple(scores_by_rate(replace(made, runs=made.runs[:1]), DESIGN.arms[0].tricks)) == GRID  # however few runs
-
-
-def test_the_map_has_a_cell_for_each_trick_and_rate_and_a_sentence_says_it(
-    tuned: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
-    made = study(DESIGN, lambda on: 90 * ("baseline" in on))
-    found = effects_by_rate(made, DESIGN)
     drawn: list[Figure] = []
     monkeypatch.setattr(plt, "close", drawn.append)
     paths = rate_map_figure(found, DESIGN, 0.03, tmp_path / "x")
     monkeypatch.undo()
+    plt.close("all")
     assert len(pd.read_csv(paths[-1])) == 2 * (len(GRID) + 2)
     left, right = drawn[0].axes[:2]
-    assert [label.get_text() for label in left.get_xticklabels()] == [f"{lr:g}" for lr in GRID]
-    assert [label.get_text() for label in right.get_xticklabels()] == list(SAID.values())
-    assert [label.get_text() for label in left.get_yticklabels()] == ["baseline", "entropy"]
-    plt.close("all")
+    labels = [[each.get_text() for each in axis.get_ticklabels()] for axis in (left.xaxis, right.xaxis, left.yaxis)]
+    assert labels == [[f"{lr:g}" for lr in GRID], list(SAID.values()), ["baseline", "entropy"]]
     said = sentences.by_rate(found, "baseline")
     assert said.startswith("On CartPole-v1, `baseline` does +0.001 at 0.0003, +0.002 at 0.001, +0.01 at 0.003, ")
     assert "; +0.13 [+0.12, +0.15] on average over these learning rates, and +0.19 [" in said
+
+
+def test_the_common_rate_is_best_for_all_arms_together() -> None:
+    tuned(lambda on, lr: 50 * (lr == 0.03) + 80 * (lr == 0.1) * ("entropy" in on))
+    assert common_rate(NOTHING) == 0.03
+    tuned(lambda on, lr: (50 - NOISE) * (lr == 0.1))
+    assert common_rate(NOTHING) == 0.1  # the best one, though all of its seeds are alike
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_comparison_whose_arm_lacks_a_rate_or_its_seeds_is_left_out(kept: bool, tmp_path: Path) -> None:
+    tuned(lambda on, lr: 100, without=("baseline entropy", 0.3), kept=kept)
+    assert set(effects_by_rate(NOTHING, DESIGN).trick) == {"baseline"}
+    assert scores_by_rate(NOTHING, DESIGN.arms[-1].tricks) == {}
+    assert tuple(scores_by_rate(NOTHING, DESIGN.arms[0].tricks)) == GRID
+    few = replace(NOTHING, runs=NOTHING.runs[:1])
+    assert tuple(scores_by_rate(few, DESIGN.arms[0].tricks)) == GRID  # however few runs
+    assert common_rate(NOTHING) is None
+    nowhere = effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN)
+    assert rate_map_figure(nowhere, DESIGN, None, tmp_path) == []
+
+
+def tried(by_rate: dict[float, list[float]]) -> None:
+    means = {lr: float(np.mean(areas)) for lr, areas in by_rate.items()}
+    stored([(*ARM, lr, means[lr], means[lr], len(areas), joined(areas)) for lr, areas in by_rate.items()])
+
+
+def test_a_clearly_best_rate_is_always_chosen_and_two_equally_good_cost_a_quarter_of_their_squared_distance() -> None:
+    tried({0.01: [90.0, 100.0, 110.0], 0.03: [10.0, 20.0, 30.0]})
+    assert choice_variance(*ARM, 0.01) == 0
+    even = [0.0, 10.0] * 500
+    tried({0.01: [x + 0.002 for x in even], 0.03: even})
+    assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
+
+
+def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
+    few, more = np.random.default_rng(0).normal(size=(2, 20))
+    found = list[np.ndarray]()
+    for by in (0, 5):
+        tried({0.01: list(few + by), 0.03: list(more + by)})
+        means = chosen_means(*ARM, 0.01 if few.mean() > more.mean() else 0.03)
+        assert means is not None
+        found.append(means)
+    assert found[0].std() > 0
+    assert np.ptp(found[1] - found[0]) < 1e-3  # each draw chooses the same rate for both, and the table rounds
+
+
+def test_every_seed_is_drawn_as_often_as_any_other_and_one_in_which_no_episode_ended_rules_its_rate_out() -> None:
+    """The mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are."""
+    for seeds in ([10.0, 0.0], [0.0, 10.0]):
+        found = choices([np.array(seeds), np.full(2, 5.1)], resamples=4000)
+        assert (found == 0).mean() == pytest.approx(0.25, abs=0.03)
+    assert (choices([np.array([1.0, 2.0, 3.0]), np.array([90.0, 100.0, np.nan])]) == 0).all()
+
+
+def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:
+    noise = np.random.default_rng(0).normal(size=10)
+    areas = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
+    share = np.bincount(choices(areas), minlength=4) / choosing.RESAMPLES
+    assert share.argmax() == 0
+    assert share[3] > 0.05
+
+
+def test_the_second_look_is_for_the_three_that_did_best_at_the_first() -> None:
+    """Without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins."""
+    looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
+    worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
+    for areas in (looks, worse):
+        assert set(choices([np.repeat(each, 5) for each in areas])) == {1}
+
+
+def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
+    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
+    assert np.isnan(choice_variance(*ARM, 0.01))
+    assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
+    assert choice_variance(*ARM, 0.03) >= 0
+    stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
+    assert np.isnan(choice_variance(*ARM, 0.03))
+    assert chosen_means(*ARM, 0.03) is None
+    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
+    assert np.isnan(choice_variance(*ARM, 0.03))

@@ -1,4 +1,5 @@
-"""Effects are Welch's, corrected for their number, and confirmed by other seeds."""
+"""Effects are Welch's, corrected for their number, confirmed by other seeds, and small only where there is room; main
+effects, interactions, and Shapley values are exact in a factorial."""
 
 from dataclasses import replace
 
@@ -9,69 +10,73 @@ from scipy import stats
 from support.studies import study
 
 from ablations.analysis import effects as module
-from ablations.analysis.effects import MARGIN, certainly_small, detected_arms, effects, scores
-from ablations.analysis.estimates import LEVEL, second_try, unpaired
+from ablations.analysis import factors
+from ablations.analysis.compared import compared_arms, differences_by_rate, margin_of, span_of, would_do
+from ablations.analysis.effects import AT_CEILING, HELPS, HURTS, MARGIN, NOT_LEARNED, NOTHING, UNKNOWN, effects, scores
+from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
+from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
+from ablations.design.crossed import factorial, screen
 from ablations.design.designs import ladder
+from ablations.figures.cells import told_apart
+from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
+from ablations.report.compared_words import sentence
+from ablations.report.tables import effects_text
 from tricks.ladder import Tricks
 
+Patch = pytest.MonkeyPatch
 SCALE = SCALES["CartPole-v1"]
+UNIT = SCALE.ceiling - SCALE.random
+ONE, TWO, THREE = ladder(["baseline"]), ladder(["baseline", "entropy"]), ladder(["baseline", "entropy", "lr_anneal"])
+FOUR = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
+FLAT = study(ONE, lambda on: 0)
 
 
 def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
-    design = ladder(["baseline"])
-    found = scores(study(design, lambda on: 0), Tricks())
-    assert found.area[3] == 130
-    assert found.score[3] == pytest.approx((130 - SCALE.random) / (SCALE.ceiling - SCALE.random))
-    assert scores(study(design, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
-    assert scores(study(design, lambda on: 500), Tricks()).reached[3] == 10_000
+    found = scores(FLAT, Tricks())
+    assert (found.area[3], found.score[3]) == (130, pytest.approx((130 - SCALE.random) / UNIT))
+    assert scores(study(ONE, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
+    assert scores(study(ONE, lambda on: 500), Tricks()).reached[3] == 10_000
     assert np.isnan(found.reached[3])
 
 
 def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
-    design = ladder(["baseline", "entropy", "lr_anneal"])
-    made = study(design, lambda on: 90 * ("baseline" in on) + 30 * ("lr_anneal" in on))
-    found = effects(made, design).set_index("trick")
-    unit = SCALE.ceiling - SCALE.random
-    assert found.difference["baseline"] == pytest.approx(90 / unit)
+    made = study(THREE, lambda on: 90 * ("baseline" in on) + 30 * ("lr_anneal" in on))
+    found = effects(made, THREE).set_index("trick")
+    assert found.difference["baseline"] == pytest.approx(90 / UNIT)
     assert found.detected.to_dict() == {"baseline": 1, "entropy": 0, "lr_anneal": 0}
     spread = 10 * np.arange(8.0)
     assert found.p["lr_anneal"] == pytest.approx(stats.ttest_ind(spread + 30, spread, equal_var=False).pvalue)
     assert found.p["lr_anneal"] < 0.05 < found.p_holm["lr_anneal"]  # alone it would be detected
     assert found.p_holm["lr_anneal"] == pytest.approx(2 * found.p["lr_anneal"])
-    assert found.improvement["entropy"] == 0.5
-    assert found.improvement["baseline"] == 1
-    means = [(value - SCALE.random) / unit for value in (135, 225, 225, 225)]  # of eight seeds, 100 to 170
+    assert (found.improvement["entropy"], found.improvement["baseline"]) == (0.5, 1)
+    means = [(value - SCALE.random) / UNIT for value in (135, 225, 225, 225)]  # of eight seeds, 100 to 170
     assert found[["without", "with"]].to_numpy().ravel().tolist()[:4] == pytest.approx(means)
 
 
-def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None:
-    design = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
-    made = study(design, lambda on: 200 * ("baseline" in on) - 200 * ("lr_anneal" in on))
+def test_an_effect_helps_or_hurts_or_is_practically_nothing_within_the_margin_or_unknown() -> None:
+    made = study(FOUR, lambda on: 200 * ("baseline" in on) - 200 * ("lr_anneal" in on))
     both = made.runs.tricks.str.contains("entropy") | made.runs.tricks.eq("baseline")
     calm = made.runs.assign(**{name: made.runs[name] - 9.5 * made.runs.seed * both for name in SHARES})
-    found = effects(replace(made, runs=calm), design).set_index("trick").verdict
-    assert found.to_dict() == {
-        "baseline": "helps",
-        "entropy": "practically nothing",  # within ±0.05 for sure
-        "lr_anneal": "hurts",
-        "grad_clip": "practically nothing",
-    }
-    assert set(effects(made, design).verdict) == {"helps", "hurts", "unknown"}
-    assert set(effects(study(design, lambda on: 0, seeds=3), design).verdict) == {""}
-    elsewhere = effects(study(design, lambda on: 0, env="Elsewhere-v0"), design)
+    found = effects(replace(made, runs=calm), FOUR).set_index("trick").verdict
+    nothing = "practically nothing"  # within ±0.05 for sure
+    assert found.to_dict() == {"baseline": "helps", "entropy": nothing, "lr_anneal": "hurts", "grad_clip": nothing}
+    assert set(effects(made, FOUR).verdict) == {"helps", "hurts", "unknown"}
+    assert set(effects(study(FOUR, lambda on: 0, seeds=3), FOUR).verdict) == {""}
+    elsewhere = effects(study(FOUR, lambda on: 0, env="Elsewhere-v0"), FOUR)
     assert set(elsewhere.verdict) == {"unknown"}  # in units of return, nobody knows what is little
+    inside, on_it = MARGIN - 0.01, MARGIN
+    rows = [(-inside, inside), (-on_it, inside), (-inside, on_it), (-1, inside), (-inside, 1), (0.2, 0.3)]
+    frame = pd.DataFrame(rows, columns=["low", "high"]).assign(env="CartPole-v1")
+    assert module.certainly_small(frame).tolist() == [True] + [False] * 5
+    assert not module.certainly_small(frame.assign(env="Elsewhere-v0")).any()
 
 
-def test_the_noise_of_choosing_is_in_the_interval_only_if_it_is_known_of_both_arms(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    design = ladder(["baseline"])
-
+def test_the_noise_of_choosing_is_in_the_interval_if_known_of_both_arms(monkeypatch: Patch) -> None:
     def found(without: float, having: float) -> tuple[float, float]:
         monkeypatch.setattr(module, "_choice", lambda _, tricks: having if tricks.baseline else without)
-        row = effects(study(design, lambda on: 0), design).iloc[0]
+        row = effects(study(ONE, lambda on: 0), ONE).iloc[0]  # a new one: effects are remembered
         return row.high - row.low, row.choosing
 
     (narrow, nothing), (wide, noise), (as_before, unknown) = found(0, 0), found(0.05, 0.04), found(np.nan, 0.04)
@@ -80,110 +85,248 @@ def test_the_noise_of_choosing_is_in_the_interval_only_if_it_is_known_of_both_ar
     assert as_before == narrow < wide
 
 
-def test_the_noise_of_choosing_is_in_the_units_of_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(monkeypatch: Patch) -> None:
     """The tables' areas are returns, and both arms' noise of 9 and 12 makes one of 15."""
-    variances = {"": 81.0, "baseline": 144.0}
-    monkeypatch.setattr(module, "choice_variance", lambda env, steps, given, tricks, lr: variances[tricks])
-    design = ladder(["baseline"])
-    for env, unit in (("CartPole-v1", SCALE.ceiling - SCALE.random), ("Elsewhere-v0", 1.0)):
-        assert effects(study(design, lambda on: 0, env=env), design).choosing[0] == pytest.approx(15 / unit)
-
-
-def test_choosing_two_rates_adds_both_variances_in_units_of_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, design = list[tuple[object, ...]](), ladder(["baseline"])
+    asked = list[tuple[object, ...]]()
 
     def variance(*arm: object) -> float:
         asked.append(arm)
-        return 9.0
+        return {"": 81.0, "baseline": 144.0}[str(arm[3])]
 
     monkeypatch.setattr(module, "choice_variance", variance)
-    assert effects(study(design, lambda on: 0), design).choosing[0] == pytest.approx(
-        18**0.5 / (SCALE.ceiling - SCALE.random)
-    )
-    assert asked == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
-    assert effects(study(design, lambda on: 0, env="Elsewhere-v0"), design).choosing[0] == pytest.approx(18**0.5)
+    for env, unit in (("CartPole-v1", UNIT), ("Elsewhere-v0", 1.0)):
+        assert effects(study(ONE, lambda on: 0, env=env), ONE).choosing[0] == pytest.approx(15 / unit)
+    assert asked[:2] == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
 
 
-def test_practically_nothing_is_an_interval_inside_the_margin_where_there_is_a_scale() -> None:
-    inside, on_it = MARGIN - 0.01, MARGIN
-    rows = [(-inside, inside), (-on_it, inside), (-inside, on_it), (-1, inside), (-inside, 1), (0.2, 0.3)]
-    frame = pd.DataFrame(rows, columns=["low", "high"]).assign(env="CartPole-v1")
-    assert certainly_small(frame).tolist() == [True] + [False] * 5
-    assert not certainly_small(frame.assign(env="Elsewhere-v0")).any()
-
-
-def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
-    design = ladder(["baseline"])
+def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
-    assert effects(study(design, lambda on: 500 * ("baseline" in on)), design).detected.tolist() == [0]
+    assert effects(study(ONE, lambda on: 500 * ("baseline" in on)), ONE).detected.tolist() == [0]
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
     found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
     assert found.confirmed.tolist() == [0, 1, 0]
 
 
 def test_the_last_tenth_has_an_effect_of_its_own() -> None:
-    design, spread = ladder(["baseline"]), np.arange(8.0) ** 2
-    made = study(design, lambda on: 0)
-    late = np.where(made.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
-    found = effects(replace(made, runs=made.runs.assign(late=late)), design).iloc[0]
+    spread = np.arange(8.0) ** 2
+    late = np.where(FLAT.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
+    found = effects(replace(FLAT, runs=FLAT.runs.assign(late=late)), ONE).iloc[0]
     expected = unpaired(2 * spread, spread)
     assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
 
 
-def test_every_arm_keeps_its_own_runs_scores() -> None:
-    design = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
-    made = study(design, lambda on: 500 * ("entropy" in on) + len(on))
-    for arm in design.arms:
+def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() -> None:
+    made = study(FOUR, lambda on: 500 * ("entropy" in on) + len(on))
+    for arm in FOUR.arms:
         found = scores(made, arm.tricks)
-        assert (
-            found.area.tolist() == found.late.tolist() == [100 + 10 * seed + found.area[0] - 100 for seed in range(8)]
-        )
+        assert found.area.tolist() == found.late.tolist() == [10 * seed + found.area[0] for seed in range(8)]
+        assert found.area[0] == 100 + 500 * arm.tricks.entropy + len(arm.tricks.on)
         assert found.reached.notna().tolist() == [arm.tricks.entropy] * 8
-
-
-def test_an_arm_of_which_one_seed_has_no_score_has_no_mean() -> None:
-    design = ladder(["baseline", "entropy"])
-    made = study(design, lambda on: 0)
-    broken = made.runs.tricks.eq("baseline") & made.runs.seed.eq(3)
-    found = effects(
-        replace(made, runs=made.runs.assign(**{name: made.runs[name].mask(broken) for name in SHARES})), design
-    )
+    runs = study(TWO, lambda on: 0).runs
+    broken = runs.tricks.eq("baseline") & runs.seed.eq(3)
+    runs = runs.assign(**{name: runs[name].mask(broken) for name in SHARES})
+    found = effects(replace(made, designs=(TWO,), runs=runs), TWO)
     assert found[["without", "with"]].isna().to_numpy().tolist() == [[False, True], [True, False]]
 
 
-def test_both_arms_of_what_is_detected_are_tried_again_and_no_others() -> None:
-    design = ladder(["baseline", "entropy", "lr_anneal"])
-    found = detected_arms(study(design, lambda on: 90 * ("baseline" in on)))
-    assert found == {arm.tricks for arm in design.arms[:2]}
-    apart = replace(study(design, lambda on: 90 * ("baseline" in on)), designs=(ladder(["gae"]), design))
-    assert detected_arms(apart) == found  # of the other design there are no runs
-    assert detected_arms(study(design, lambda on: 0)) == frozenset()
-
-
 def test_a_single_seed_has_a_difference_and_no_interval() -> None:
-    found = effects(study(ladder(["baseline"]), lambda on: 5.0 * len(on), seeds=1), ladder(["baseline"])).iloc[0]
-    assert found.difference == pytest.approx(5 / (SCALE.ceiling - SCALE.random))
+    found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
+    assert found.difference == pytest.approx(5 / UNIT)
     assert np.isnan([found.low, found.high, found.p]).all()
 
 
-def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:
-    design = ladder(["baseline", "entropy", "lr_anneal"])
-    first = study(design, lambda on: 90 * ("baseline" in on) - 90 * ("lr_anneal" in on))
-    second = study(design, lambda on: 70 * ("baseline" in on))
-    found = effects(replace(first, again=second), design).set_index("trick")
+def test_what_is_detected_is_tried_again_and_confirmed_if_other_seeds_show_it_again() -> None:
+    first = study(THREE, lambda on: 90 * ("baseline" in on) - 90 * ("lr_anneal" in on))
+    second = study(THREE, lambda on: 70 * ("baseline" in on))
+    found = effects(replace(first, again=second), THREE).set_index("trick")
     assert found.confirmed.fillna(-1).to_dict() == {"baseline": 1, "entropy": -1, "lr_anneal": 0}
-    assert found.again["baseline"] == pytest.approx(70 / (SCALE.ceiling - SCALE.random))
+    assert found.again["baseline"] == pytest.approx(70 / UNIT)
     assert found.again_low["baseline"] < found.again["baseline"] < found.again_high["baseline"]
-    assert effects(first, design).confirmed.isna().all()
-    opposite = study(design, lambda on: -90 * ("baseline" in on))
-    assert effects(replace(first, again=opposite), design).confirmed[0] == 0  # as clear, but the other way
+    assert effects(first, THREE).confirmed.isna().all()
+    opposite = study(THREE, lambda on: -90 * ("baseline" in on))
+    assert effects(replace(first, again=opposite), THREE).confirmed[0] == 0  # as clear, but the other way
+    both = {arm.tricks for arm in THREE.arms[:2]}  # and no others
+    assert module.detected_arms(second) == both
+    apart = replace(second, designs=(ladder(["gae"]), THREE))
+    assert module.detected_arms(apart) == both  # of the other design there are no runs
+    assert module.detected_arms(study(THREE, lambda on: 0)) == frozenset()
 
 
 def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:
-    design = ladder(["baseline", "entropy"])
-    made = study(design, lambda on: 0)
+    made = study(TWO, lambda on: 0)
     runs = made.runs[(made.runs.tricks != "baseline entropy")]
-    partly = Study("made", (design,), runs[~((runs.tricks == "baseline") & (runs.seed > 5))], made.about)
-    found = effects(partly, design)
-    assert found[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
-    assert partly.missing(design) == ["+ baseline", "+ entropy"]
+    partly = Study("made", (TWO,), runs[~((runs.tricks == "baseline") & (runs.seed > 5))], made.about)
+    assert effects(partly, TWO)[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
+    assert partly.missing(TWO) == ["+ baseline", "+ entropy"]
+
+
+LEVELS = {NOT_LEARNED: 0.02, NOTHING: 0.5, AT_CEILING: 0.97}
+SMALL = {"difference": 0.0, "low": -0.01, "high": 0.01, "p_holm": 0.9, "without": 0.5, "with": 0.5}
+
+
+@pytest.mark.parametrize(("said", "level"), LEVELS.items())
+def test_tables_figures_claims_and_comparisons_refuse_a_small_effect_without_room(said: str, level: float) -> None:
+    flat = FLAT.runs.assign(**dict.fromkeys(SHARES, SCALE.random + level * UNIT + 0.1 * FLAT.runs.seed))
+    found = effects(replace(FLAT, runs=flat), ONE)
+    assert (found.verdict.tolist(), told_apart(found).small.tolist()) == ([said], [said == NOTHING])
+    assert told_apart(found).hatched.tolist() == [said != NOTHING]
+    assert ("≈" in effects_text([found])) == (said == NOTHING)
+    assert verdict_on(0, found.iloc[0].to_dict()) == (AGREES if said == NOTHING else UNCLEAR)
+    areas, span = SCALE.random + level * UNIT + np.arange(8.0), (SCALE.random, SCALE.ceiling)
+    row = compared_arms(runs({"base": areas, "other": areas}), "base", margin=0.05 * UNIT, span=span).iloc[1].to_dict()
+    words = sentence(row, alike=False)
+    assert (row["verdict"], "does practically nothing" in words) == (said, said == NOTHING)
+    assert words.startswith("cannot tell here what other does: ") == (said != NOTHING)
+
+
+def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_small() -> None:
+    floor, ceiling = module.LEARNED * MARGIN, 1 - module.HEADROOM * MARGIN
+    out_of_room = module.out_of_room
+    assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == NOT_LEARNED
+    assert out_of_room(floor - 0.01, floor, MARGIN) == out_of_room(floor, -0.5, MARGIN) == ""
+    assert out_of_room(ceiling + 0.01, ceiling + 0.01, MARGIN) == AT_CEILING
+    assert out_of_room(ceiling, 1.0, MARGIN) == out_of_room(1.0, ceiling, MARGIN) == ""
+    assert out_of_room(9, 9, 1, (7, np.nan)) == NOT_LEARNED != out_of_room(10, 9, 1, (7, np.nan))
+    assert out_of_room(0, 0, 1, (np.nan, np.nan)) == ""
+    verdict = module.verdict
+    for level in (0.0, 1.0):
+        at = SMALL | {"without": level, "with": level}
+        assert verdict(at | {"p_holm": 0.01, "difference": -0.01}, MARGIN) == "hurts"
+        assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, None) == UNKNOWN
+        assert verdict(at | {"low": np.nan, "high": np.nan}, MARGIN) == ""
+    assert verdict(SMALL, MARGIN) == NOTHING
+
+
+def test_without_a_scale_what_the_untrained_arms_earn_is_the_floor() -> None:
+    rows = [("a", 0, np.nan), ("a", 0, 1.0), ("a", 0, 9.0), ("b", 0, 3.0)]
+    floor, ceiling = span_of("nobody's", pd.DataFrame(rows, columns=["arm", "seed", "return"]))
+    assert floor == 2
+    assert np.isnan(ceiling)
+    assert span_of("CartPole-v1", pd.DataFrame()) == (SCALE.random, SCALE.ceiling)
+
+
+RNG = np.random.default_rng(0)
+AREAS = {name: RNG.normal(mean, 10, 12) for name, mean in {"base": 100, "up": 130, "down": 70, "same": 101}.items()}
+
+
+def runs(areas: dict[str, np.ndarray]) -> pd.DataFrame:
+    rows = [(arm, seed, 0.001, x, x, np.nan) for arm, values in areas.items() for seed, x in enumerate(values)]
+    return pd.DataFrame(rows, columns=["arm", "seed", "lr", "area", "late", "diverged"])
+
+
+def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_for_their_number() -> None:
+    table, names = compared_arms(runs(AREAS), "base").set_index("arm"), ["up", "down", "same"]
+    welch = [stats.ttest_ind(AREAS[name], AREAS["base"], equal_var=False) for name in names]
+    p = np.array([each.pvalue for each in welch])
+    assert table.p[names].to_numpy() == pytest.approx(p)
+    assert table.p_holm[names].to_numpy() == pytest.approx(holm(p))
+    assert (table.low["up"], table.high["up"]) == pytest.approx(welch[0].confidence_interval())
+    assert list(table.verdict) == ["", HELPS, HURTS, UNKNOWN]
+    assert list(compared_arms(runs(AREAS), "same").arm) == ["same", "base", "up", "down"]  # the reference comes first
+
+
+def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_rates_widens_the_interval() -> None:
+    table = compared_arms(runs(AREAS), "base", margin=20.0).set_index("arm")
+    assert (table.verdict["same"], table.verdict["up"]) == (NOTHING, HELPS)
+    assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3))
+    assert margin_of("nobody's") is None
+    noisy = compared_arms(runs(AREAS), "base", {"up": 30.0, "base": 20.0}).set_index("arm")
+    expected = unpaired(AREAS["up"], AREAS["base"], 50.0)
+    assert (noisy.low["up"], noisy.p["up"]) == pytest.approx((expected.low, expected.p))
+
+
+def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_of_five_tries() -> None:
+    table = compared_arms(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
+    assert set(table.verdict) == {""}
+    assert table.low.isna().all()
+    assert table.would_do["same"] > 5
+    # A pair of samples with a difference and a spread that are known; then many pairs from the normal distribution.
+    a, b = np.array([0.0, 2.0]) / 2**0.5, np.array([0.0, 2.0]) / 2**0.5 + 0.8  # variance 1 each
+    count = int(would_do(b, a))
+    assert count == 25  # 2 (1.96 + 0.84)² / 0.8²
+    rng = np.random.default_rng(1)
+    detected = [unpaired(rng.normal(0.8, 1, count), rng.normal(0, 1, count)).p < 0.05 for _ in range(400)]
+    assert np.mean(detected) == pytest.approx(0.8, abs=0.06)
+    assert would_do(b, a, tests=3) > count
+    assert np.isnan(would_do(a, a))
+
+
+def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
+    areas: dict[str, dict[float, tuple[float, ...]]]
+    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
+    areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
+    found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
+    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
+    assert found.difference["base"].isna().all()
+
+
+PAIR = factorial(["gae", "entropy"])
+
+
+def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
+    design = factorial(["gae", "entropy", "grad_clip"])
+    made = study(design, lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on))
+    main = main_effects(made, design).set_index("trick")
+    for found in (main.effect, main.shapley):  # efficiency: what all of them add together is 20
+        assert (found * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    pairs = interactions(made, design).set_index(["a", "b"]).interaction * UNIT
+    expected = {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
+    assert pairs.to_dict() == pytest.approx(expected)
+
+
+def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
+    made = study(PAIR, lambda on: 90 * ("gae" in on) - 40 * ({"gae", "entropy"} <= on))
+    noise = 20 * np.random.default_rng(0).normal(size=len(made.runs))
+    made = replace(made, runs=made.runs.assign(tuned="x", **{name: made.runs[name] + noise for name in SHARES}))
+    arms = ("", ["gae"], ["entropy"], PAIR.names)
+    none, gae, entropy, both = (by_factors(made, PAIR)[frozenset(on)] for on in arms)
+    main = main_effects(made, PAIR)
+    for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
+        expected = paired(own / 2)
+        assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
+        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
+        assert (row.seeds, row.tuned) == (8, "x")
+    assert (main.p_holm.tolist(), main.detected.tolist()) == (pytest.approx(holm(main.p.to_numpy())), [1, -1])
+    found = interactions(made, PAIR).iloc[0]
+    expected = paired(both - gae - entropy + none)
+    assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
+
+
+def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
+    design = factorial(["baseline", "gae", "entropy"])
+    made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
+    main = main_effects(made, design).set_index("trick")
+    assert (main.effect * UNIT).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
+    assert main.shapley.isna().all()
+    assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
+    assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
+    for missing in range(4):  # an interaction needs all four arms
+        made = study(replace(PAIR, arms=PAIR.arms[:missing] + PAIR.arms[missing + 1 :]), lambda on: 0)
+        assert np.isnan(interactions(made, PAIR).interaction[0])
+
+
+def test_effects_of_half_a_billionth_are_rounding_errors() -> None:
+    made = study(PAIR, lambda on: UNIT * 4e-10 * ("gae" in on) + UNIT * 6e-10 * ("entropy" in on))
+    assert main_effects(made, PAIR).effect.tolist() == [0, 1e-9]
+
+
+def test_an_adjusted_p_value_at_the_level_is_no_main_effect(monkeypatch: Patch) -> None:
+    made = study(PAIR, lambda on: 90 * ("gae" in on))
+    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
+    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
+    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
+
+
+def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has_too_few_arms() -> None:
+    design = screen(["gae", "entropy", "grad_clip", "state_norm", "lr_anneal"])
+    value = lambda on: 10 * ("gae" in on) + 8 * (("entropy" in on) == ("grad_clip" in on))  # noqa: E731
+    for missing in (0, 2):  # whole, and with runs of two arms missing
+        made = study(replace(design, arms=design.arms[missing:]), value)
+        main = (main_effects(made, design).set_index("trick").effect * UNIT).round(6)
+        assert main["gae"] == pytest.approx(10, abs=1e-6 if missing == 0 else 4)
+        assert missing or (main.drop("gae") == 0).all()
+    design = screen(["gae", "entropy", "grad_clip"])
+    few = main_effects(study(replace(design, arms=design.arms[:3]), lambda on: 0), design)
+    assert few.trick.tolist() == list(design.names)
+    assert few[["effect", "low", "high", "p"]].isna().all(axis=None)
+    assert few.detected.eq(0).all()

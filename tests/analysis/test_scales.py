@@ -49,7 +49,7 @@ def test_a_random_policy_gets_what_the_scale_says(id: str) -> None:
     assert abs(returns.mean() - SCALES[id].random) < 4 * error
 
 
-def test_taxis_ceiling_is_the_mean_of_the_best_returns_over_all_starts() -> None:
+def test_taxis_ceiling_is_its_best_return_robots_published_and_classic_thresholds_their_own() -> None:
     world: Any = gym.make("Taxi-v4").unwrapped
     moves = torch.tensor([[world.P[s][a][0][1:] for a in range(6)] for s in range(500)], dtype=torch.float64)
     after, reward, done = moves[..., 0].long(), moves[..., 1], moves[..., 2]
@@ -58,26 +58,20 @@ def test_taxis_ceiling_is_the_mean_of_the_best_returns_over_all_starts() -> None
         best = (reward + (1 - done) * best[after]).amax(1)
     starts = torch.from_numpy(world.initial_state_distrib)
     assert float((best * starts).sum()) == pytest.approx(SCALES["Taxi-v4"].ceiling)
-
-
-def test_every_environment_of_the_classic_suite_has_a_scale_and_its_own_threshold() -> None:
     for setting in SUITES["classic"].settings:
         scale = SCALES[setting.config.env]
         assert scale.threshold is not None
         assert scale.random < scale.threshold < scale.ceiling
         official = gym.spec(setting.config.env).reward_threshold
         assert official in (None, scale.threshold) or official > scale.ceiling  # Taxi's 8 is out of reach
+    for id in FEWER:
+        ceiling = SCALES[id].ceiling
+        assert ceiling - 500 < PUBLISHED[id, 1_000_000].score <= ceiling  # rounded up
+        assert ceiling % 500 == 0
+        assert (gym.spec(id).reward_threshold or np.inf) > ceiling
 
 
-@pytest.mark.parametrize("id", list(FEWER))
-def test_the_robots_ceilings_are_what_is_published_rounded_up(id: str) -> None:
-    published = PUBLISHED[id, 1_000_000].score
-    assert SCALES[id].ceiling - 500 < published <= SCALES[id].ceiling
-    assert SCALES[id].ceiling % 500 == 0
-    assert (gym.spec(id).reward_threshold or np.inf) > SCALES[id].ceiling
-
-
-def test_the_published_effects_are_shares_of_these_scales() -> None:
+def test_published_effects_are_shares_of_these_scales_and_ceilings_in_pixels_what_is_said() -> None:
     """A scale that changes, changes every normalized score that was ever published."""
     published: dict[str, tuple[float, float, float | None]] = {
         "CartPole-v1": (22.3, 500, 475),
@@ -97,11 +91,8 @@ def test_the_published_effects_are_shares_of_these_scales() -> None:
         "tricks/Squadron-v0": (4.32, 54, None),
     }
     assert {env: (scale.random, scale.ceiling, threshold(env)) for env, scale in SCALES.items()} == published
-    assert threshold("tricks/Corridor-v0") is None
+    assert threshold("tricks/Corridor-v0") is threshold("Elsewhere-v0") is None
     assert threshold("MountainCar-v0") == -110  # Gymnasium's own
-
-
-def test_the_ceilings_of_the_games_in_pixels_are_what_they_are_said_to_be() -> None:
     faster = [treasure.pace(torch.tensor(float(time))) / 10 for time in range(treasure.LIMIT)]
     arriving = float(sum(faster)) * treasure.ARRIVAL * treasure.GOLD
     assert SCALES["tricks/Treasure-v0"].ceiling == pytest.approx(arriving, rel=1e-5)

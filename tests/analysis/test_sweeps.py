@@ -1,4 +1,4 @@
-"""Sweeps: the best of each value, the range that is nearly as good, and the command from its options to its files."""
+"""Sweeps and random designs: what is drawn and trained, what is best or explains most, and how far that is certain."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,20 +7,112 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ablations.analysis import choices as module
+from ablations.analysis import sweeps
+from ablations.analysis.choices import by_chance, choices, clear_of_zero, explained, levels, matters
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import (
-    best_of_each,
-    fixed,
-    floor_score,
-    good_spans,
-    means,
-    nearly_as_good,
-    share_lost,
-    told_from_best,
-    varied,
-)
+from ablations.analysis.sweeps import best_of_each, fixed, share_lost, varied
 from ablations.cli import main
+from ablations.design import grids
+from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, drawn, legal
+from ablations.design.grids import SIDE_BY_SIDE, combinations, parse, stacks
 from ablations.report.sweep_words import in_words, ranges
+from tricks import Config
+from tricks.ladder import LADDER, NEEDS
+
+Capture = pytest.CaptureFixture[str]
+Refuses = Callable[..., None]
+NAMES = [name for name in LADDER if name != "action_mask"]
+
+
+def test_the_first_draws_are_the_same_however_many_are_drawn_and_their_numbers_are_in_their_ranges() -> None:
+    few, many = list(drawn(Config(), NAMES, 3)), list(drawn(Config(), NAMES, 20))
+    assert many[:3] == few
+    assert len({each.tricks for each in many}) > 15
+    assert [seed for each in many for seed in each.config.seed_list] == list(range(20 * PER_SET))
+    for each in many:
+        for name, (low, high) in RANGES.items():
+            values = each.config.each(name)
+            assert all(0.99 * low <= value <= 1.01 * high for value in values)
+            assert len(set(values)) > PER_SET // 2  # they differ within a stack
+        assert all(set(each.config.each(name)) <= set(values) for name, values in VALUES.items())
+        assert all(getattr(each.config, name) in values for name, values in WHOLE.items())
+
+
+def test_sets_differ_in_every_number_that_is_drawn_from_a_list() -> None:
+    made = [each.config for each in drawn(Config(), NAMES, 60)]
+    for name, values in WHOLE.items():
+        counts = [sum(getattr(config, name) == value for config in made) for value in values]
+        assert min(counts) > 60 / len(values) / 3, name
+    for name, floats in VALUES.items():
+        assert {value for config in made for value in config.each(name)} == set(floats)
+
+
+def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named_flags_need_always() -> None:
+    sets = [legal(np.random.default_rng(k), NAMES) for k in range(1000)]
+    for name in NAMES:
+        able = [tricks for tricks in sets if all(getattr(tricks, need) for need in NEEDS[name])]
+        assert len(able) > 250
+        assert 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
+    sets = [each.tricks for each in drawn(Config(), ["clip", "gae"], 30)]
+    assert all(tricks.reuse and tricks.baseline for tricks in sets)
+    assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
+
+
+def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = parse(["clip-range=0.1,0.2", "epochs=1,4"])
+    assert grid == {"clip_range": (0.1, 0.2), "epochs": (1, 4)}
+    assert [type(value) for value in grid["epochs"]] == [int, int]
+    assert {"lr", "gamma", "clip_range", "entropy_coef", "gae_lambda"} <= set(SIDE_BY_SIDE)
+    assert not {"epochs", "minibatches", "lanes"} & set(SIDE_BY_SIDE)  # which are whole
+    monkeypatch.setattr(grids, "STACK", 6)
+    grid = parse(["gamma=0.9,0.99", "epochs=1,4", "lr=0.001,0.01"])
+    found = list(stacks(Config(), grid, seeds=3))
+    assert [(stack.config.epochs, len(stack.cells)) for stack in found] == [(1, 6), (4, 6), (1, 6), (4, 6)]
+    wanted = sorted((cell["epochs"], cell["gamma"], cell["lr"]) for cell in combinations(grid))
+    assert sorted({tuple(cell.values()) for stack in found for cell in stack.cells}) == wanted
+    for stack in found:
+        for k, (cell, seed) in enumerate(zip(stack.cells, stack.config.seed_list, strict=True)):
+            alone = stack.config.only(k)
+            assert (cell, (seed,)) == ({name: getattr(alone, name) for name in cell}, alone.seeds)
+    seeds = [stack.config.seed_list for stack in found if stack.config.epochs == 1]
+    assert sum(seeds, ()) == tuple(range(12))
+
+
+TUNED = "--rung baseline+separate_optimizers --vary"
+BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses instead"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("random --draws 15", "--draws must be a multiple of 10 from 20 to 1,000,000, not 15"),
+        ("random --draws 0", "--draws must be a multiple of 10"),
+        ("random --tricks glue", "unknown trick glue"),
+        ("random --env Glue-v0", "Glue"),
+        ("random --steps 0", "steps must be"),
+        ("sweep", "--vary is missing"),
+        ("sweep --vary glue=1", "--vary has no number 'glue'; it has "),
+        ("sweep --vary seeds=1,2", "--vary has no number 'seeds'"),
+        ("sweep --vary gamma=x", "--vary needs values such as gamma=1,2, not 'gamma=x'"),
+        ("sweep --vary gamma", "--vary needs values such as gamma=1,2"),
+        ("sweep --vary gamma=2", "gamma must be in [0, 1], not 2"),
+        ("sweep --vary epochs=1.5", "epochs must be a whole number, not 1.5"),
+        ("sweep --vary gamma=0.9,0.9", "--vary has a value of gamma twice"),
+        ("sweep --vary gamma=0.9 --vary gamma=0.8", "--vary has gamma twice"),
+        ("sweep --vary gamma=0.9 --seeds 0", "--seeds must be at least 1, not 0"),
+        ("sweep --vary gamma=0.9 --seeds 1000000", "a sweep has at most 100,000"),
+        ("sweep --vary gamma=0.9 --rung glue", "unknown rung 'glue'"),
+        ("sweep --vary huber_delta=1,2", "huber_delta has no effect without huber; --rung ppo+huber"),
+        (f"sweep {TUNED} value_epochs=1,2", "has no effect without reuse"),
+        (f"sweep {TUNED} max_value_grad_norm=1", "without grad_clip; --rung baseline+separate_optimizers+grad_clip"),
+        ("sweep --rung ppg_buffers+separate_optimizers --vary value_epochs=1,2", BUFFERS),
+        ("sweep --vary gamma=0.9 --env Glue-v0", "Glue"),
+        ("sweep --vary minibatches=4,100000", "--vary has a combination that cannot be: 100000 minibatches are more"),
+    ],
+)
+def test_bad_input_is_one_line(words: str, message: str, refuses: Refuses) -> None:
+    refuses(main, words.split(), message)
 
 
 def runs() -> pd.DataFrame:
@@ -30,25 +122,16 @@ def runs() -> pd.DataFrame:
     return pd.DataFrame(cells).assign(env="tricks/Corridor-v0", rung="ppo")
 
 
-def test_each_value_stands_at_the_best_of_the_others() -> None:
+def test_each_value_stands_at_the_best_of_the_others_which_has_no_failed_seed() -> None:
     found = best_of_each(runs(), "a")
     assert [(best.value, best.mean, best.others) for best in found] == [(1, 5, {"b": 10}), (2, 8, {"b": 20})]
     half = 2.776445 * 2.5**0.5 / 5**0.5  # t₀.₉₇₅ with 4 degrees of freedom, s² = 2.5
     np.testing.assert_allclose([found[0].low, found[0].high], [5 - half, 5 + half], rtol=1e-6)
-
-
-@pytest.mark.parametrize(("failed", "best"), [(10, 20), (20, 10)])
-def test_a_combination_with_a_failed_seed_is_never_the_best(failed: int, best: int) -> None:
-    broken = runs()
-    broken.loc[(broken.a == 2) & (broken.b == failed), "score"] = [100.0, 100, 100, 100, np.nan]
-    assert best_of_each(broken, "a")[1].others == {"b": best}
-    assert means(broken, ["a", "b"]).round(6).fillna(-1)[2].to_dict() == {failed: -1, best: 8 if best == 20 else 4}
-
-
-def test_the_floor_is_the_random_policys_score_or_else_the_worst_mean() -> None:
-    assert floor_score(runs()) == 3
-    assert floor_score(runs().head(1)) == 3  # a single run is its own mean
-    assert floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
+    for failed, best, mean in ((10, 20, 8), (20, 10, 4)):
+        broken = runs()
+        broken.loc[(broken.a == 2) & (broken.b == failed), "score"] = [100.0, 100, 100, 100, np.nan]
+        assert best_of_each(broken, "a")[1].others == {"b": best}
+        assert sweeps.means(broken, ["a", "b"]).round(6).fillna(-1)[2].to_dict() == {failed: -1, best: mean}
 
 
 @pytest.mark.parametrize(
@@ -62,23 +145,23 @@ def test_the_floor_is_the_random_policys_score_or_else_the_worst_mean() -> None:
         ((50,), [(1, 1)]),
     ],
 )
-def test_a_value_is_nearly_as_good_if_it_loses_at_most_a_twentieth_of_the_way(
-    means: tuple[float, ...], expected: list[tuple[int, int]]
-) -> None:
-    assert good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
+def test_nearly_as_good_is_within_a_twentieth(means: tuple[float, ...], expected: list[tuple[int, int]]) -> None:
+    assert sweeps.good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
 
 
 def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None:
-    assert share_lost(pd.Series([-100.0, -60, -20]), floor=-100).tolist() == [1, 0.5, 0]
-    assert share_lost(pd.Series([-100.0, -60, -20]), floor=0).tolist() == [1, 1, 0]  # none is above the floor
-    assert share_lost(pd.Series([-100.0, -60, -20]), floor=-20).tolist() == [1, 1, 0]  # nor here
+    assert sweeps.floor_score(runs()) == 3  # the worst mean
+    assert sweeps.floor_score(runs().head(1)) == 3  # a single run is its own mean
+    assert sweeps.floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
+    scores = pd.Series([-100.0, -60, -20])
+    assert share_lost(scores, floor=-100).tolist() == [1, 0.5, 0]
+    for floor in (0, -20):  # none is above it
+        assert share_lost(scores, floor=floor).tolist() == [1, 1, 0]
     assert share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
-    assert nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
+    assert sweeps.nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
 
 
-def test_the_command_trains_every_combination_and_goes_on_where_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
     arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "lr=0.01", "--vary", "epochs=1,2", "--seeds", "5"]
     arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
@@ -86,25 +169,20 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
-    frame = pd.read_csv(path)
+    frame, first = pd.read_csv(path), path.read_text()
     assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
     assert frame.score.notna().all()
     best = frame.groupby(["gamma", "epochs"]).score.mean().groupby("gamma").max().idxmax()
     assert f"`gamma` is best at {best:g} (the {'smallest' if best == 0.9 else 'largest'}), and " in said
     assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
-    first = path.read_text()
-    assert main(arguments) == 0
-    assert path.read_text() == first
+    assert (main(arguments), path.read_text()) == (0, first)
     capsys.readouterr()
     for fewer in ({"gamma=0.9,0.99": "gamma=0.9"}, {"5": "4"}):
-        assert main([fewer.get(argument, argument) for argument in arguments]) == 2
-        assert "holds another sweep, `python -m ablations sweep --vary gamma=0.9,0.99" in capsys.readouterr().err
+        asked = [fewer.get(argument, argument) for argument in arguments]
+        refuses(main, asked, "holds another sweep, `python -m ablations sweep --vary gamma=0.9,0.99")
     assert path.read_text() == first
-
-
-def test_a_sweep_in_which_no_episode_ends_is_one_line(tmp_path: Path, refuses: Callable[..., None]) -> None:
-    arguments = ["sweep", "--vary", "gamma=0.9", "--vary", "lr=0.01", "--seeds", "2", "--env", "Pendulum-v1"]
-    refuses(main, [*arguments, "--steps", "8", "--out", str(tmp_path)], "some agent ended no episode in 8 steps")
+    few = ["sweep", "--vary", "gamma=0.9", "--vary", "lr=0.01", "--seeds", "2", "--env", "Pendulum-v1", "--steps", "8"]
+    refuses(main, [*few, "--out", str(tmp_path)], "some agent ended no episode in 8 steps")
 
 
 def test_a_stored_sweep_is_told_in_one_line() -> None:
@@ -115,9 +193,9 @@ def test_a_stored_sweep_is_told_in_one_line() -> None:
     )
     best = runs().query("a == 2")
     more = pd.concat([runs(), best.assign(a=3, score=best.score - 0.1)])  # a = 2 has values on both sides now
-    assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(more)
     apart = pd.concat([more, best.assign(a=1.5, score=0)])
-    assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(apart)
+    for found in (more, apart):
+        assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(found)
     apart = pd.concat([apart, best.assign(a=1.2, score=best.score - 0.1)]).query("a != 3")
     assert "`a` is best at 2 (the largest), and nearly as good at 1.2; `b`" in ranges(apart)
 
@@ -126,20 +204,17 @@ def test_the_best_value_is_named_with_those_that_it_cannot_be_told_from() -> Non
     near = runs().query("a == 2").assign(a=3).assign(score=lambda rows: rows.score - 1)
     found = pd.concat([runs(), near]).assign(diverged=None)
     # 8 against 7, s = 1.58: t = 1; 8 against 5: t = 3, p = 0.017, times 2 by Holm's correction
-    assert told_from_best(found, "a") == {1: True, 3: False}
-    assert "`a` is best at 2, and nothing else is nearly as good. These seeds cannot tell it from 3." in in_words(found)
-    assert "`b` is best at 20 (the largest), and nothing else is nearly as good. All others are told" in in_words(found)
-    assert "told apart by Welch's t" in in_words(found)
+    assert sweeps.told_from_best(found, "a") == {1: True, 3: False}
+    said = in_words(found)
+    assert "`a` is best at 2, and nothing else is nearly as good. These seeds cannot tell it from 3." in said
+    assert "`b` is best at 20 (the largest), and nothing else is nearly as good. All others are told" in said
+    assert "told apart by Welch's t" in said
     few = in_words(found[found.seed < 3])
     assert "With 3 seeds a combination there is no interval, and no value can be told from another." in few
     assert "interval (Student" not in few
     assert "cannot tell" not in in_words(found[(found.a == 2) & (found.b == 20)])
-
-
-def test_a_value_without_a_score_has_no_best_of_the_others() -> None:
-    found = runs().assign(diverged=None)
     found.loc[found.a == 1, "score"] = np.nan
-    assert "| 1 | – " in in_words(found)
+    assert "| 1 | – " in in_words(found)  # a value without a score has no best of the others
 
 
 def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
@@ -152,3 +227,120 @@ def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
     one = found[(found.a == 2) & (found.b == 20)]
     assert varied(one) == ["a", "c", "b"]  # nothing varies: then all of them are shown
     assert "`a` is best at 2, and nothing else" in ranges(one)  # and there is no edge
+
+
+def test_a_choice_explains_everything_or_nothing_in_whatever_unit() -> None:
+    level = np.repeat([0, 1], 500)
+    assert explained(level * 10.0, level) == pytest.approx(1.0)
+    noise = [explained(np.random.default_rng(k).normal(size=1000), level) for k in range(50)]
+    assert abs(np.mean(noise)) < 0.001  # without the correction it would be 0.001
+    assert explained(np.ones(1000), level) == 0
+    # by hand: between 2·3² + 6² = 54 of 56, and the error is 2 of one degree of freedom: (54 − 1·2)/(56 + 2)
+    assert explained(np.array([0.0, 2.0, 10.0]), np.array([0, 0, 1])) == pytest.approx(52 / 58)
+    rng = np.random.default_rng(0)
+    level, sets = rng.integers(0, 3, 60), np.arange(60) // 6
+    scores = level + rng.normal(size=60)
+    for other in (scores * 1e-3, scores * 1e3, scores + 50):
+        assert explained(other, level) == pytest.approx(explained(scores, level))
+        assert by_chance(other, level, sets) == by_chance(scores, level, sets)
+
+
+def test_a_choice_is_clear_of_zero_if_interval_and_shuffles_say_so_as_rarely_as_chance_allows() -> None:
+    rows = pd.DataFrame({"explained_low": [0.1, 0.1, -0.1, 0.0, 0.1], "chance": [0.01, 0.2, 0.01, 0.01, 0.025]})
+    assert clear_of_zero(rows).tolist() == [True, False, False, False, False]
+    # Scores that are alike within sets, and labels of sets that mean nothing; 4 levels, 25 sets of 10.
+    sets, clear = np.arange(250) // 10, list[bool]()
+    for k in range(20):
+        rng = np.random.default_rng(k)
+        runs = pd.DataFrame({"set": sets, "label": rng.integers(0, 4, 25)[sets].astype(float)})
+        runs["score"] = rng.normal(size=25)[sets] + rng.normal(size=250)
+        clear += [bool(x) for x in clear_of_zero(choices(runs, ["label"]).iloc[:1])]
+    assert sum(clear) <= 2
+    assert by_chance(np.repeat([0.0, 1.0], 125), np.repeat([0, 1], 125), sets) < 0.01
+
+
+def test_a_shuffle_that_explains_exactly_as_much_counts_against_the_choice() -> None:
+    """Of two sets, any shuffle splits the scores the same way, so chance alone explains all that is explained."""
+    two = np.repeat([0, 1], 10)
+    assert by_chance(two * 10.0 + np.tile([0.1, 0.3], 10), two, two) == 1
+    four, odd = np.repeat(np.arange(4), 10), np.repeat([0, 1, 1, 0], 10)  # one in three of the splits of four sets
+    assert by_chance(odd * 10.0, odd, four) == pytest.approx(1 / 3, abs=0.05)
+    own = np.array([0, 1, 0, 1])  # not shared by the two sets, so shuffled over agents: two in six of their splits
+    assert by_chance(own * 10.0, own, np.array([0, 0, 1, 1])) == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_numbers_come_in_ranges_with_equally_many_draws_and_a_choice_is_judged_where_it_matters() -> None:
+    found = levels(pd.Series(np.linspace(0, 1, 101), index=range(7, 108)))
+    assert (found.index.tolist(), found.nunique()) == ([*range(7, 108)], 5)
+    assert found.value_counts().between(20, 21).all()
+    assert found.iloc[0] == "0 to 0.2"
+    assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
+    assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
+    assert levels(pd.Series([16, 4, 8, 1, 2])).tolist() == ["16", "4", "8", "1", "2"]  # as many values as ranges
+    runs = pd.DataFrame({"baseline": [False, True, True, True], "gae": [False, False, True, True]})
+    assert matters(runs, "gae").tolist() == [False, True, True, True]
+    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]
+    assert matters(runs, "lr").all()
+    assert matters(runs, "baseline").all()
+    either = pd.DataFrame({"value_clip": [False, True, False], "clip_anneal": [False, False, True]})
+    assert matters(either, "value_clip_anneals").tolist() == [False, True, True]  # any trick that reads it
+
+
+def test_quantiles_are_of_the_agents_with_the_level() -> None:
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame({"set": np.arange(400) // 10, "flag": np.arange(400) // 10 % 2 == 1})
+    runs["score"] = rng.normal(size=400) + 10 * runs.flag
+    on = choices(runs, ["flag"]).set_index("level").loc["on"]
+    assert on.agents == 200
+    assert on["q0.5_low"] < 10 < on["q0.5_high"]
+    assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
+    assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
+    assert on.explained_low < on.explained < on.explained_high
+    for size in (1, 2, 30):  # those of repeated values are those of the longer list
+        ordered, times = np.sort(rng.normal(size=size)), rng.integers(0, 4, size)
+        times[-1] += 1
+        expected = np.quantile(np.repeat(ordered, times), module.QUANTILES)
+        np.testing.assert_allclose(module.repeated_quantiles(ordered, times), expected, rtol=1e-12)
+
+
+def test_the_interval_is_what_drawing_whole_sets_again_gives() -> None:
+    rng = np.random.default_rng(0)
+    sets, flag = np.arange(120) // 10, np.arange(120) // 10 % 2
+    score = rng.normal(size=12)[sets] + flag + rng.normal(size=120)
+    row = choices(pd.DataFrame({"set": sets, "flag": flag == 1, "score": score}), ["flag"]).iloc[0]
+    rng, found = np.random.default_rng(0), list[float]()
+    for _ in range(1000):
+        drawn = np.concatenate([np.flatnonzero(sets == each) for each in rng.integers(0, 12, 12)])
+        found.append(explained(score[drawn], flag[drawn]))
+    assert [row.explained_low, row.explained_high] == pytest.approx(np.quantile(found, (0.025, 0.975)), rel=1e-9)
+    assert row.chance == by_chance(score, flag, sets)
+
+
+def test_the_order_of_the_agents_changes_no_interval_and_a_choice_without_alternatives_has_none() -> None:
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame({"set": np.arange(80) // 10, "flag": np.arange(80) // 10 % 2 == 1, "lr": 0.1})
+    runs["score"] = rng.normal(size=80) + runs.flag
+    found, other = choices(runs, ["flag", "lr"]), choices(runs[::-1], ["flag", "lr"])
+    assert found.choice.tolist() == ["flag", "flag"]
+    pd.testing.assert_frame_equal(found.drop(columns="chance"), other.drop(columns="chance"))
+
+
+def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Capture) -> None:
+    arguments = ["random", "--draws", "20", "--tricks", "baseline,reuse,clip", "--steps", "600", "--workers", "1"]
+    arguments += ["--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "20 agents in 2 jobs, 0 of them done before" in capsys.readouterr().out
+    (path,) = tmp_path.glob("random_*.csv.gz")
+    frame, name = pd.read_csv(path), path.name.removesuffix(".csv.gz")
+    assert len(frame) == 20
+    assert frame.groupby("set").baseline.nunique().eq(1).all()
+    assert frame.lr.nunique() > 15
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    stored = pd.read_csv(tmp_path / f"{name}.choices.csv")
+    assert stored[stored.choice == "lr"].agents.sum() == 20
+    first = (tmp_path / f"{name}.md").read_text().splitlines()[2]
+    assert f"`{stored.sort_values('explained').choice.iloc[-1]}`" in first  # what explains most
+    before = path.read_bytes()
+    assert main(arguments) == 0
+    assert "2 of them done before" in capsys.readouterr().out
+    assert path.read_bytes() == before

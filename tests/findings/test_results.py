@@ -1,5 +1,8 @@
 """The stored results are complete, were made as they say, and support every sentence about them."""
 
+from collections.abc import Iterable
+from functools import cache
+
 import pandas as pd
 import pytest
 from support.pages import PAGES, region
@@ -29,7 +32,26 @@ from ablations.report.trials_section import by_trick, tally
 from ablations.training.rate_table import GRID, best_of, rows_of
 from tricks.ladder import LADDER, REINFORCE, named, switched
 
-DESIGNED = [study for study in load_all(RESULTS) if study.designs]
+EVERY = load_all(RESULTS)
+DESIGNED = [study for study in EVERY if study.designs]
+PLAYED = [study for study in EVERY if "games" in study.about]
+LADDERS, BEYOND, ROBOTS = (
+    [study for study in DESIGNED if study.subject == subject] for subject in ("ladder", "beyond", "continuous")
+)
+WHOLE = {s.env: s for s in DESIGNED if any(design.name == "ladder" for design in s.designs)}
+
+
+@cache
+def trials() -> pd.DataFrame:
+    return trial_table_of(EVERY)
+
+
+def found_in(studies: Iterable[Study]) -> pd.DataFrame:
+    return pd.concat([effects(study, design) for study in studies for design in study.designs])
+
+
+def listed(said: Iterable[str]) -> str:
+    return "".join(f"- {sentence}\n" for sentence in said if sentence)
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
@@ -44,27 +66,49 @@ def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(stu
     if study.subject == "ladder" and study.seeds >= 30:  # by today's protocol
         arms = study.runs[["numbers", "tricks", "lr"]].drop_duplicates().itertuples(index=False)
         assert all(best_of(rows_of(study.env, study.steps, given, on)) == lr for given, on, lr in arms)
+    for design in study.designs:
+        path = RESULTS / study.name / f"{design.name}.md"
+        if path.exists():
+            assert path.read_text() == tables.arms_text(tables.arms_table(study, design), study) + "\n"
 
 
 def test_the_pages_say_of_the_results_what_they_say() -> None:
-    said = region("sentences")
-    whole = {s.env: s for s in DESIGNED if any(design.name == "ladder" for design in s.designs)}
-    cartpole, acrobot = whole["CartPole-v1"], whole["Acrobot-v1"]
-    known = [*sentences.of(cartpole), sentences.across([s for s in DESIGNED if s.subject == "ladder"])]
-    # else paste what follows
-    assert said == "".join(f"- {sentence}\n" for sentence in known if sentence)
-    assert region("acrobot") == "".join(f"- {sentence}\n" for sentence in sentences.of(acrobot))  # else paste this
-    found = pd.concat([effects(acrobot, design) for design in acrobot.designs])
+    swept, drawn = stored_sweeps(RESULTS), stored_random(RESULTS)
+    home = take_home(EVERY, trials(), swept, drawn)
+    texts = {
+        "sentences": listed([*sentences.of(WHOLE["CartPole-v1"]), sentences.across(LADDERS)]),
+        **{env.split("-")[0].lower(): listed(sentences.of(WHOLE[env])) for env in ("Acrobot-v1", "Pendulum-v1")},
+        **{name: listed(sentences.of(WHOLE[env])) for name, env in (("taxi", "Taxi-v4"), ("lander", "LunarLander-v3"))},
+        "worlds": tally(trials()) + "\n",
+        "tricks": by_trick(trials()) + "\n",
+        "beyond": listed(sentences.beyond(BEYOND)),
+        "games": listed(games_in_words(study) for study in PLAYED if study.env.startswith("ALE/")),
+        "evaluated": listed(games_in_words(study) for study in PLAYED if not study.env.startswith("ALE/")),
+        "robots": listed([*(said for study in ROBOTS for said in sentences.of(study)), sentences.across(ROBOTS)]),
+        "claims": claims_text(found_in(ROBOTS)) + "\n",
+        "replication": replication_text(found_in(DESIGNED)) + "\n",
+        "published": published_text(DESIGNED) + "\n",
+        "sweeps": listed(ranges(runs) for runs in swept),
+        "random": listed(said for found in drawn for said in takeaways(*found)),
+        "take-home": "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(home, 1)),
+        "summary": summary(DESIGNED, trials(), swept, [choices for choices, _ in drawn]) + "\n",
+        "calibration": in_words(pd.read_csv(RESULTS / "calibration.csv")) + "\n",
+    }
+    for name, text in texts.items():
+        assert region(name) == text, f"{name}: paste what is expected"
+    assert "On CartPole most tricks look alike" in PAGES["docs/results/trials.md"]
+
+
+def test_what_is_written_by_hand_of_the_ladders_holds() -> None:
+    cartpole, acrobot, pendulum, taxi, lander = (
+        WHOLE[env] for env in ("CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3")
+    )
+    found = found_in([acrobot])
     assert (found.confirmed[found.detected != 0] == 1).all()
     rungs = next(design for design in acrobot.designs if design.name == "ladder")
     clip = effects_by_rate(acrobot, rungs).set_index(["trick", "at"]).loc["clip"]
     assert clip.low[AT_BEST] < 0 < min(clip.low["0.01"], clip.low["0.03"])
-    pendulum = whole["Pendulum-v1"]
-    assert region("pendulum") == "".join(f"- {sentence}\n" for sentence in sentences.of(pendulum))  # else paste this
-    assert region("taxi") == "".join(
-        f"- {sentence}\n" for sentence in sentences.of(whole["Taxi-v4"])
-    )  # else paste this
-    every = pd.concat([effects(s, design) for s in whole.values() for design in s.designs])
+    every = found_in(WHOLE.values())
     by_env = {key: rows.set_index("env") for key, rows in every.groupby(["design", "trick"])}
     for name in ("ladder", "leave-one-out"):
         assert by_env[name, "return_norm"].difference.idxmax() == "Pendulum-v1"
@@ -72,28 +116,24 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert 2.5 < steps["Pendulum-v1"] / steps["CartPole-v1"] < 3.5
     assert centered.detected[["CartPole-v1", "Acrobot-v1", "Pendulum-v1"]].tolist() == [1, 1, -1]
     assert centered.confirmed["Pendulum-v1"] == 1
-    beyond_random = SCALES["Pendulum-v1"].random + 30
     (alone,) = (design for design in pendulum.designs if design.name == "add-one-in")
-    assert max(scores(pendulum, arm.tricks).area.mean() for arm in alone.arms) < beyond_random
-    late = {name: scores(whole["Taxi-v4"], named(name)).late.mean() for name in LADDER}
+    areas = [scores(pendulum, arm.tricks).area.mean() for arm in alone.arms]
+    assert max(areas) < SCALES["Pendulum-v1"].random + 30
+    late = {name: scores(taxi, named(name)).late.mean() for name in LADDER}
     assert max(late[name] for name in LADDER[: LADDER.index("state_norm")]) < -199 < -190 < late["state_norm"]
     assert -25 < late["action_mask"] < -10
     unmasked = switched([name for name in LADDER if name != "action_mask"])
-    assert -180 < scores(whole["Taxi-v4"], unmasked).late.mean() < -165
-    taxi = every[(every.env == "Taxi-v4") & (every.detected != 0)]
+    assert -180 < scores(taxi, unmasked).late.mean() < -165
     assert by_env["ladder", "action_mask"].difference["Taxi-v4"] == max(  # chapter 11
         rows.difference.get("Taxi-v4", 0) for (design, _), rows in by_env.items() if design == "ladder"
     )
-    assert (len(taxi), taxi.confirmed.sum(), taxi.trick[taxi.confirmed == 0].tolist()) == (9, 8, ["clip"])
-    at_rates = told_apart(effects_by_rate(whole["Taxi-v4"], whole["Taxi-v4"].designs[0]))
+    found = every[(every.env == "Taxi-v4") & (every.detected != 0)]
+    assert (len(found), found.confirmed.sum(), found.trick[found.confirmed == 0].tolist()) == (9, 8, ["clip"])
+    at_rates = told_apart(effects_by_rate(taxi, taxi.designs[0]))
     sure = at_rates[(at_rates.p_fdr < LEVEL) & (at_rates["at"] != OVER_ALL)].set_index("trick")
     assert sure["at"]["action_mask"].tolist() == [f"{lr:g}" for lr in GRID] + [AT_BEST]
     assert sure.difference["action_mask"].min() > 0 > sure.difference["clip"].max()
     assert sure["at"]["clip"].tolist() == ["0.001", "0.003", "0.01", "0.03"]
-    ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
-    assert "On CartPole most tricks look alike" in PAGES["docs/results/trials.md"]
-    lander = whole["LunarLander-v3"]
-    assert region("lander") == "".join(f"- {sentence}\n" for sentence in sentences.of(lander))  # else paste this
     found = every[(every.env == "LunarLander-v3") & (every.detected != 0)]
     assert (len(found), found.confirmed.sum()) == (12, 9)
     helping = found[(found.design == "add-one-in") & (found.confirmed == 1)].sort_values("difference").trick
@@ -105,62 +145,34 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert (highest, round(last[highest]), round(last["+ clip_anneal"])) == ("+ lr_anneal", 88, 27)
     assert [lander.of(named(name)).lr.iloc[0] for name in ("reuse", "clip")] == [0.001, 0.01]
     rung, taken = (effects_by_rate(lander, d).set_index(["trick", "at"]).difference.round(2) for d in (upward, full))
-    assert -rung["reuse", "0.01"] > 0.5  # more than a baseline is above a random policy
-    assert rung["clip", "0.01"] > -rung["reuse", "0.01"]
+    assert rung["clip", "0.01"] > -rung["reuse", "0.01"] > 0.5  # more than a baseline is above a random policy
     assert rung["clip", "own best"] < steps["CartPole-v1"]
     assert [rung["gae", "0.01"], taken["gae", "0.001"], taken["gae", "0.003"]] == [-0.13, -0.11, -0.13]
     assert abs(taken["gae", "0.01"]) < 0.01
     assert lander.of(full.shared[0]).lr.iloc[0] == 0.01
-    trials = trial_table_of(load_all(RESULTS))
-    assert region("worlds") == tally(trials) + "\n"  # else paste this
-    assert region("tricks") == by_trick(trials) + "\n"  # else paste this
-    own = trials[trials.rate.isna()].set_index(["trick", "world"])
-    assert (len(trials) - len(own), (own.score == "late").sum(), own.choosing.isna().sum()) == (7, 2, 2)
-    lost = own.loc[
-        [
-            ("lr_anneal", "tricks/Tightrope-v0"),
-            ("baseline", "tricks/OffsetReward-v0"),
-            ("value_clip", "tricks/OffsetReward-v0"),
-        ]
-    ]
-    before = pd.concat([lost, trials[trials.numbers.str.endswith("return_beta=0.5")]])
-    assert before.seen.eq(0).all()
-    assert (before.low * before.high > 0).sum() == 3
-    assert 3 * lost.lr_without.iloc[0] == pytest.approx(lost.lr_with.iloc[0])
+    ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert (ladder.detected == 0).mean() > 0.5
 
 
-def test_the_pages_say_of_what_is_beyond_the_ladder_and_of_the_games_what_the_runs_say() -> None:
-    beyond = [study for study in DESIGNED if study.subject == "beyond"]
-    played = [study for study in load_all(RESULTS) if "games" in study.about]
-    # else paste what follows
-    assert region("beyond") == "".join(f"- {sentence}\n" for sentence in sentences.beyond(beyond))
-    for name, atari in (("games", True), ("evaluated", False)):
-        said = [games_in_words(study) for study in played if study.env.startswith("ALE/") == atari]
-        assert region(name) == "".join(f"- {sentence}\n" for sentence in said)
-    (greedy,) = (study for study in played if study.about["greedy"])
+def test_what_is_written_by_hand_of_worlds_games_earlier_claims_and_what_is_beyond_the_ladder_holds() -> None:
+    own = trials()[trials().rate.isna()].set_index(["trick", "world"])
+    assert (len(trials()) - len(own), (own.score == "late").sum(), own.choosing.isna().sum()) == (7, 2, 2)
+    lost = own.loc[
+        [("lr_anneal", "tricks/Tightrope-v0"), *((x, "tricks/OffsetReward-v0") for x in ("baseline", "value_clip"))]
+    ]
+    before = pd.concat([lost, trials()[trials().numbers.str.endswith("return_beta=0.5")]])
+    assert before.seen.eq(0).all()
+    assert (before.low * before.high > 0).sum() == 3
+    assert 3 * lost.lr_without.iloc[0] == pytest.approx(lost.lr_with.iloc[0])
+    (greedy,) = (study for study in PLAYED if study.about["greedy"])
     published, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")
     assert published.score - published.spread < mean.low < mean.high < published.score + published.spread
     assert set(greedy.runs.tricks) == {" ".join(SB3.on)}
-    found = pd.concat([effects(study, design) for study in beyond for design in study.designs])
-    sizes = found.set_index(["design", "env", "trick"]).difference
+    sizes = found_in(BEYOND).set_index(["design", "env", "trick"]).difference
     for env in ("CartPole-v1", "Acrobot-v1"):  # more than half of the harm is gone
         for trick in ("shared_trunk", "ppg"):
             assert sizes["beyond", env, trick] < 2 * min(sizes["beyond-normed", env, trick], 0)
-
-
-def test_the_pages_say_of_robots_what_the_runs_say_and_what_others_found() -> None:
-    robots = [study for study in DESIGNED if study.subject == "continuous"]
-    found = pd.concat([effects(study, design) for study in robots for design in study.designs])
-    said = [sentence for study in robots for sentence in sentences.of(study)]
-    said += [sentence for sentence in [sentences.across(robots)] if sentence]
-    assert region("robots") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
-    assert region("claims") == claims_text(found) + "\n"  # else paste this
-
-
-def test_earlier_claims_stand_beside_todays_results() -> None:
-    found = pd.concat([effects(study, design) for study in DESIGNED for design in study.designs])
-    assert region("replication") == replication_text(found) + "\n"  # else paste this
+    found = found_in(DESIGNED)
     old = [found[(found.trick == e.trick) & (found.env == e.env) & (found.design == e.design)] for e in EARLIER]
     assert [len(rows) for rows in old] == [1] * 6  # one row for each claim
     said = [(e.trick, e.env) for e, rows in zip(EARLIER, old, strict=True) if rows.detected.item() == 0]
@@ -168,39 +180,8 @@ def test_earlier_claims_stand_beside_todays_results() -> None:
     assert all((rows.difference.item() > 0) == (e.rerun[0] == "+") for e, rows in zip(EARLIER, old, strict=True))
 
 
-def test_the_published_scores_stand_beside_ours() -> None:
-    assert region("published") == published_text(DESIGNED) + "\n"  # else paste this
-
-
-@pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
-def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
-    for design in study.designs:
-        path = RESULTS / study.name / f"{design.name}.md"
-        if path.exists():
-            assert path.read_text() == tables.arms_text(tables.arms_table(study, design), study) + "\n"
-
-
-def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
-    assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored_sweeps(RESULTS))  # else paste this
-
-
-def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
-    said = [sentence for found in stored_random(RESULTS) for sentence in takeaways(*found)]
-    assert region("random") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
-
-
-def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
-    every = load_all(RESULTS)
-    trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
-    said = take_home(every, trials, swept, drawn)
-    assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
-    in_brief = summary(DESIGNED, trials, swept, [choices for choices, _ in drawn])
-    assert region("summary") == in_brief + "\n"  # else paste this
-
-
 def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:
     frame = pd.read_csv(RESULTS / "calibration.csv")
-    assert region("calibration") == in_words(frame) + "\n"  # else paste this
     alarms = frame[frame.what.str.contains("false alarms")].set_index("what")["mean"]
     assert alarms[alarms.index.str.endswith("arms alike")].max() < 0.06  # below 0.05, but for the noise of 500 draws
     assert alarms[alarms.index.str.endswith("as they are")].max() > 0.1

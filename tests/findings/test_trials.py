@@ -1,4 +1,5 @@
-"""Worlds: a trial's two arms differ only in the trick, are paired by seed, and run at their own rates."""
+"""Trials in worlds: two arms that differ only in the trick, paired by seed, at their own rates; their row by hand, the
+margin of no effect, the growth over doses, and what the table says."""
 
 import re
 import sys
@@ -12,6 +13,8 @@ import pytest
 from support.one_trial import TRIAL, arm, outcome_of
 
 from ablations.analysis import outcomes
+from ablations.analysis.estimates import LEVEL
+from ablations.analysis.outcomes import Outcome, Side, trial_table
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
 from ablations.design.labels import place
@@ -20,26 +23,39 @@ from ablations.design.trial import Dose, Trial
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
 from ablations.training import rate_table, rates
+from ablations.training.rates import FIXED
 from tricks import Config
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
+Patch = pytest.MonkeyPatch
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
+BASE = {seed: float(seed) for seed in range(6)}
+MORE = {seed: x + 1 for seed, x in BASE.items()}
+ZERO = dict.fromkeys(range(6), 0.0)
+HALF = 1.959964 / 2
 
 
-def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
+def found(having: dict[int, float], without: dict[int, float] = BASE, trial: Trial = TRIAL) -> Outcome:
+    return Outcome(trial, trial.doses[-1], arm(without), arm(having))
+
+
+def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone_and_whose_numbers_are_named() -> None:
     assert set(LADDER) <= {trial.trick for trial in TRIALS} <= set(NEEDS)
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
-        assert (len(trial.doses) > 1) == bool(trial.varied)
-        assert (trial.rate is not None) == bool(trial.rate_reason)
+        assert (len(trial.doses) > 1, trial.rate is not None) == (bool(trial.varied), bool(trial.rate_reason))
         for dose in trial.doses:
             assert (dose.config.lr, dose.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
             make_env(replace(dose.config, seeds=1, lanes=1)).close()
     envs = {dose.config.env for trial in TRIALS for dose in trial.doses}
     assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", "Pendulum-v1", *SPECIMENS}
+    places = [(trial.trick, place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
+    assert len(set(places)) == len(places)  # those of one trick in one world are told apart
+    assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
+    assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
 
 
 @pytest.mark.parametrize("score", ["area", "late"])
@@ -48,125 +64,174 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
     trial = replace(TRIAL, score=score)
     up = outcome_of(trial, base, {seed: x + 1 for seed, x in base.items()})
     assert (up["difference"], up["low"], up["high"], up["seen"]) == (1, 1, 1, 1)  # unpaired, it would be lost
-    swapped = {seed: base[5 - seed] for seed in base}
-    assert outcome_of(trial, base, swapped)["seen"] == 0
-    down = outcome_of(trial, base, {seed: x - 1 for seed, x in base.items()})
-    assert down["seen"] == -1
+    assert outcome_of(trial, base, {seed: base[5 - seed] for seed in base})["seen"] == 0
+    assert outcome_of(trial, base, {seed: x - 1 for seed, x in base.items()})["seen"] == -1
 
 
-def test_the_noise_of_choosing_both_rates_is_in_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    means = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
-    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
-    base = {seed: float(seed) for seed in range(6)}
-    more = {seed: x + 1 for seed, x in base.items()}
-    chosen = outcome_of(TRIAL, base, more)
-    assert (chosen["difference"], chosen["choosing"]) == (1, 0.5)
-    assert (chosen["low"], chosen["high"]) == pytest.approx((1 - 1.95996 / 2, 1 + 1.95996 / 2), abs=1e-4)
-    means[""] = means["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
-    assert (outcome_of(TRIAL, base, more)["choosing"], outcome_of(TRIAL, base, more)["low"]) == (0, 1)
-    means[""] = np.array([0.0, 0.0])
-    given = outcome_of(replace(TRIAL, rate=0.1), base, more)  # nothing was chosen
-    assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
-    unknown = outcome_of(replace(TRIAL, score="late"), base, more)  # of tuning seeds, only the areas are kept
-    assert np.isnan(unknown["choosing"])
-    assert (unknown["low"], unknown["high"]) == (1, 1)
+def test_a_row_has_the_means_of_both_arms_and_counts_every_run_that_diverged() -> None:
+    having, without = arm({seed: 2 * x for seed, x in BASE.items()}).runs, arm(BASE).runs
+    having = having.assign(lr=0.3, diverged=[1, np.nan, 5, 7, np.nan, np.nan])
+    row = Outcome(TRIAL, TRIAL.doses[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
+    assert (row["without"], row["with"], row["lr_without"], row["lr_with"]) == (2.5, 5, 0.1, 0.3)
+    assert (row["diverged"], row["seeds"]) == (9, 6)
+    alone = arm({7: 3.0})
+    curve = alone.grid(400)
+    assert (alone.lr, curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == (0.1, [7], 400, {3.0})
 
 
-def test_the_noise_of_choosing_is_in_the_units_of_the_score_whatever_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    means = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
-    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
-    base = {seed: float(seed) for seed in range(6)}
-    for best in (1, 2, 500):
-        row = outcome_of(replace(TRIAL, doses=(TRIAL.doses[0]._replace(best=best),)), base, base)
-        assert row["choosing"] == pytest.approx(0.5)
-        assert (row["low"], row["high"]) == pytest.approx((-1.95996 / 2, 1.95996 / 2), abs=1e-4)
-
-
-def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
-    assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
-    assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
-
-
-def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
-    base = {seed: float(seed) for seed in range(6)}
-    row = outcome_of(TRIAL, base, base | {3: np.nan})
+def test_a_mean_or_a_share_of_which_one_seed_has_no_score_is_not_known() -> None:
+    row = found(BASE, BASE | {3: np.nan}).row()
+    assert np.isnan([row["without"], row["difference"]]).all()
+    assert (row["with"], row["doses"]) == (2.5, "1:+nan")
+    row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
     assert np.isnan(row["with"])
     assert row["seen"] == 0
     assert "no episode ended" in caption(pd.DataFrame([row]))
 
 
-def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
-    places = [(trial.trick, place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
-    assert len(set(places)) == len(places)
+@pytest.fixture
+def drawn(monkeypatch: Patch) -> dict[str, np.ndarray | None]:
+    """The draws of the tuning seeds' means of both arms, which a test may change."""
+    means: dict[str, np.ndarray | None] = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
+    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
+    return means
 
 
-def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np.ndarray | None]) -> None:
+    chosen = outcome_of(TRIAL, BASE, MORE)
+    assert (chosen["difference"], chosen["choosing"]) == (1, 0.5)
+    assert (chosen["low"], chosen["high"]) == pytest.approx((1 - HALF, 1 + HALF), abs=1e-4)
+    for best in (1, 2, 500):  # it is in the units of the score, whatever its best
+        row = outcome_of(replace(TRIAL, doses=(TRIAL.doses[0]._replace(best=best),)), BASE, BASE)
+        assert (row["choosing"], row["low"], row["high"]) == pytest.approx((0.5, -HALF, HALF), abs=1e-4)
+    given = outcome_of(replace(TRIAL, rate=0.1), BASE, MORE)  # nothing was chosen
+    assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
+    unknown = outcome_of(replace(TRIAL, score="late"), BASE, MORE)  # of tuning seeds, only the areas are kept
+    assert np.isnan(unknown["choosing"])
+    assert (unknown["low"], unknown["high"]) == (1, 1)
+    drawn[""] = drawn["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
+    assert (outcome_of(TRIAL, BASE, MORE)["choosing"], outcome_of(TRIAL, BASE, MORE)["low"]) == (0, 1)
+    drawn[""] = None  # an arm of which it is not known adds none
+    assert found(BASE).choice_noise.tolist() == [-0.5, 0.5]
+    drawn["baseline"] = None
+    assert found(BASE).choice_noise.tolist() == [0]
+
+
+def test_a_chosen_rate_at_the_edge_is_marked_and_a_given_one_is_not(monkeypatch: Patch) -> None:
+    tried: list[tuple[object, ...]] = []
+
+    def at_edge(*arm: object) -> bool:
+        tried.append(arm)
+        return True
+
+    monkeypatch.setattr(outcomes, "at_edge", at_edge)
+    base = dict.fromkeys(range(6), 0.5)
+    chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
+    assert set(tried) == {(TRIAL.env, 400, "lanes=2 horizon=10", tricks, 0.1) for tricks in ("", "baseline")}
+    assert [trials_section.arm(row, "with") for row in (chosen, given)] == ["0.5 (0.1, edge)", "0.5 (0.1)"]
+
+
+def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
     scores = ((0.001, 5.0, 1.0), (0.01, 4.0, 2.0), (0.03, 3.0, None))
     rows = [("x", 9, "", "", *score, 8, "") for score in scores]
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
-    found = [rates.best_rate(Config(env="x", steps=9), TRIAL.without, score)[0] for score in ("area", "late")]
+    chosen = [rates.best_rate(Config(env="x", steps=9), TRIAL.without, score)[0] for score in ("area", "late")]
     rate_table.table.cache_clear()
-    assert found == [0.001, 0.01]
+    assert chosen == [0.001, 0.01]
+
+
+NOISE = np.array([0.0, 0.02, -0.02, 0.01, -0.01, 0.0])
+NONE, RIGHT, OTHER = "nothing (±0.05)", outcomes.AS_PREDICTED, outcomes.OTHER_WAY
+
+
+@pytest.mark.parametrize(
+    ("differences", "said", "outcome"),
+    [
+        *((by + NOISE / 10, NONE, RIGHT) for by in (0.04, -0.04, 0.02)),  # there is something, but little
+        (NOISE, NONE, RIGHT),
+        (10 * NOISE, "no detectable effect", outcomes.UNDETECTED),  # it could be more than the margin
+        *((by + 10 * NOISE, "no detectable effect", outcomes.UNDETECTED) for by in (0.1, -0.1)),  # or reach past it
+        *((by + 0 * NOISE, "up" if by > 0 else "down", OTHER) for by in (TRIAL.margin, -TRIAL.margin)),
+        *((by + NOISE, "up" if by > 0 else "down", OTHER) for by in (0.1, -0.1)),
+    ],
+)
+def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, said: str, outcome: str) -> None:
+    trial, having = replace(TRIAL, predicted=0), dict(enumerate(differences))
+    row = outcome_of(replace(trial, score="late"), ZERO, having)
+    assert (row["outcome"], trials_section.seen(row), row["small"]) == (outcome, said, said == NONE)
+    assert outcomes.tallied(pd.DataFrame([row])).showing == 0
+    assert NONE in trials_section.trials_text(pd.DataFrame([row]))
+    wide = replace(trial, doses=(trial.doses[-1]._replace(best=100),))  # of which the same differences are nothing
+    assert outcome_of(wide, ZERO, having)["small"]
+
+
+def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(monkeypatch: Patch) -> None:
+    frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
+    (row,) = trials_section.by_trick(frame).splitlines()[2:]
+    assert "| up " in row
+    assert "2 of 2" in row
+    assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
+    assert trial_table([found(MORE)]).seen.tolist() == [1]
+    monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
+    assert trial_table([found(MORE)]).seen.tolist() == [0]
+
+
+def test_of_a_seed_that_is_there_twice_the_first_run_counts() -> None:
+    runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
+    later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
+    trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))
+    assert trial is not None
+    assert (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}
-    for row in outcomes.trial_table(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
+    for row in trial_table(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
         if row["world"] in SPECIMENS:
             world = SPECIMENS[row["world"]]
             modules = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - SHARED
             (module,) = modules & {world.dynamics.__module__} or modules
             seen.setdefault(module, set()).add((row["trick"], words[row["seen"]]))
     for module, verdicts in seen.items():
-        doc = " ".join((sys.modules[module].__doc__ or "").split())
-        said = doc.split("Seen on seeds 100 to 119: ")[1]
+        said = " ".join((sys.modules[module].__doc__ or "").split()).split("Seen on seeds 100 to 119: ")[1]
         assert set(re.findall(rf"(\w+)(?: at [^;,]+?)?,? ({'|'.join(words.values())})", said)) == verdicts, module
-
-
-def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
-    shares = np.array([[0.0, 0.2, 0.4], [0.1, 0.1, 0.1]])
-    np.testing.assert_allclose(shares @ outcomes.slope_weights([0, 1, 2]), [0.2, 0], atol=1e-12)
-    np.testing.assert_allclose(shares[:, [0, 2]] @ outcomes.slope_weights([0, 2]), [0.2, 0], atol=1e-12)
-    assert np.isnan(outcomes.slope_weights([0])).all()
 
 
 def dosed() -> tuple[Trial, list[pd.DataFrame]]:
     """A trial at three doses, and the runs of both arms at each, whose effects are 0, 1, and 2 of a best score of 2."""
-    base = {seed: float(seed) for seed in range(6)}
     doses = tuple(Dose(dose, replace(TRIAL.config, gamma=0.9 - dose / 100), best=2) for dose in (0, 6, 18))
-    trial = replace(TRIAL, doses=doses, varied="loan")
     frames = []
     for dose, gain in zip(doses, (0.0, 1.0, 2.0), strict=True):
         for flag, by in (("", 0.0), ("baseline", gain)):
-            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in base.items()}).runs
+            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in BASE.items()}).runs
             frames.append(runs.assign(numbers=numbers(dose.config), tricks=flag))
-    return trial, frames
+    return replace(TRIAL, doses=doses, varied="loan"), frames
 
 
-def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None:
+def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all(monkeypatch: Patch) -> None:
+    """At the last dose the draws of the tuning seeds are ±0.4 apart, a share of ±0.2, of which half is in the slope."""
+    shares = np.array([[0.0, 0.2, 0.4], [0.1, 0.1, 0.1]])
+    np.testing.assert_allclose(shares @ outcomes.slope_weights([0, 1, 2]), [0.2, 0], atol=1e-12)
+    np.testing.assert_allclose(shares[:, [0, 2]] @ outcomes.slope_weights([0, 2]), [0.2, 0], atol=1e-12)
+    assert np.isnan(outcomes.slope_weights([0])).all()
     trial, frames = dosed()
-    found = outcomes.outcome(trial, pd.concat(frames))
-    assert found is not None
-    row = found.row()
+    judged = outcomes.outcome(trial, pd.concat(frames))
+    assert judged is not None
+    row = judged.row()
     assert row["difference"] == pytest.approx(2.005)
     assert row["doses"] == "0:+0.002 6:+0.502 18:+1.002"  # as shares of the best score, 2
     assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
     assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last dose is missing
 
-
-def test_the_noise_of_choosing_the_rates_of_every_dose_is_in_the_growth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the last dose the draws of the tuning seeds are ±0.4 apart, a share of ±0.2, of which half is in the slope."""
-
     def chosen(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray:
         return np.array([-0.4, 0.4]) * (tricks == "baseline" and "gamma=0.72" in given)
 
-    trial, frames = dosed()
-    monkeypatch.setattr(outcomes, "chosen_means", chosen)
-    found = outcomes.outcome(trial, pd.concat(frames))
-    assert found is not None
-    assert (found.growth.mean, found.growth.low) == (pytest.approx(0.5), pytest.approx(0.5 - 1.95996 / 10, abs=1e-4))
+    monkeypatch.setattr(outcomes, "chosen_means", chosen)  # the noise of choosing the rates of every dose
+    noisy = outcomes.outcome(trial, pd.concat(frames))
+    assert noisy is not None
+    assert noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
 
 
 def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_predicted_sign() -> None:
@@ -177,31 +242,20 @@ def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_
     assert grown(frame.assign(growth_low=np.nan)) == ""
 
 
-def test_an_effect_counts_after_correction_for_all_trials() -> None:
+def test_an_effect_counts_after_correction_for_all_trials_and_is_confirmed_by_the_same_sign() -> None:
     noise = np.random.default_rng(0).normal(size=8)
     base = dict(enumerate(noise))
-    weak = outcomes.Outcome(TRIAL, TRIAL.doses[-1], arm(base), arm({k: x + 0.5 + noise[-k] for k, x in base.items()}))
-    alone = outcomes.trial_table([weak])
+    weak = found({k: x + 0.5 + noise[-k] for k, x in base.items()}, base)
+    alone, many = trial_table([weak]), trial_table([weak] * 20)
     assert alone.p[0] == alone.p_holm[0] < 0.05
     assert alone.seen[0] == 1
-    many = outcomes.trial_table([weak] * 20)
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
-
-
-def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
-    base = dict.fromkeys(range(8), 0.0)
-    up, down = ({seed: sign * (10.0 + seed) for seed in base} for sign in (1, -1))
-
-    def found(having: dict[int, float]) -> outcomes.Outcome:
-        return outcomes.Outcome(TRIAL, TRIAL.doses[-1], arm(base), arm(having))
-
-    for second, confirmed in ((up, 1), (down, 0), (base, 0)):
-        frame = outcomes.trial_table([found(up)], [found(second)])
+    up, down = ({seed: sign * (10.0 + seed) for seed in ZERO} for sign in (1, -1))
+    for second, confirmed in ((up, 1), (down, 0), (ZERO, 0)):
+        frame = trial_table([found(up, ZERO)], [found(second, ZERO)])
         assert frame.confirmed.tolist() == [confirmed]
         assert f"{confirmed} were seen again on other seeds" in caption(frame)
         assert ("not confirmed" in trials_section.trials_text(frame)) == (confirmed == 0)
-    assert (
-        outcomes.trial_table([found(base)], [found(up)]).confirmed.isna().all()
-    )  # nothing was seen, so nothing to confirm
-    assert outcomes.trial_table([found(up)]).again.isna().all()
+    assert trial_table([found(ZERO, ZERO)], [found(up, ZERO)]).confirmed.isna().all()  # nothing was seen to confirm
+    assert trial_table([found(up, ZERO)]).again.isna().all()

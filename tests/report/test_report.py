@@ -1,42 +1,57 @@
-"""The report: the same with and without training, complete in one page, and open about what is missing."""
+"""The report: the same with and without training, complete in one page, open about what is missing, and refused where
+there is nothing whole to read; its sentences agree with the effects, and what files say of themselves is only text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.studies import study
 
-from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.study_files import SUFFIX, save
+from ablations.analysis.effects import effects
+from ablations.analysis.scales import SCALES
+from ablations.analysis.studies import Study
+from ablations.analysis.study_files import SUFFIX, load, save
 from ablations.cli import main
+from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.crossed import factorial
-from ablations.design.designs import add_one_in, ladder, leave_one_out
-from ablations.findings.our_designs import around_continuous, ppo
+from ablations.design.designs import DESIGNS, add_one_in, ladder, leave_one_out
+from ablations.design.labels import Label, added
+from ablations.design.registry import registered
+from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
+from ablations.findings.our_designs import around_continuous, beyond, beyond_normed, ppo
 from ablations.findings.published import published_text
 from ablations.report import page, sentences, tables
+from ablations.report.markup import as_html, code, plain
+from ablations.report.sentences import across, of
+from ablations.report.sentences import beyond as of_beyond
+from ablations.report.tables import arms_table, arms_text, failures
+from ablations.training.plan import plans
+from ablations.training.what import What
+from tricks.ladder import switched
 
-NAMES = ["baseline", "entropy"]
+Refuses = Callable[..., None]
+NAMES, ENVS = ["baseline", "entropy"], ("CartPole-v1", "Acrobot-v1")
 
 
 def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> None:
     made = study(ladder(NAMES), lambda on: 320 * ("baseline" in on))  # 420, 430, ..., 490 with a baseline
     frame = tables.arms_table(made, made.designs[0]).set_index("arm")
-    assert frame.area["reinforce"] == 135
-    assert frame.iqm["reinforce"] == 135
+    assert frame.area["reinforce"] == frame.iqm["reinforce"] == 135
     assert frame.area_low["reinforce"] < 130 < 140 < frame.area_high["reinforce"]
     assert frame.solved.tolist() == [0, 0.25, 0.25]  # of 8 seeds, those with 480 and 490
-    text = tables.arms_text(frame.reset_index(), made)
-    assert "| 25%            | > 100,000      |" in text
+    assert "| 25%            | > 100,000      |" in tables.arms_text(frame.reset_index(), made)
     solved = study(ladder(NAMES), lambda on: 400)
     assert tables.arms_table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
 
 
-def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -> None:
+def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
     made = study(factorial(["baseline", "gae"]), lambda on: 0)
     runs = made.runs[~((made.runs.tricks == "baseline") & (made.runs.seed == 2))].copy()
     runs.loc[(runs.tricks == "") & (runs.seed == 1), "diverged"] = 5000
@@ -46,19 +61,14 @@ def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -
     assert "**Incomplete**: some runs are missing for + baseline." in text
     assert "Diverged: reinforce: seed 1 at step 5,000." in text
     assert "reinforce (1 diverged)" in text
-
-
-def test_the_report_says_what_the_chosen_tricks_need(tmp_path: Path) -> None:
-    made = study(ladder(["baseline", "clip"]), lambda on: 0)
-    page.write([made], tmp_path, "again")
+    page.write([study(ladder(["baseline", "clip"]), lambda on: 0)], tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
     assert "In every arm: reuse (what the chosen tricks need)." in text
     assert [row.split()[1] for row in text.splitlines() if row.startswith("| reuse")] == ["reuse"]
 
 
 def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
-    studies = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
-    paths = page.write(studies, tmp_path, "the command")
+    paths = page.write([study(ladder(NAMES), lambda on: 0, env) for env in ENVS], tmp_path, "the command")
     html, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
     assert len(images) == len(set(images)) >= 6
@@ -74,22 +84,21 @@ def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path:
 
 def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -> None:
     robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
-    both = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
+    both = [study(ladder(NAMES), lambda on: 0, env) for env in ENVS]
     page.write([*robots, *both], tmp_path, "again", brief=True)
     text = (tmp_path / "report.md").read_text()
     assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
-    assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == {"CartPole-v1", "Acrobot-v1"}
+    assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == set(ENVS)
     across = text.split("## Across environments, around continuous\n")[1]
     assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
     assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
 def test_environments_weigh_the_same_together() -> None:
-    low = study(ladder(NAMES), lambda on: 0)
-    high = study(ladder(NAMES), lambda on: 0, "Acrobot-v1", seeds=16)
+    low, high = (study(ladder(NAMES), lambda on: 0, env, seeds) for env, seeds in zip(ENVS, (8, 16), strict=True))
     frame = tables.together([low, high], "ladder")
-    scale = SCALES["CartPole-v1"], SCALES["Acrobot-v1"]
-    each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scale, strict=True)]
+    scales = [SCALES[env] for env in ENVS]
+    each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scales, strict=True)]
     assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
     assert tables.together([low], "ladder").empty
     elsewhere = study(ladder(NAMES), lambda on: 0, "MountainCar-v0")  # without a scale nothing can be averaged
@@ -109,28 +118,35 @@ def test_a_published_score_stands_beside_ours() -> None:
     assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
-def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = study(leave_one_out(NAMES), lambda on: 0)
-    save(made, tmp_path)
-    assert main(["report", "--out", str(tmp_path)]) == 0
-    first = (tmp_path / "report.md").read_bytes()
+def test_report_draws_what_run_saved_and_all_figures_only_if_asked(tmp_path: Path, refuses: Refuses) -> None:
+    out = tmp_path / "my runs"
+    out.mkdir()
+    made = study(ladder(["baseline"]), lambda on: 0)
+    made = replace(made, designs=(ladder(["baseline"]), add_one_in(["baseline"])))
+    save(made, out)
+
+    def drawn(*more: str) -> set[str]:
+        assert main(["report", "--out", str(out), *more]) == 0
+        return {path.name for path in (out / made.name).iterdir() if path.suffix in (".png", ".svg")}
+
+    assert drawn() == {"effects.png", "curves_ladder.png", "effects_by_rate_ladder.png"}
+    first = (out / "report.md").read_bytes()
     assert "made by `x`" in first.decode()
-    assert main(["report", "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "report.md").read_bytes() == first
-    (tmp_path / f"broken{SUFFIX}").write_bytes(b"")
-    capsys.readouterr()
-    assert main(["report", "--out", str(tmp_path)]) == 2
-    assert "broken.runs.csv.gz is damaged or not a run file" in capsys.readouterr().err
+    assert "the output of `python -m ablations report --out 'my runs'`" in first.decode()  # as a shell understands it
+    assert {"curves_add-one-in.png", "solved_ladder.svg", "effects.svg"} <= drawn("--all-figures")
+    assert {"effects.png"} <= drawn()
+    assert (out / "report.md").read_bytes() == first
+    (out / f"broken{SUFFIX}").write_bytes(b"")
+    refuses(main, ["report", "--out", str(out)], "broken.runs.csv.gz is damaged or not a run file")
 
 
 def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_own_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refuses: Refuses
 ) -> None:
     made, stored, mine = study(ladder(["baseline"]), lambda on: 0), tmp_path / "stored", tmp_path / "runs/ablations"
     for folder in (stored, mine):
         folder.mkdir(parents=True)
-    save(made, mine)
-    save(made, stored)
+        save(made, folder)
     save(study(ladder(["baseline"]), lambda on: 0, "Acrobot-v1"), stored)
     monkeypatch.setattr("ablations.cli.RESULTS", stored)
     monkeypatch.chdir(tmp_path)
@@ -146,28 +162,281 @@ def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_
     assert all(unescape(sentence) in said.splitlines() for sentence in sentences.of(made))
 
 
-def test_a_report_names_a_command_that_a_shell_understands(tmp_path: Path) -> None:
-    folder = tmp_path / "my runs"
-    folder.mkdir()
-    save(study(ladder(["baseline"]), lambda on: 0), folder)
-    assert main(["report", "--out", str(folder)]) == 0
-    assert "the output of `python -m ablations report --out 'my runs'`" in (folder / "report.md").read_text()
+NOTHING = "no run files (*.runs.csv.gz) in"
+FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its content, and what `report` says
+    ("", None, NOTHING),
+    ("jobs/0.csv", b"x\n", NOTHING),
+    ("compare_x/comparison.md", b" \n", NOTHING),
+    ("inner/x.runs.csv.gz", b"x\n", NOTHING),
+    ("x.runs.csv.gz", b"x\n", "x.runs.csv.gz is damaged or not a run file"),
+    ("judge_x/verdict.md", b"\xff\xfe\x00", "verdict.md is damaged or no page of ours"),
+]
 
 
-def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:
-    assert threshold("CartPole-v1") == 475
-    assert threshold("MountainCar-v0") == -110
-    assert threshold("tricks/Corridor-v0") is None
-    assert threshold("Elsewhere-v0") is None
+@pytest.mark.parametrize(("name", "content", "said"), FOLDERS)
+def test_nothing_whole_is_refused(
+    name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses
+) -> None:
+    if content is not None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    refuses(main, ["report", "--out", str(tmp_path)], said)
+    refuses(main, ["plot", str(tmp_path), "--out", str(tmp_path / "plot")], str(tmp_path))
+    refuses(main, ["games", str(tmp_path)], "no saved run in")
+    assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "file").write_text("x\n")
+    for other in ("missing", "file"):
+        refuses(main, ["report", "--out", str(tmp_path / other)], f"{other}, which is no folder")
+    refuses(main, ["plot", str(tmp_path / "missing")], "there is no")
 
 
-def test_a_report_on_stored_runs_draws_the_main_design_s_curves_and_all_only_if_asked(tmp_path: Path) -> None:
-    design, other = ladder(["baseline"]), add_one_in(["baseline"])
-    made = replace(study(design, lambda on: 0), designs=(design, other))
-    save(made, tmp_path)
+BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]
+
+
+def two_on_gae(names: Sequence[str]) -> Design:
+    """Two tricks, each on top of gae, over independent seeds."""
+    core = switched(BASE)
+    pairs = tuple(Comparison(added([*BASE, name]), core, switched([*BASE, name])) for name in BOTH)
+    arms = (Arm(Label("core"), core), *(Arm(pair.label, pair.having) for pair in pairs))
+    return Design("two-on-gae", tuple(BOTH), arms, pairs, own_arms=True)
+
+
+STORY = Story(
+    Panels("Two tricks on gae", ("with it", "the core", "the other")),
+    Mark("P", "✚", "on gae"),
+    Phrases(detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"),
+)
+
+
+@pytest.fixture
+def made() -> Iterator[Design]:
+    registered(two_on_gae)
+    STORIES["two-on-gae"] = STORY
+    yield DESIGNS["two-on-gae"]([])
+    del DESIGNS["two-on-gae"]
+    STORIES.pop("two-on-gae", None)
+
+
+def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
+    (plan,) = plans(What(design="two-on-gae"), "10")
+    assert plan.designs == (made,)
+    assert len(plan.jobs) == 3
+    # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
+    both = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in ENVS]
+    page.write(both, tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    for said in (
+        *("### two-on-gae: CartPole-v1", "| + baseline, gae, entropy", "| two-on-gae: difference, P(better)"),
+        *("two-on-gae, all environments", "(made_CartPole-v1/curves_two-on-gae.png)", "Welch's t"),
+    ):
+        assert said in text
+    for drawn in ("curves_two-on-gae", "effects"):
+        assert (tmp_path / "made_CartPole-v1" / f"{drawn}.png").exists()
+    assert set(pd.read_csv(tmp_path / "heatmap.csv").design) == {"two-on-gae"}
+    assert sentences.of(both[0]) == [
+        "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
+    ]
+    assert sentences.across(both) == (
+        "In 2 environments (8 seeds), put on gae, detected as helping in one place and hurting in another: none. "
+        "Never detected on gae: `grad_clip`."
+    )
+    _, path = save(both[0], tmp_path)
+    assert load(path).designs == (made,)
+    few = study(made, lambda on: 5 * ("entropy" in on))
+    few.runs.loc[few.runs.tricks.str.contains("entropy"), "seed"] += 100  # pairs would have nothing to compare with
+    found = effects(few, made).set_index("trick")
+    assert (found.seeds["entropy"], found.detected["entropy"]) == (8, 0)  # paired it would be certain
+    assert found.difference["entropy"] == pytest.approx(5 / (500 - 22.3))
+
+
+def test_a_design_that_says_nothing_about_itself_is_drawn_all_the_same(made: Design, tmp_path: Path) -> None:
+    del STORIES["two-on-gae"]
+    _, path = save(study(made, lambda on: 60 * ("entropy" in on)), tmp_path)
+    del DESIGNS["two-on-gae"]  # as in a process that never saw its function
+    read = load(path)
+    DESIGNS["two-on-gae"] = two_on_gae
+    assert read.designs == (made,)
+    page.write([read], tmp_path, "again")
+    assert (tmp_path / "made_CartPole-v1" / "curves_two-on-gae.png").exists()
+    assert "two-on-gae: difference" in (tmp_path / "report.md").read_text()
+
+
+STEPS = ["baseline", "clip", "entropy"]
+THREE = ["shared_trunk", "ppg", "ppg_buffers"]
+
+
+def several(env: str, value: int) -> Study:
+    """A study of three designs in which clip adds `value` and entropy always takes 60."""
+    value_of = lambda on: value * ("clip" in on) - 60 * ("entropy" in on)  # noqa: E731
+    made = [study(design(STEPS), value_of, env) for design in (ladder, leave_one_out, add_one_in)]
+    runs = pd.concat([one.runs for one in made]).drop_duplicates(["tricks", "seed"])
+    return replace(made[0], designs=tuple(one.designs[0] for one in made), runs=runs)
+
+
+def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
+    made = several("CartPole-v1", 90)
+    assert of(made) == [
+        "On CartPole-v1 (8 seeds), the ladder takes the area under the curve from 135 to 165. "
+        "Detected among its 3 steps: up with `clip` (+0.19), down with `entropy` (-0.13).",
+        "On CartPole-v1 (8 seeds), detected when a trick is alone: `clip` helping, `entropy` hurting. Detected when it "
+        "is taken out of the full set, with what needs it: `clip` missed, `entropy` better left out.",
+    ]
+    one, *_ = of(study(ladder(("clip",)), lambda on: 90 * ("clip" in on), "CartPole-v1"))
+    assert "Detected among its only step: up with `clip`" in one
+    assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
+
+
+def test_environments_are_set_against_each_other() -> None:
+    here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
+    assert across([here]) == across([here, here]) == ""  # one environment, twice
+    assert across([here, there]).endswith(
+        "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
+    )
+    sure = replace(here, again=here)
+    assert across([here, replace(there, again=there)]) == ""  # only one of them was tried again
+    assert across([sure, replace(there, again=there)]).endswith(
+        "confirmed as helping in one place and hurting in another: `clip`. Confirmed neither alone nor when taken out: "
+        "`baseline`."
+    )
+    nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
+    for both, said in (([sure, replace(there, again=nothing)], "Confirmed"), ([here, nothing], "Detected")):
+        assert across(both).endswith(f"in another: none. {said} neither alone nor when taken out: `baseline`.")
+
+
+def test_environments_with_more_seeds_are_not_counted_together_with_those_that_have_fewer() -> None:
+    here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
+    fewer = replace(there, about=there.about | {"seeds": [0, 7]}, runs=there.runs[there.runs.seed < 7])
+    assert across([here, fewer]) == ""
+    third = replace(several("Pendulum-v1", 0), name="third")
+    said = across([here, fewer, third, replace(fewer, runs=fewer.runs.assign(env="Taxi-v4"))])
+    assert said.startswith("In 2 environments (8 seeds), ")
+    assert ". In 2 environments (7 seeds), " in said
+
+
+def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
+    here = study(beyond(THREE), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
+    there = study(beyond(THREE), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
+    normed = study(beyond_normed(THREE), lambda on: 0, "Pendulum-v1")
+    assert of_beyond([here, there, normed, replace(here, name="again")]) == [
+        "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
+        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
+        "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
+        "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
+    ]
+    assert of_beyond([several("CartPole-v1", 60)]) == []
+    assert of_beyond([study(beyond(THREE), lambda on: 0, seeds=2)]) == []  # too few to detect anything
+    assert of_beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []
+
+
+def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_without_width() -> None:
+    late = np.full(30, 500.0)
+    assert failures(late, "CartPole-v1")["failing_high"] == pytest.approx(0.1135, abs=1e-4)  # Wilson, 0 of 30
+    late[:3] = 100
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(0.1)
+    for by in (50, 20):  # below the ceiling the mean says enough, and between it and the threshold
+        assert np.isnan(failures(late - by, "CartPole-v1")["failing"])
+    late[:3] = 475, 474.9, 499  # to reach the threshold is enough, and the ceiling is not asked for
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(1 / 30)
+    assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
+    made = study(design := ladder(["baseline"]), lambda on: 0)
+    text = arms_text(arms_table(replace(made, runs=made.runs.assign(late=500.0)), design), made)
+    assert "500.0, failing 0% [0%, 32%]" in text
+
+
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE = (
+    SCRIPT,
+    "</p></body><img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1)) ![y](http://evil/z.png) <http://evil> http://evil",
+    "a | b `c` **d** _e_ ~~f~~ # g",
+    "`</code>" + SCRIPT + "``",
+    "two\n\n# lines\r\n<div>\u2028|---|\x02amp\x03 \x02wzxhzdk:0\x03 \udcff",
+    'src="/etc/x.png" onload="alert(1)"',
+    "&lt;script&gt; &#60; \\",
+    "$x^{$",
+)
+OURS = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "strong", "em", "code", "img"}
+OURS |= {"table", "thead", "tbody", "tr", "th", "td"}
+ATTRIBUTES = {"lang", "charset", "name", "content", "src", "alt"}
+
+
+class Seen(HTMLParser):
+    """The elements, the attributes, the sources of images and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.attributes = set[str](), set[str]()
+        self.sources: list[str] = []
+        self.rows: list[int] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.tags <= OURS
+        assert self.attributes <= ATTRIBUTES
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.sources += [value or "" for name, value in attrs if name == "src"]
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in ("td", "th"):
+            self.rows[-1] += 1
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def told(text: str) -> list[Study]:
+    """A study and one of games that say this text of themselves wherever they can."""
+    made = study(ladder(["baseline"]), lambda on: 0)
+    about: Any = made.about | {"command": text, "made with": {"torch": [text], text: ["1"]}, "left out": [text]}
+    cell = text.encode(errors="ignore").decode()  # rows are UTF-8, JSON can say any code point
+    scores = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[1.0] * 5]}
+    games: Any = made.about | {"run": text, "games": scores, "greedy": False, "command": text, "seeds": [0, 1]}
+    return [
+        replace(made, runs=made.runs.assign(env=cell, numbers=cell, tuned=cell), about=about),
+        Study("games_x", (), made.runs.iloc[:1].assign(env=cell, tricks=cell), games),
+    ]
+
+
+def line(text: str) -> str:
+    """The text as it is shown: on one line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_path: Path) -> None:
+    for texts in (HOSTILE[::2], HOSTILE[1::2]):
+        text = " ".join(texts)
+        page.write(told(text), tmp_path, text)
+        seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
+        assert all(source.startswith("data:image/png;base64,") for source in seen.sources)
+        assert len(seen.sources) == 3  # effects and curves; games
+        assert seen.text.count(line(text)) >= 8  # shown as it is
+        assert set(seen.rows) == {2, 5}  # the tables' columns are what they were
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
+    for shown in (plain, code):
+        seen = Seen(as_html(f"# {shown(text)}\n\n| a | b |\n|---|---|\n| {shown(text)} | {shown(text)} |\n", Path()))
+        assert seen.text.count(line(text)) >= 3
+        assert (set(seen.rows), seen.sources) == ({2}, [])
+
+
+def test_what_needs_no_escape_is_left_alone_and_raw_html_in_the_markdown_is_text() -> None:
+    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
+        assert (plain(text), code(text)) == (text, f"`{text}`")
+    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
+
+
+@pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])
+def test_a_picture_is_found_whatever_its_study_is_called(name: str, tmp_path: Path) -> None:
+    _, games = told("x")
+    save(replace(study(ladder(["baseline"]), lambda on: 0), name=name), tmp_path)
+    save(replace(games, name=f"games_{name}"), tmp_path)
     assert main(["report", "--out", str(tmp_path)]) == 0
-    drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
-    assert drawn == {"effects.png", "curves_ladder.png", "effects_by_rate_ladder.png"}
-    assert main(["report", "--out", str(tmp_path), "--all-figures"]) == 0
-    drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
-    assert {"curves_add-one-in.png", "solved_ladder.svg", "effects.svg"} <= drawn
+    seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(seen.sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 4
+    assert name in seen.text

@@ -94,24 +94,20 @@ ROOMS = (
         within("ablations/analysis"),
         (
             *within("tests/analysis"),
-            *("tests/report/test_trials_section.py", "tests/findings/test_claims.py", "tests/findings/test_results.py"),
-            *(
-                "tests/findings/test_trials.py",
-                "tests/training/test_stored_files.py",
-                "tests/experiments/test_confirm.py",
-            ),
+            *("tests/findings/test_claims.py", "tests/findings/test_results.py", "tests/findings/test_trials.py"),
+            *("tests/training/test_stored_files.py", "tests/experiments/test_run_commands.py"),
         ),
     ),
     Room(
         "training",
         "`ablations/training`: rates, tuning, table, plan",
         tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
-        tuple(f"tests/training/test_{name}.py" for name in ("plan", "plan_names", "rate_table", "rates", "tuning")),
+        ("tests/training/test_plan.py",),
     ),
     Room(
         "worlds",
         "`ablations/experiments/worlds.py`",
         ("ablations/experiments/worlds.py",),
-        ("tests/experiments/test_worlds_command.py", "tests/experiments/test_confirm.py"),
+        ("tests/experiments/test_run_commands.py",),
     ),
 )

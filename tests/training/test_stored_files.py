@@ -1,9 +1,13 @@
-"""What is read back is what was written: a flipped bit, a wrong type or an impossible row never passes."""
+"""Jobs and studies in files: what is read back is what was written; what is damaged, impossible, another version's or
+another ALGORITHM's is named as that, and results of two ALGORITHMs are never put together."""
 
 import gzip
+import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
+from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +18,33 @@ from support.damage import flips
 from support.jobs import JOB, SMALL
 from support.studies import study
 
-from ablations.analysis.study_files import load, save
+from ablations import compare, read
+from ablations.analysis.joining import merged
+from ablations.analysis.studies import Study
+from ablations.analysis.study_files import SUFFIX, load, load_all, refuse_another, save
+from ablations.cli import main
 from ablations.design.designs import ladder
-from ablations.training.jobs import compute, parse_result
+from ablations.design.flag_sets import signed
+from ablations.training import jobs, rate_table, workers
+from ablations.training.jobs import Job, compute, parse_result
+from ablations.training.rate_table import COLUMNS, read_table, store_table, use
 from ablations.training.store import Store, prepare
 from ablations.training.tagged_csv import tagged, untagged
-from tricks import InputError, train
+from ablations.training.workers import run_jobs
+from tricks import PPO, REINFORCE, Config, InputError, train
+from tricks.runs import learning_curve
 from tricks.runs.files import HOST
+from tricks.version import ALGORITHM
 
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Refuses = Callable[..., None]
+Change = Callable[[dict[str, Any], pd.DataFrame], Any]
+RowChange = Callable[[pd.DataFrame], pd.DataFrame]
 DEAD = 999_999_999  # no process has this number
+MADE = study(ladder(["baseline"]), lambda on: 0, seeds=5)
+FACTS: dict[str, Any] = {**MADE.about, "designs": [["ladder", ["baseline"]]]}
+DAMAGED = "is damaged or not a run file"
 
 
 @pytest.fixture(scope="module")
@@ -30,85 +52,71 @@ def text() -> str:
     return compute(JOB).text
 
 
-def test_one_flipped_bit_anywhere_in_a_job_is_noticed() -> None:
+def test_a_result_is_read_back_typed_even_without_a_diagnostic_that_is_younger(text: str, tmp_path: Path) -> None:
+    store, run = Store(tmp_path), train(JOB.config, JOB.tricks)
+    assert store.read(JOB) is None
+    store.put(JOB, jobs.result_text(JOB, run, 1.0))
+    result = store.read(JOB)
+    assert result is not None
+    pd.testing.assert_frame_equal(result.curve, run.curve, rtol=1e-5)
+    result = parse_result(JOB, text)
+    assert (result.diverged, result.steps) == ({}, sum(result.curve.groupby("seed").step.max()))
+    assert result.seconds > 0
+    assert set(result.made_with) == {"tricks", "torch", "numpy", "numba", "gymnasium", "python", "machine", "commit"}
+    about, curve = untagged(text)
+    whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
+    young = ["policy_age", "entropy"]
+    older = parse_result(JOB, tagged(about, curve.drop(columns=young), digits=6)).curve
+    assert tuple(older) == learning_curve.COLUMNS
+    assert older[young].isna().all(axis=None)
+    pd.testing.assert_frame_equal(older.drop(columns=young), whole.drop(columns=young))
+    for strange in (curve.drop(columns=["return"]), curve.assign(mood=1.0)):
+        with pytest.raises(ValueError, match="it is not the result of a job"):
+            parse_result(JOB, tagged(about, strange, digits=6))
+
+
+def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
+    config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
+    arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
+    assert arm.what == switch.what != plain.what
+    curves = [parse_result(job, compute(job).text).curve for job in (arm, switch, plain)]
+    pd.testing.assert_frame_equal(curves[0], curves[1])
+    assert not curves[0].equals(curves[2])
+    assert curves[0]["return"].max() >= 500  # the score still is 100 a step
+
+
+def test_a_tagged_csv_is_read_back() -> None:
+    text = tagged({"made with": ["x"]}, pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]}), digits=3)
+    blank = '# {"made with": ["x"], "sha256": ""}\na,b\n1,0.123\n2,2\n'
+    checksum = hashlib.sha256(blank.encode()).hexdigest()
+    assert text == blank.replace('""', f'"{checksum}"')
+    about, again = untagged(text, dtype={"a": str})
+    assert (about, again.a.tolist()) == ({"made with": ["x"], "sha256": checksum}, ["1", "2"])
+
+
+def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_become_more() -> None:
+    assert Job(replace(JOB.config, seeds=2), REINFORCE).key == JOB.key  # a count is the same as the seeds themselves
+    assert Job(replace(JOB.config, seeds=(1, 0)), REINFORCE).key != JOB.key
+    assert Job(JOB.config, PPO).key != JOB.key
+    other: dict[str, Any] = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
+    other |= {"activation": "relu", "obs_decay": 0.1, "log_std_init": -1.0}
+    other |= {"env_args": {"a": 1}, "wrap": "a:B", "stack": 4, "recurrent_cell": "gru", "record": "cost"}
+    for f in fields(Config):
+        x = getattr(JOB.config, f.name)
+        changed: Any = {f.name: other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2}
+        assert Job(replace(JOB.config, **changed), REINFORCE).key != JOB.key, f.name
+    assert set(JOB.what["config"]) == {"env", "seeds", "steps", "lanes", "horizon"}  # what JOB does not leave as it is
+    younger: Any = make_dataclass("Younger", [("mood", float, field(default=0.5))], bases=(Config,), frozen=True)
+    config = younger(**{f.name: getattr(JOB.config, f.name) for f in fields(Config)})
+    assert Job(config, REINFORCE).key == JOB.key != Job(replace(config, mood=0.6), REINFORCE).key
+
+
+def test_one_flipped_bit_anywhere_in_a_job_is_noticed_and_so_is_a_lost_checksum(text: str) -> None:
     whole = compute(SMALL).text.encode()
     parse_result(SMALL, whole.decode())
     for flipped in flips(whole):
         with pytest.raises(ValueError, match=r"\w"):
             parse_result(SMALL, flipped.decode())
-
-
-def test_a_study_with_a_flipped_bit_is_refused_or_the_same(tmp_path: Path) -> None:
-    saved, path = save(study(ladder(["baseline"]), lambda on: 0, seeds=1), tmp_path)
-    whole, refused = path.read_bytes(), 0
-    for flipped in flips(whole):
-        path.write_bytes(flipped)
-        try:
-            pd.testing.assert_frame_equal(load(path).runs, saved.runs)
-        except InputError:
-            refused += 1
-    assert refused > 0.9 * len(whole)  # of gzip's own header, some bytes mean nothing
-    unpacked = gzip.decompress(whole)
-    for flipped in list(flips(unpacked))[::7]:
-        path.write_bytes(gzip.compress(flipped))
-        with pytest.raises(InputError, match="is damaged or not a run file"):
-            load(path)
-
-
-def header(**changed: Any) -> Callable[[dict[str, Any], pd.DataFrame], tuple[dict[str, Any], pd.DataFrame]]:
-    return lambda about, curve: (about | changed, curve)
-
-
-def rows(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[..., tuple[dict[str, Any], pd.DataFrame]]:
-    def changed(about: dict[str, Any], curve: pd.DataFrame) -> tuple[dict[str, Any], pd.DataFrame]:
-        curve = change(curve)
-        return about | {"rows": len(curve)}, curve
-
-    return changed
-
-
-IMPOSSIBLE = {
-    "seconds": header(seconds="long"),
-    "no seconds": header(seconds=None),
-    "infinite seconds": header(seconds=float("inf")),
-    "negative seconds": header(seconds=-1.0),
-    "steps": header(steps="many"),
-    "other steps": header(steps=7),
-    "diverged": header(diverged=[5]),
-    "diverged twice": header(diverged=[[0, 5], [0, 6]]),
-    "diverged elsewhere": header(diverged=[[99, 5]]),
-    "diverged when": header(diverged=[[0, "later"]]),
-    "torch": header(torch=2),
-    "rows": header(rows=1.5),
-    "unknown": header(mood="good"),
-    "twice": rows(lambda curve: pd.concat([curve, curve.tail(1)])),
-    "backwards": rows(lambda curve: curve[::-1]),
-    "a gap": rows(lambda curve: curve.drop(index=1)),
-    "step falls": rows(lambda curve: curve.assign(step=curve.step[::-1].to_numpy())),
-    "infinite": rows(lambda curve: curve.assign(**{"return": np.inf})),
-    "endless": rows(lambda curve: curve.assign(length=np.inf)),
-    "negative": rows(lambda curve: curve.assign(episodes=-1)),
-    "a part": rows(lambda curve: curve.assign(episodes=0.5)),
-    "words": rows(lambda curve: curve.assign(entropy="high")),
-    "renamed": rows(lambda curve: curve.rename(columns={"return": "reward"})),
-    "another seed": rows(lambda curve: curve.assign(seed=curve.seed + 1)),
-}
-
-
-@pytest.mark.parametrize("what", IMPOSSIBLE)
-def test_a_job_that_cannot_be_is_set_aside_in_one_line(
-    what: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = Store(tmp_path)
-    store.put(JOB, tagged(*IMPOSSIBLE[what](*untagged(text)), digits=6))
-    assert not store.has(JOB)
-    said = capsys.readouterr().err
-    assert "is damaged and will be recomputed (" in said
-    assert said.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == [f"{JOB.key}.damaged"]
-
-
-def test_a_job_without_a_checksum_is_damaged(text: str) -> None:
     first, _, rest = text.partition("\n")
     about = json.loads(first[2:])
     del about["sha256"]
@@ -116,38 +124,46 @@ def test_a_job_without_a_checksum_is_damaged(text: str) -> None:
         parse_result(JOB, f"# {json.dumps(about)}\n{rest}")
 
 
-def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+IMPOSSIBLE: list[dict[str, Any] | RowChange] = [
+    *({"seconds": x} for x in ("long", None, float("inf"), -1.0)),
+    *({"steps": x} for x in ("many", 7)),
+    *({"diverged": x} for x in ([5], [[0, 5], [0, 6]], [[99, 5]], [[0, "later"]])),
+    *({name: x} for name, x in (("torch", 2), ("rows", 1.5), ("mood", "good"))),
+    lambda curve: pd.concat([curve, curve.tail(1)]),
+    lambda curve: curve[::-1],
+    lambda curve: curve.drop(index=1),
+    lambda curve: curve.assign(step=curve.step[::-1].to_numpy()),
+    lambda curve: curve.assign(**{"return": np.inf}),
+    lambda curve: curve.assign(length=np.inf),
+    lambda curve: curve.assign(episodes=-1),
+    lambda curve: curve.assign(episodes=0.5),
+    lambda curve: curve.assign(entropy="high"),
+    lambda curve: curve.rename(columns={"return": "reward"}),
+    lambda curve: curve.assign(seed=curve.seed + 1),
+]
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_an_impossible_job_is_set_aside(
+    change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture
+) -> None:
+    store, (about, curve) = Store(tmp_path), untagged(text)
+    curve = change(curve) if callable(change) else curve
+    about |= {"rows": len(curve)} if callable(change) else change
+    store.put(JOB, tagged(about, curve, digits=6))
+    assert not store.has(JOB)
+    said = capsys.readouterr().err
+    assert "is damaged and will be recomputed (" in said
+    assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
+
+
+def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: Patch) -> None:
     run = train(SMALL.config, SMALL.tricks)
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
     found = compute(SMALL)
     assert "a return or a length is infinite" in found.error
     assert found.text == ""
-
-
-BAD_STUDIES: dict[str, dict[str, Any]] = {
-    "made with": {"made with": ["torch"]},
-    "games": {"games": {"trained": 5}, "run": "x", "greedy": False},
-    "ragged": {"games": {"trained": [[1.0], [1.0, 2.0]], "random": [[1.0]]}, "run": "x", "greedy": False},
-    "no run": {"games": {"trained": [[1.0]], "random": [[1.0]]}},
-    "seeds": {"seeds": [0]},
-    "others": {"seeds": [5, 9]},
-    "seconds": {"seconds": "1"},
-    "unknown": {"mood": 1},
-}
-
-
-@pytest.mark.parametrize("what", BAD_STUDIES)
-def test_a_study_that_cannot_be_is_refused_in_one_line_with_its_path(what: str, tmp_path: Path) -> None:
-    made = study(ladder(["baseline"]), lambda on: 0)
-    _, path = save(made, tmp_path)
-    about: Any = {**made.about, "designs": [["ladder", ["baseline"]]], **BAD_STUDIES[what]}
-    path.write_bytes(gzip.compress(tagged(about, made.runs, digits=5).encode()))
-    with pytest.raises(InputError, match=rf"^{path} is damaged or not a run file: .+$"):
-        load(path)
-    path.write_bytes(gzip.compress(("# " + "[" * 100_000).encode()))
-    with pytest.raises(InputError, match="nested too deep"):
-        load(path)
 
 
 def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -169,3 +185,335 @@ def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothin
     prepare(out)
     assert not any(path.exists() for path in ours)
     assert all(path.exists() for path in [*kept, folder])
+
+
+THEIRS = {"tricks": "9.8.7", "commit": None}
+UNKNOWN: Change = lambda about, rows: about.update(mood="good")  # noqa: E731
+OTHER_JOBS: list[Change] = [
+    UNKNOWN,
+    lambda about, rows: about.pop("steps"),
+    lambda about, rows: (about.pop("tricks"), about.pop("seconds")),  # from before versions were noted
+    lambda about, rows: about.update(what="training"),
+    lambda about, rows: about.update(diverged={"0": 5}),
+    lambda about, rows: about["what"]["config"].update(lines=8),
+    lambda about, rows: rows.pop("length"),
+    lambda about, rows: rows.insert(0, "surprise", 1.0),
+]
+OTHER_STUDIES: list[Change] = [
+    UNKNOWN,
+    lambda about, rows: about.pop("command"),
+    lambda about, rows: about.update(seeds="0 to 7"),
+    lambda about, rows: about["made with"].update(THEIRS),  # versions of another kind
+    *(
+        lambda about, rows, designs=designs: about.update(designs=designs)
+        for designs in ([{"name": "ladder"}], [["pyramid", ["baseline"]]], [["ladder", ["magic"]]])
+    ),
+    lambda about, rows: rows.pop("tuned"),
+    lambda about, rows: rows.insert(0, "surprise", 1.0),
+]
+
+
+def job_of(change: Change) -> str:
+    """The text of a job as that version might have written it."""
+    about, rows = untagged(compute(SMALL).text)
+    about.update(THEIRS)
+    change(about, rows)
+    return tagged(about | {"rows": len(rows)}, rows, digits=6)
+
+
+def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = True) -> Path:
+    """The file of a study as that version might have written it."""
+    path, rows = folder / f"made_CartPole-v1{SUFFIX}", MADE.runs.copy()
+    listed = {name: [str(value)] for name, value in made.items() if value is not None}
+    about: dict[str, Any] = {**FACTS, "made with": listed}
+    change(about, rows)
+    text = tagged(about, rows, digits=5)
+    path.write_bytes(gzip.compress((text if sealed else re.sub(', "sha256".*?}\n', "}\n", text, count=1)).encode()))
+    return path
+
+
+@pytest.mark.parametrize("change", OTHER_JOBS)
+def test_another_version_s_job_is_trained_anew(
+    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
+    store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
+    path.write_text(job_of(change))
+    assert not Store(tmp_path, look_only=True).has(SMALL)
+    assert workers.run_jobs([SMALL], store, 1) == {}
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if str(path) in line]
+    assert said.startswith(f"{path} was saved by ")
+    assert "ppo-tricks 9.8.7" in said or "an early version of ppo-tricks" in said
+    assert "which can't read it, so it will be recomputed (" in said
+    assert said.endswith(f"kept as {SMALL.key}.other-version")
+    assert "is damaged" not in said
+    assert store.has(SMALL)
+    path.write_text(job_of(lambda about, rows: rows.pop("entropy")))
+    assert Store(tmp_path).has(SMALL)  # of another version, and this one can read it
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda text: text[:-9], lambda text: text.replace("9.8.7", "9.8.6"), lambda _: "# {}"]
+)
+def test_another_version_s_damaged_file_is_damaged(
+    spoil: Callable[[str], str], tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / f"{SMALL.key}.csv").write_text(spoil(job_of(UNKNOWN)))
+    assert not Store(tmp_path).has(SMALL)
+    assert "is damaged and will be recomputed (" in capsys.readouterr().err
+    path = study_by(THEIRS, UNKNOWN, tmp_path)
+    path.write_bytes(gzip.compress(spoil(gzip.decompress(path.read_bytes()).decode()).encode()))
+    with pytest.raises(InputError, match=DAMAGED):
+        load(path)
+
+
+@pytest.mark.parametrize("sealed", [True, False], ids=["", "from before checksums"])
+@pytest.mark.parametrize("change", OTHER_STUDIES)
+def test_another_version_s_study_is_refused(change: Change, sealed: bool, tmp_path: Path, refuses: Refuses) -> None:
+    path = study_by(THEIRS | {"algorithm": ALGORITHM + 1}, change, tmp_path, sealed)
+    with pytest.raises(InputError, match=r"was saved by ppo-tricks 9\.8\.7.*; this is ppo-tricks ") as refused:
+        load(path)
+    said = str(refused.value)
+    assert said.startswith(str(path))
+    assert "install ppo-tricks 9.8.7 to open it, or run the command that made it again (" in said
+    assert "damaged" not in said
+    assert "\n" not in said
+    refuses(main, ["report", "--out", str(tmp_path)], "was saved by ppo-tricks 9.8.7")
+
+
+def test_a_study_that_cannot_be_read_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
+    path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
+    before = path.read_bytes()
+    save(MADE, tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
+    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
+
+
+def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) -> None:
+    design = ladder(["baseline", "entropy"])
+    saved, path = save(study(design, lambda on: 1 / 3), tmp_path)
+    assert path.read_bytes()[4:8] == bytes(4)  # where gzip keeps the time
+    assert saved.designs == (design,)
+    assert saved.runs.late[0] == 100.33
+    assert saved.runs.tricks[0] == ""  # not NaN
+    again, _ = save(saved, tmp_path)
+    pd.testing.assert_frame_equal(again.runs, saved.runs)
+    with pytest.raises(InputError, match="nothing"):
+        load(tmp_path / "nothing")
+
+
+def test_a_study_that_is_torn_or_has_a_flipped_bit_is_refused_by_its_path_or_the_same(tmp_path: Path) -> None:
+    saved, path = save(study(ladder(["baseline"]), lambda on: 0, seeds=1), tmp_path)
+    whole, refused = path.read_bytes(), 0
+    for flipped in flips(whole):
+        path.write_bytes(flipped)
+        try:
+            pd.testing.assert_frame_equal(load(path).runs, saved.runs)
+        except InputError:
+            refused += 1
+    assert refused > 0.9 * len(whole)  # of gzip's own header, some bytes mean nothing
+    unpacked = gzip.decompress(whole)
+    nested, told = ("# " + "[" * 100_000).encode(), unpacked.replace(b'"command"', b'"comment"')
+    torn = (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], b"", b"x")
+    for damage in (*torn, *map(gzip.compress, (told, nested, *list(flips(unpacked))[::7]))):
+        path.write_bytes(damage)
+        with pytest.raises(InputError, match=f"^{re.escape(str(path))} {DAMAGED}: .*{'nested' * (b'[[[' in damage)}"):
+            load(path)
+
+
+def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(tmp_path: Path, capsys: Capture) -> None:
+    (design,) = MADE.designs
+    many = study(design, lambda on: 0, seeds=8)
+    _, path = save(MADE, tmp_path)
+    save(many, tmp_path)
+    assert capsys.readouterr().out == ""
+    asked, _ = save(MADE, tmp_path)
+    assert capsys.readouterr().out == f"kept {path}, which has seeds 0 to 7\n"
+    assert (len(asked.runs), len(load(path).runs)) == (10, 16)
+    arms = [arm.tricks for arm in design.arms]
+    refuse_another(path, Config())
+    refuse_another(tmp_path / "nothing", Config(gamma=0.9))
+    refuse_another(path, Config(), arms)
+    for config, some, said in (
+        (Config(), arms[:-1], "with arms that this one lacks; choose another --out"),
+        (Config(gamma=0.9), None, "with the usual numbers, backend auto; choose another --out"),
+    ):
+        with pytest.raises(InputError, match=f"holds another study, {said}"):
+            refuse_another(path, config, some)
+    path.write_bytes(b"x")
+    refuse_another(path, Config(gamma=0.9))  # what is damaged is no loss
+    save(MADE, tmp_path)
+    assert len(load(path).runs) == 10
+
+
+def read_back(folder: Path, runs: pd.DataFrame = MADE.runs, **facts: Any) -> Study:
+    """The study of these runs, as a file says it whose first line has these facts."""
+    path = folder / f"x{SUFFIX}"
+    path.write_bytes(gzip.compress(tagged({**FACTS, **facts}, runs, digits=5).encode()))
+    return load(path)
+
+
+def first(**values: Any) -> RowChange:
+    """Other values in the first row alone."""
+    return lambda runs: pd.concat([runs.head(1).assign(**values), runs[1:]])
+
+
+LACKS, NO_NUMBER, INFINITE = "columns or rows are missing", "a number is missing", "a return is infinite, or a step neg"
+NOT_POSITIVE, MIXED = "a learning rate or a budget is not positive", "not of one environment, budget and set of numbers"
+SEEDS, TWICE = "the seeds are not those of its first line", "a run is there twice"
+BAD_RUNS: list[tuple[RowChange, str]] = [
+    (lambda runs: runs.drop(columns="tuned"), LACKS),
+    (lambda runs: runs[:0], LACKS),
+    *((first(**{name: x}), NO_NUMBER) for name, x in (("seed", 0.5), ("steps", 0.5), ("lr", "small"))),
+    *((first(**{name: x}), INFINITE) for name, x in (("late", np.inf), ("diverged", -1))),
+    *((first(**{name: 0}), NOT_POSITIVE) for name in ("lr", "steps")),
+    (first(seed=-1), SEEDS),
+    (lambda runs: runs.assign(seed=runs.seed + 5), SEEDS),
+    *((first(seed=1, **more), TWICE) for more in ({}, {"lr": 0.1}, {"tuned": "fixed"})),
+    *((first(**{name: x}), MIXED) for name, x in (("env", "Acrobot-v1"), ("steps", 7))),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), BAD_RUNS)
+def test_runs_that_cannot_be_are_refused_with_the_reason(change: RowChange, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=reason):
+        read_back(tmp_path, change(MADE.runs))
+
+
+PLAYED: dict[str, Any] = {"run": "x", "greedy": False}
+BAD_FACTS: list[tuple[dict[str, Any], str]] = [
+    *(({name: x}, "its time or its steps cannot be") for name in ("steps", "seconds") for x in (np.inf, -1.0)),
+    ({"designs": [["lader", ["baseline"]]]}, "there is no design 'lader' of 'baseline'"),
+    ({"designs": [["ladder", ["base"]]]}, "there is no design 'ladder' of 'base'"),
+    ({"designs": [["ladder", ["separate_optimizers", "shared_trunk"]]]}, ""),  # the two exclude each other
+    *(({"seeds": seeds}, "seeds") for seeds in ([0], [0, 5, 9], [5, 9])),
+    ({"made with": ["torch"]}, ""),
+    ({"seconds": "1"}, ""),
+    ({"mood": 1}, ""),
+    ({"games": {"trained": [[1.0]], "random": [[1.0]]}}, ""),  # of no run
+    ({"games": {"trained": 5}, **PLAYED}, ""),
+    ({"games": {"trained": [[1.0], [1.0, 2.0]], "random": [[1.0]]}, **PLAYED}, ""),
+    ({"games": {"trained": [], "random": [[1.0]]}, **PLAYED}, "length >= 1"),
+    ({"games": {"trained": [[]], "random": [[]]}, **PLAYED}, "length >= 1"),
+    ({"games": {"trained": [[1.0, np.inf]], "random": [[1.0, 2.0]]}, **PLAYED}, "a score of a game is not finite"),
+]
+
+
+@pytest.mark.parametrize(("facts", "reason"), BAD_FACTS)
+def test_facts_that_cannot_be_are_refused_with_the_reason(facts: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"^{tmp_path / 'x'}{SUFFIX} {DAMAGED}: .*{reason}.*$"):
+        read_back(tmp_path, **facts)
+
+
+def test_what_is_unusual_but_can_be_is_read_and_another_device_refused_by_its_name(tmp_path: Path) -> None:
+    """Nothing counted, no time known, an agent that diverged at once, one step, and one game of each agent."""
+    assert read_back(tmp_path, steps=0, seconds=0).about["seconds"] == 0
+    assert np.isnan(read_back(tmp_path, seconds=np.nan).about["seconds"])
+    found = read_back(tmp_path, MADE.runs.assign(diverged=0, steps=1, tuned="007"))
+    assert (found.runs.diverged.tolist(), found.steps) == ([0] * 10, 1)
+    assert found.runs.tuned.tolist() == ["007"] * 10  # what looks like a number stays the text that it is
+    games = {"trained": [[1.0]], "random": [[2.0]]}
+    assert read_back(tmp_path, games=games, **PLAYED).about["games"] == games
+    again = pd.concat([MADE.runs, MADE.runs.assign(lr=0.1, tuned="fixed", env="tricks/Corridor-v0")])
+    assert len(read_back(tmp_path, again, designs=[]).runs) == 20  # trials may have an arm at two rates
+    with pytest.raises(InputError, match=TWICE):
+        read_back(tmp_path, pd.concat([MADE.runs, MADE.runs.assign(tuned="fixed")]), designs=[])
+    alone = read_back(tmp_path, MADE.runs[:1])
+    assert (alone.env, alone.steps, len(alone.runs)) == ("CartPole-v1", 100_000, 1)
+    refuse_another(tmp_path / f"x{SUFFIX}", Config())
+    read_back(tmp_path, MADE.runs, **{"made with": {"backend": ["auto"], "device": ["cuda"]}})
+    with pytest.raises(InputError, match="the usual numbers, backend auto, device cuda; choose another --out"):
+        refuse_another(tmp_path / f"x{SUFFIX}", Config())
+    refuse_another(tmp_path / f"x{SUFFIX}", Config(device="cuda:1"))
+    read_back(tmp_path, MADE.runs, **{"made with": {"backend": ["gymnasium"]}})
+    with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
+        refuse_another(tmp_path / f"x{SUFFIX}", Config())  # and no word of a device
+
+
+NOW = jobs.ALGORITHM
+
+
+@pytest.fixture
+def by(monkeypatch: Patch) -> Callable[[int], None]:
+    """Sets the library's algorithm; jobs train in this process, since workers would have the real one."""
+    monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, jobs.compute(job)) for job in some))
+    return lambda now: monkeypatch.setattr(jobs, "ALGORITHM", now)
+
+
+def made_by(algorithm: int | None, env: str = "CartPole-v1", first: int = 0) -> Study:
+    made = study(ladder(["baseline"]), lambda _: 0, env=env)
+    by = {} if algorithm is None else {"algorithm": [str(algorithm)]}
+    about = made.about | {"made with": made.about["made with"] | by, "seeds": [first, first + 8]}
+    runs = made.runs.assign(seed=made.runs.seed + first)
+    return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
+
+
+def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[int], None], capsys: Capture) -> None:
+    store = Store(tmp_path)
+    for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
+        by(now)
+        known = store.has(SMALL)
+        assert not run_jobs([SMALL], store, 1)
+        said = f"results are by ALGORITHM {NOW}, and this version's is {now}: 1 of 1 jobs"
+        assert (said in capsys.readouterr().out) == (now != NOW and not known)
+        assert store.has(SMALL)
+    assert len(list(tmp_path.glob("*.csv"))) == 3
+
+
+@pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
+def test_studies_of_two_algorithms_stay_apart(other: int | None, tmp_path: Path, refuses: Refuses) -> None:
+    one, two = made_by(NOW), made_by(other, first=8)
+    assert (len(merged([one, made_by(NOW, first=8)])), len(merged([one, two]))) == (1, 2)
+    paths = [save(each, tmp_path)[1] for each in (one, two)]
+    named = f"{two.name} is by {f'ALGORITHM {other}' if other else 'an older ALGORITHM'}"
+    with pytest.raises(InputError, match=named):
+        load_all(tmp_path)
+    refuses(main, ["report", "--out", str(tmp_path)], f"{one.name} is by ALGORITHM {NOW}")
+    refuses(main, ["plot", *map(str, paths), "--out", str(tmp_path / "plot")], named)
+    with pytest.raises(InputError, match="they are never put together"):
+        read(tmp_path)
+    assert [len(read(path).runs) for path in paths] == [16, 16]
+    (tmp_path / "two").mkdir()
+    save(made_by(other, env="Acrobot-v1"), tmp_path / "two")  # nor those of two environments
+    save(one, tmp_path / "two")
+    with pytest.raises(InputError, match=f"ALGORITHM {other}" if other else "an older ALGORITHM"):
+        load_all(tmp_path / "two")
+
+
+def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
+    _, path = save(made_by(NOW - 1), tmp_path)
+    save(made_by(NOW), tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
+    assert load(kept).algorithm == str(NOW - 1)
+    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
+
+
+def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused(
+    tmp_path: Path, by: Callable[[int], None]
+) -> None:
+    config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
+    for now in (NOW, NOW + 1):
+        by(now)
+        found = compare(["ppo", "reinforce"], config, seeds=1, out=tmp_path, workers=1)
+        assert set(read(found.files[0].parent).runs.algorithm) == {str(now)}
+    with pytest.raises(InputError, match=r"is by ALGORITHM \d+ and .* is by ALGORITHM \d+"):
+        read(tmp_path)
+    by(NOW)
+    path = tmp_path / "rates.csv"
+    rows = pd.DataFrame([("CartPole-v1", 100, "", "", 0.01, 1.0, 1.0, 1, "1")], columns=COLUMNS)
+    use(path)
+    try:
+        store_table(rows)
+        assert len(read_table(path)) == 1
+        by(NOW + 1)
+        with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}"):
+            rate_table.table()
+        for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
+            path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
+            with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose"):
+                read_table(path)
+        assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
+    finally:
+        use(None)
