@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.attack.damages import damage
-from support.attack.files import (
-    attack,
-    checkpoint_content,
-    job_content,
-    rates_content,
-    run_content,
-    study_content,
-)
+from support.attack.files import attack, checkpoint_content, job_content, rates_content, run_content, study_content
 from support.jobs import JOB
 from support.studies import study
 
@@ -24,7 +17,6 @@ from ablations.training import rate_table
 from ablations.training.jobs import compute
 from ablations.training.store import Store
 
-Survives = Callable[..., None]
 Content = Callable[[Path], object]
 Targets = dict[str, tuple[Path, Content, list[str]]]
 KINDS = ("run", "checkpoint", "job", "study", "learning rates")
@@ -51,18 +43,9 @@ def test_the_files_are_what_is_read(targets: Targets) -> None:
     assert all(content(folder) is not None for folder, content, _ in targets.values())
 
 
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_few_damaged_files(kind: str, targets: Targets, survives: Survives) -> None:
-    attacked(kind, targets, survives, 30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_damaged_files(kind: str, targets: Targets, survives: Survives) -> None:
-    attacked(kind, targets, survives, 100)
-
-
-def attacked(kind: str, targets: Targets, survives: Survives, count: int) -> None:
+def test_damaged_files(kind: str, count: int, targets: Targets, survives: Callable[..., None]) -> None:
     folder, content, files = targets[kind]
     case = partial(attack, folder=folder, read=content, original=content(folder))
     survives(f"{kind}: damaged files", damage(files), case, count)

@@ -14,14 +14,11 @@ from tricks import PPO, Config, InputError, load, train
 from tricks.cli.main import main
 from tricks.restore import resume
 
-OWN = (
-    MODULE
-    + """
+REGISTERS = """
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
 gymnasium.register("Stolen-v0", CartPoleEnv, max_episode_steps=20)
 """
-)
 SMALL = Config(env="stolen:Stolen-v0", seeds=1, steps=64, lanes=2, horizon=8, hidden=(4,))
 
 
@@ -44,7 +41,7 @@ OPENED: dict[str, Callable[[Path], object]] = {
 def test_opening_a_run_imports_no_module_that_it_names(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "stolen.py").write_text(OWN, encoding="utf-8")
+    (tmp_path / "stolen.py").write_text(MODULE + REGISTERS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     if "resume" in how:
         interrupted(tmp_path, replace(SMALL, steps=900), PPO, 2, monkeypatch)

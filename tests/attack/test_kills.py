@@ -12,7 +12,6 @@ from ablations.cli import main as ablations
 from tricks.cli.main import main as tricks
 
 MAIN = {"tricks": tricks, "ablations": ablations}
-Survives = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +30,16 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dic
     return left
 
 
-def test_a_kill(undisturbed: Callable[[str], dict[str, object]], survives: Survives) -> None:
-    expected = {"checkpoints": undisturbed("checkpoints")}
-    survives("kills", kills("checkpoints", earliest=2), partial(attack, undisturbed=expected), 1)
-
-
-@pytest.mark.slow
-def test_many_kills(undisturbed: Callable[[str], dict[str, object]], survives: Survives) -> None:
-    expected = {command: undisturbed(command) for command in COMMANDS}
-    survives("kills", kills(*COMMANDS), partial(attack, undisturbed=expected), 50)
+@pytest.mark.parametrize(
+    ("commands", "earliest", "count"),
+    [(("checkpoints",), 2.0, 1), pytest.param(tuple(COMMANDS), 0.0, 50, marks=pytest.mark.slow)],
+)
+def test_kills(
+    commands: tuple[str, ...],
+    earliest: float,
+    count: int,
+    undisturbed: Callable[[str], dict[str, object]],
+    survives: Callable[..., None],
+) -> None:
+    expected = {command: undisturbed(command) for command in commands}
+    survives("kills", kills(*commands, earliest=earliest), partial(attack, undisturbed=expected), count)

@@ -2,13 +2,12 @@
 
 import re
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.commands import begin, ended
+from support.waiting import until
 
 from ablations.cli import main
 from ablations.design.designs import DESIGNS
@@ -16,89 +15,71 @@ from ablations.design.registry import SUITES
 from ablations.report.sentences import spoken
 from tricks.config import BACKENDS
 
-FEW = ["--steps", "300", "--seeds", "2", "--workers", "2"]
+FEW = "--steps 300 --seeds 2 --workers 2 --out"
 
 
-def test_the_main_job_ends_in_a_report_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [*FEW, "--out", str(tmp_path)]
-    assert main(arguments) == 0
+def test_the_main_job_ends_in_a_report_and_resumes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*FEW.split(), "x"]) == 0
     first = capsys.readouterr().out
     assert "17 jobs, 0 of them done before" in first
     assert "| + clip_anneal" in first
     assert first.endswith('a question of your own: python -m ablations compare "ppo" "ppo --no-gae"\n')
-    place = tmp_path / "ladder_CartPole-v1_300steps"
-    made = {path.name: path.read_bytes() for path in place.iterdir()}
-    for name in ("effects", "curves_ladder", "solved_ladder"):
-        assert {f"{name}.png", f"{name}.svg", f"{name}.csv"} <= set(made)
-    assert {"ladder.md", "ladder.csv"} <= set(made)
-    assert (tmp_path / "report.html").exists()
-    next((tmp_path / "jobs").glob("*.csv")).unlink()
-    assert main(arguments) == 0
+    made = {path: path.read_bytes() for path in Path("x/ladder_CartPole-v1_300steps").iterdir()}
+    figures = {
+        f"{name}.{kind}" for name in ("effects", "curves_ladder", "solved_ladder") for kind in ("png", "svg", "csv")
+    }
+    assert {"ladder.md", "ladder.csv", *figures} <= {path.name for path in made}
+    assert Path("x/report.html").exists()
+    next(Path("x/jobs").glob("*.csv")).unlink()
+    assert main([*FEW.split(), "x"]) == 0
     assert "17 jobs, 16 of them done before" in capsys.readouterr().out
-    for name, content in made.items():
-        assert (place / name).read_bytes() == content, name
+    assert [path.name for path, content in made.items() if path.read_bytes() != content] == []
 
 
-def test_a_dry_run_for_a_cluster_needs_neither_the_cluster_nor_its_gpus(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ["--tricks", "clip", *FEW, "--scheduler", "10.0.0.1:8786", "--device", "cuda", "--dry-run"]
-    assert main(["run", *asked, "--out", str(tmp_path)]) == 0
-    assert "jobs to train; how long that takes depends on the cluster" in capsys.readouterr().out
-
-
-def test_a_dry_run_says_what_and_how_long_and_trains_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["run", "--design", "factorial", "--tricks", "baseline,gae", *FEW, "--dry-run", "--out", str(tmp_path)]
-    assert main(arguments) == 0
+def test_a_dry_run_says_what_and_how_long_and_trains_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(f"run --design factorial --tricks baseline,gae --dry-run {FEW} x".split()) == 0
     said = capsys.readouterr().out
     assert "factorial (3 arms); 3 distinct arms × 2 seeds × 300 steps" in said
     assert "dropped: + gae (gae needs baseline)" in said
     assert re.search(r"about \d+ seconds with 2 workers", said)
-    assert not list(tmp_path.iterdir())
+    # neither the cluster nor its GPUs are needed
+    assert main(f"run --tricks clip --scheduler 10.0.0.1:8786 --device cuda --dry-run {FEW} x".split()) == 0
+    assert "jobs to train; how long that takes depends on the cluster" in capsys.readouterr().out
+    assert not [path for path in Path().rglob("*") if path.is_file()]
     assert [spoken(x) for x in (40, 270, 12600)] == ["40 seconds", "4.5 minutes", "3.5 hours"]
 
 
-def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ablations", "--steps", "1000", "--seeds", "3", "--workers", "1"]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    while not (done := list((tmp_path / "jobs").glob("*.csv"))) and process.poll() is None:
-        time.sleep(0.05)
+def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job() -> None:
+    process = begin("ablations", ["--steps", "1000", "--seeds", "3", "--workers", "1", "--out", "x"], Path())
+    until(lambda: [*Path("x/jobs").glob("*.csv")] or process.poll() is not None)
+    done = [*Path("x/jobs").glob("*.csv")]
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert error.strip() == "interrupted; finished jobs are kept, and the same command resumes from there"
-    assert done
-    assert all(path.exists() for path in done)
+    said = "interrupted; finished jobs are kept, and the same command resumes from there\n"
+    assert ended(process)[::2] == (130, said)
+    assert {path.exists() for path in done} == {True}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (["run", "--design", "ladder,leder"], "unknown design 'leder'"),
-        (["run", "--design", "factorial"], "a factorial takes 2 to 5 tricks, not 16: --tricks"),
-        (["run", "--tricks", "glue"], "unknown trick glue"),
-        (
-            ["run", "--suite", "classical"],
-            "unknown suite 'classical'; the suites are cartpole, classic, beyond, pixels, published, mujoco, worlds",
-        ),
-        (["run", "--suite", "classic", "--env", "Pong-v5"], "the suite classic has no 'Pong-v5'; it has CartPole-v1"),
-        (["run", "--suite", "worlds", "--env", "CartPole-v1"], "leave out --env"),
-        (["report", "--out", "/nonexistent"], "no run files (*.runs.csv.gz) in /nonexistent"),
-        (["run", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
-        (["--seeds", "none"], "--seeds must be a count (10) or a range (10:30)"),
-        (["--workers", "-1"], "--workers"),
-        (["--env", "Talking-v0"], "Talking-v0 has a Text observation space"),
-        (["--step", "5"], "unknown option --step (did you mean --steps?)"),
-        (["--out", "/dev/null/x"], "cannot write results to /dev/null/x"),
-        (["dance"], "unknown command 'dance'"),
+        ("run --design ladder,leder", "unknown design 'leder'"),
+        ("run --design factorial", "a factorial takes 2 to 5 tricks, not 16: --tricks"),
+        ("run --tricks glue", "unknown trick glue"),
+        ("run --suite classical", "the suites are cartpole, classic, beyond, pixels, published, mujoco, worlds"),
+        ("run --suite classic --env Pong-v5", "the suite classic has no 'Pong-v5'; it has CartPole-v1"),
+        ("run --suite worlds --env CartPole-v1", "leave out --env"),
+        ("report --out /nonexistent", "no run files (*.runs.csv.gz) in /nonexistent"),
+        ("run --env CartPole-v7", "(did you mean CartPole-v1?)"),
+        ("--seeds none", "--seeds must be a count (10) or a range (10:30)"),
+        ("--workers -1", "--workers"),
+        ("--env Talking-v0", "Talking-v0 has a Text observation space"),
+        ("--step 5", "unknown option --step (did you mean --steps?)"),
+        ("--out /dev/null/x", "cannot write results to /dev/null/x"),
+        ("dance", "unknown command 'dance'"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
-    refuses(main, arguments, message)
+def test_bad_input_is_one_line_and_status_2(words: str, message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, words.split(), message)
 
 
 @pytest.mark.parametrize("command", ["run", "tune"])

@@ -16,7 +16,9 @@ from support.wheels import built
 
 import ablations
 import tricks
+from ablations.cli import main as ablations_main
 from tricks.__main__ import main
+from tricks.cli.main import main as tricks_main
 from tricks.version import DISTRIBUTION, version_line
 
 PROJECT = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -33,31 +35,27 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
     return message_from_string(wheel.read(name).decode())
 
 
-def test_the_version_is_the_same_wherever_it_stands(metadata: Message) -> None:
+def test_name_and_version_are_the_same_wherever_they_stand(metadata: Message) -> None:
     assert tricks.__version__ == ablations.__version__ == metadata["Version"]
-    citation = (pages.ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {tricks.__version__}\n" in citation
+    assert f"\nversion: {tricks.__version__}\n" in (pages.ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\S+)\]", pages.PAGES["CHANGELOG.md"], re.MULTILINE)[0] == tricks.__version__
-
-
-def test_the_name_is_the_same_wherever_it_stands(metadata: Message) -> None:
     assert metadata["Name"] == PROJECT["name"] == DISTRIBUTION
-    own = [need for needs in PROJECT["optional-dependencies"].values() for need in needs if need.startswith("tricks")]
-    assert own == []
+    extras = PROJECT["optional-dependencies"].values()
+    assert [need for needs in extras for need in needs if need.startswith("tricks")] == []
 
 
-@pytest.mark.parametrize("program", ["tricks", "ablations"])
-def test_version_says_what_is_installed(program: str) -> None:
-    done = subprocess.run([sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{version_line()}\n"
-    assert done.stdout.startswith(f"ppo-tricks {tricks.__version__} (Python 3.")
-    for name in ("torch", "numpy", "gymnasium"):
-        assert f", {name} {version(name)}" in done.stdout
+def test_version_says_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    for program in (tricks_main, ablations_main):
+        assert program(["--version"]) == 0
+        said = capsys.readouterr().out
+        assert said == f"{version_line()}\n"
+        assert said.startswith(f"ppo-tricks {tricks.__version__} (Python 3.")
+        assert [name for name in ("torch", "numpy", "gymnasium") if f", {name} {version(name)}" not in said] == []
 
 
-@pytest.mark.parametrize("package", [tricks, ablations])
-def test_completion_offers_every_public_name(package: object) -> None:
-    assert {*package.__all__, "__version__"} <= set(dir(package))  # type: ignore[attr-defined]
+def test_completion_offers_every_public_name() -> None:
+    for package in (tricks, ablations):
+        assert {*package.__all__, "__version__"} <= set(dir(package))
 
 
 def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,12 +67,8 @@ def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFile) -> None:
     held = set(wheel.namelist())
-    assert {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in held} == {
-        "tricks",
-        "ablations",
-        "chapters",
-        "ppo_tricks",
-    }
+    roots = {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in held}
+    assert roots == {"tricks", "ablations", "chapters", "ppo_tricks"}
     tops = [pages.ROOT / package for package in ("tricks", "ablations", "chapters/book", "chapters/exercises")]
     code = [path for top in tops for path in top.rglob("*.py")]
     data = [path for top in tops for part in (top, top / "results") for path in part.glob("*.csv*")]
@@ -82,16 +76,28 @@ def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFil
     assert {"tricks/py.typed", "ablations/py.typed"} <= held
 
 
-@pytest.mark.parametrize(
-    "words", ["tricks list", "tricks diff baseline reuse", "ablations compare --help", "ablations --version"]
-)
-def test_commands_work_without_the_clone(wheel: zipfile.ZipFile, words: str, tmp_path: Path) -> None:
+RUN = """
+import runpy, sys
+sys.path.insert(0, ".")
+from ablations.cli import main as ablations
+from tricks.cli.main import main as tricks
+for command, words in ((tricks, ["list"]), (tricks, ["diff", "baseline", "reuse"]), (ablations, ["--help"])):
+    print("=====")
+    assert command(words) == 0
+sys.argv[1:] = ["compare", "--help"]
+print("=====")
+runpy.run_module("ablations", run_name="__main__")
+"""
+
+
+def test_commands_work_without_the_clone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path)
-    code = f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv[1:] = {words.split()[1:]!r}; "
-    code += f"runpy.run_module({words.split()[0]!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-P", "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
+    listed, changed, *usages = done.stdout.split("=====\n")[1:]
+    assert "gae" in listed
+    assert "importance_ratio" in changed
+    assert [usage.split(" [")[0].split(" compare")[0] for usage in usages] == ["usage: python -m ablations"] * 2
 
 
 def test_the_page_of_the_index_has_no_relative_link(metadata: Message) -> None:

@@ -18,14 +18,14 @@ from support.probes import Endless
 def make():
     return gym.wrappers.TimeLimit(Endless(), LIMIT)
 """
+SMALL = ["--env", "rooms:make", "--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4"]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with a module that imports another one there."""
     (tmp_path / "rooms.py").write_text(ROOMS)
     (tmp_path / "furniture.py").write_text("LIMIT = 5")
-    monkeypatch.chdir(tmp_path)
     for name in ("rooms", "furniture"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return tmp_path
@@ -34,8 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = ["--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4", "-q"]
-    monkeypatch.setattr(sys, "argv", ["tricks", "train", "--env", "rooms:make", *small])
+    monkeypatch.setattr(sys, "argv", ["tricks", "train", *SMALL, "-q"])
     before = list(sys.path)
     assert begin.start("tricks.cli.main") == 0
     assert Path(sys.modules["rooms"].__file__ or "").parent == folder
@@ -54,13 +53,11 @@ def test_only_what_is_named_is_found(word: str, folder: Path) -> None:
     assert found not in sys.meta_path
 
 
-@pytest.mark.parametrize("words", [["play", "runs/x", "--gif", "a.gif"], ["train", "--device", "cuda:1"], ["C:\\x"]])
-def test_where_nothing_is_named_the_folder_counts_for_nothing(words: list[str], folder: Path) -> None:
-    with modules_here(words):
-        for finder in sys.meta_path:
-            if isinstance(finder, Here):
-                assert finder.names == set()
-                assert finder.find_spec("rooms") is None
+@pytest.mark.parametrize("words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x"])
+def test_where_nothing_is_named_the_folder_counts_for_nothing(words: str) -> None:
+    with modules_here(words.split()):
+        finders = [finder for finder in sys.meta_path if isinstance(finder, Here)]
+        assert all((finder.names, finder.find_spec("rooms")) == (set(), None) for finder in finders)
 
 
 def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:
@@ -69,13 +66,8 @@ def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:
     script = folder / "bin" / "tricks"
     script.parent.mkdir()
     script.write_text("import sys\nfrom tricks.__main__ import main\nsys.exit(main())")  # as pip writes it
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    small = ["--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4"]
-    done = subprocess.run(
-        [sys.executable, script, "train", "reinforce", "--env", "rooms:make", *small],
-        env=os.environ | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-    )
+    paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, str(script), "train", "reinforce", *SMALL]
+    done = subprocess.run(command, env=paths, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "return 5.0" in done.stdout

@@ -16,6 +16,9 @@ from tricks.cli.main import main
 from tricks.cli.play_command import described
 from tricks.runs.provenance import in_one_line
 
+Told = Callable[..., str]
+Refuses = Callable[..., None]
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,9 +27,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", str(folder), "--greedy", "--episodes", "6", "--no-gif"]) == 0
-    said, made = capsys.readouterr().out.splitlines()
+def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, told: Told) -> None:
+    said, made = told(f"play {folder} --greedy --episodes 6 --no-gif").splitlines()
     assert said == (
         "agent of seed 4 in Pictured-v0, its most likely actions: mean return 10.0 over 6 episodes, "
         "95% interval [10.0, 10.0] (Student's t over episodes)"
@@ -35,13 +37,11 @@ def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, capsys: 
     assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "last.pt", "run.json"]
 
 
-def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", str(folder), "--greedy", "--seed", "2"]) == 0
-    path = folder / "play.gif"
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("agent of seed 2 in ")
-    assert said[1] == f"wrote {path}: an episode of 10 steps, return 10.0"
-    with Image.open(path) as gif:
+def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, told: Told) -> None:
+    first, second, *_ = told(f"play {folder} --greedy --seed 2").splitlines()
+    assert first.startswith("agent of seed 2 in ")
+    assert second == f"wrote {folder}/play.gif: an episode of 10 steps, return 10.0"
+    with Image.open(folder / "play.gif") as gif:
         assert (gif.n_frames, gif.size, gif.info["loop"]) == (11, (40, 30), 0)  # type: ignore[attr-defined]
         for k in range(11):
             gif.seek(k)
@@ -49,26 +49,11 @@ def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys
             assert gif.info["duration"] == (50 if k < 10 else 1000)  # 20 steps a second; the end stays
 
 
-def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
-) -> None:
+def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(folder: Path, told: Told, refuses: Refuses) -> None:
     limited = load(folder)  # of episodes of 10 steps
-    replace(limited, config=replace(limited.config, episode_limit=9)).save(tmp_path)
-    refuses(main, ["play", str(tmp_path)], "Pictured-v0: an episode has not ended after 9 steps; --episode-limit")
-    assert main(["play", str(tmp_path), "--episode-limit", "10"]) == 0
-    assert "an episode of 10 steps" in capsys.readouterr().out
-
-
-def test_an_agent_that_knows_nothing_is_of_one_mind_only_when_it_is_greedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = untrained("ActionReward-v0")  # one state, and a reward of 1 or -1
-    run.save(tmp_path)
-    sampled, greedy = (run.evaluate(40, greedy=greedy)[0] for greedy in (False, True))
-    assert set(sampled) == {-1, 1}
-    assert set(greedy) in ({-1}, {1})
-    assert main(["play", str(tmp_path), "--greedy", "--no-gif"]) == 0
-    assert f"95% interval [{greedy[0]:.1f}, {greedy[0]:.1f}]" in capsys.readouterr().out
+    replace(limited, config=replace(limited.config, episode_limit=9)).save("x")
+    refuses(main, ["play", "x"], "Pictured-v0: an episode has not ended after 9 steps; --episode-limit")
+    assert "an episode of 10 steps" in told("play x --episode-limit 10")
 
 
 def test_the_interval_is_students() -> None:
@@ -79,19 +64,15 @@ def test_the_interval_is_students() -> None:
     assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode (no interval)")
 
 
-def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    untrained("tricks/Corridor-v0").save(tmp_path)
-    assert main(["play", str(tmp_path), "--episodes", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "over 2 episodes" in lines[0]
-    assert lines[1] == "tricks/Corridor-v0 cannot be rendered"
-    assert not list(tmp_path.glob("*.gif"))
-
-
-def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    untrained("Undrawable-v0").save(tmp_path)
+def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    untrained("tricks/Corridor-v0").save("x")
+    first, second, *_ = told("play x --episodes 2").splitlines()
+    assert "over 2 episodes" in first
+    assert second == "tricks/Corridor-v0 cannot be rendered"
+    assert not list(Path("x").glob("*.gif"))
+    untrained("Undrawable-v0").save("y")
     capsys.readouterr()
-    assert main(["play", str(tmp_path), "--episodes", "2"]) == 2
+    assert main(["play", "y", "--episodes", "2"]) == 2
     said = capsys.readouterr()
     assert "over 2 episodes" in said.out
     assert said.err == (
@@ -101,22 +82,21 @@ def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        ([], "play takes the folder of a saved run, for example: python -m tricks play runs/x"),
-        (["--greedy"], "play takes the folder of a saved run"),
-        (["nowhere"], "no saved run in nowhere"),
-        (["DIR", "--seed", "7"], "the run has no seed 7; it has 4, 2"),
-        (["DIR", "--episodes", "0"], "episodes must be at least 1, not 0"),
-        (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif are mutually exclusive"),
-        (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: there is no folder /dev/null"),
-        (["DIR", "--gredy"], "unknown option --gredy (did you mean --greedy?)"),
+        ("", "play takes the folder of a saved run, for example: python -m tricks play runs/x"),
+        ("--greedy", "play takes the folder of a saved run"),
+        ("nowhere", "no saved run in nowhere"),
+        ("DIR --seed 7", "the run has no seed 7; it has 4, 2"),
+        ("DIR --episodes 0", "episodes must be at least 1, not 0"),
+        ("DIR --gif x.gif --no-gif", "--gif and --no-gif are mutually exclusive"),
+        ("DIR --gif /dev/null/x.gif", "cannot write /dev/null/x.gif: there is no folder /dev/null"),
+        ("DIR --gif x.mp4", "play writes animated GIFs only, so the file's name must end in .gif"),
+        ("DIR --gredy", "unknown option --gredy (did you mean --greedy?)"),
     ],
 )
-def test_what_cannot_be_played_is_one_clear_line(
-    arguments: list[str], message: str, folder: Path, refuses: Callable[..., None]
-) -> None:
-    refuses(main, ["play", *(argument.replace("DIR", str(folder)) for argument in arguments)], message)
+def test_what_cannot_be_played_is_one_clear_line(words: str, message: str, folder: Path, refuses: Refuses) -> None:
+    refuses(main, ["play", *words.replace("DIR", str(folder)).split()], message)
 
 
 def test_the_pages_say_how_to_keep_go_on_with_and_watch_a_run() -> None:
@@ -124,22 +104,16 @@ def test_the_pages_say_how_to_keep_go_on_with_and_watch_a_run() -> None:
     assert {keeping, "train --resume runs/long", "play runs/long"} <= set(commands("tricks"))
 
 
-def test_the_best_agent_is_played_and_written_by_choice(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
-) -> None:
-    asked = ["train", "--env", "CartPole-v1", "--seeds", "2", "--steps", "3000", "--lr", "0.01", "--keep-best"]
-    refuses(main, asked, "--keep-best needs --eval-every, the steps between two evaluations")
-    run = tmp_path / "run"
-    assert main([*asked, "--eval-every", "500", "--eval-episodes", "3", "--out", str(run)]) == 0
-    assert "\nmean return of each agent's best one: " in capsys.readouterr().out
-    assert main(["play", str(run), "--best", "--seed", "1", "--greedy", "--episodes", "3", "--no-gif"]) == 0
-    best = load(run).curve.query("seed == 1").eval_return.max()
-    assert f"best agent of seed 1 in CartPole-v1, its most likely actions: mean return {best:.1f} " in (
-        capsys.readouterr().out
-    )
-    assert main(["save-policy", str(run), "--best", "--seed", "1", "--out", str(tmp_path / "best.pt")]) == 0
-    weights, agent = torch.load(tmp_path / "best.pt", weights_only=True), load(run).only(1).at_best().agent
+def test_the_best_agent_is_played_and_written_by_choice(folder: Path, told: Told, refuses: Refuses) -> None:
+    asked = "train --env CartPole-v1 --seeds 2 --steps 3000 --lr 0.01 --keep-best"
+    refuses(main, asked.split(), "--keep-best needs --eval-every, the steps between two evaluations")
+    said = told(f"{asked} --eval-every 500 --eval-episodes 3 --out run")
+    assert "\nmean return of each agent's best one: " in said
+    best = load("run").curve.query("seed == 1").eval_return.max()
+    said = told("play run --best --seed 1 --greedy --episodes 3 --no-gif")
+    assert f"best agent of seed 1 in CartPole-v1, its most likely actions: mean return {best:.1f} " in said
+    told("save-policy run --best --seed 1 --out best.pt")
+    weights, agent = torch.load("best.pt", weights_only=True), load("run").only(1).at_best().agent
     head = agent.policy_net.head.weight[0]
     assert any(x.dim() == 2 and torch.equal(x.T, head) for x in weights.values())
-    train(CONFIG, PPO).save(tmp_path / "plain")
-    refuses(main, ["play", str(tmp_path / "plain"), "--best"], "kept no best agents; only one trained with --keep-best")
+    refuses(main, ["play", str(folder), "--best"], "kept no best agents; only one trained with --keep-best")

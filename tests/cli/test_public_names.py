@@ -1,6 +1,7 @@
-"""What other packages get from `ablations`: every name is there, and none is loaded before it is asked for."""
+"""What other packages get from the two packages: every name is there, and nothing is loaded before it is asked for."""
 
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,32 +9,42 @@ from pathlib import Path
 import pytest
 
 import ablations
+import tricks
+from ablations import cli as ablations_cli
 from ablations import findings
+from tricks.cli import main as tricks_cli
+from tricks.cli.shell import asking
 
 CHAPTERS = Path(ablations.__file__).parents[1] / "chapters"
 
 
-@pytest.mark.parametrize("name", ablations.__all__)
-def test_every_name_is_what_its_home_calls_so(name: str) -> None:
-    (home,) = (home for home, names in ablations.HOMES.items() if name in names)
-    found = getattr(ablations, name)
-    assert found is getattr(sys.modules[f"ablations.{home}"], name)
-
-
-def test_no_other_name_is_there() -> None:
+def test_every_name_is_what_its_home_calls_so_and_no_other_is_there() -> None:
+    homes = {name: home for home, names in ablations.HOMES.items() for name in names}
     assert sorted(ablations.__all__) == sorted(name for names in ablations.HOMES.values() for name in names)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = ablations.nonsense
+    for name, home in homes.items():
+        found = getattr(ablations, name)
+        assert found is getattr(sys.modules[f"ablations.{home}"], name), name
+    assert set(tricks.HOMES) < set(tricks.__all__)
+    assert all(getattr(tricks, name).__name__ == name for name in tricks.HOMES)
+    for package in (tricks, ablations):
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            package.nonsense  # noqa: B018
+
+
+LOADED = """
+import sys
+from tricks.cli.main import main
+assert main(["list"]) == 0
+assert not {"torch", "libcst", "tyro", "pandas", "numpy", "gymnasium"} & set(sys.modules)
+import ablations
+assert not {"torch", "pandas", "matplotlib"} & set(sys.modules)
+import ablations.cli, ablations.report.page
+assert "torch" not in sys.modules, "a report waits for it"
+"""
 
 
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
-    code = "import sys, ablations; assert not {'torch', 'pandas', 'matplotlib'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_report_does_not_wait_for_torch() -> None:
-    code = "import sys, ablations.cli, ablations.report.page; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", LOADED], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_chapters_import_from_the_package_alone() -> None:
@@ -43,3 +54,66 @@ def test_chapters_import_from_the_package_alone() -> None:
                 assert node.module in ("ablations", "ablations.findings"), path
                 public = ablations if node.module == "ablations" else findings
                 assert {alias.name for alias in node.names} <= set(public.__all__), path
+
+
+BASH = shutil.which("bash")
+OFFER = """
+. "$0"
+function=$(complete -p "$1" | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+"$function" "$1" "${!#}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scripts of both programs."""
+    folder = tmp_path_factory.mktemp("completion")
+    for name, main in (("tricks", tricks_cli.main), ("ablations", ablations_cli.main)):
+        with (folder / name).open("w", encoding="utf-8") as file, pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.stdout", file)
+            assert main(["--print-completion", "bash"]) == 0
+    return folder
+
+
+@pytest.mark.skipif(BASH is None, reason="no bash")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("tricks ", {*tricks_cli.COMMANDS, "-h", "--help"}),
+        ("ablations ", {*ablations_cli.COMMANDS, "-h", "--help"}),
+        ("tricks s", {"save-policy"}),
+        ("tricks train --no-ga", {"--no-gae"}),
+        ("tricks train ppo --clip-", {"--clip-anneal", "--clip-range"}),
+        ("tricks play runs/x --gi", {"--gif"}),
+        ("tricks list --", {"--help"}),
+        ("ablations compare ppo --ra", {"--rates", "--rate-seeds"}),
+        ("ablations run --des", {"--design"}),
+    ],
+)
+def test_commands_and_their_options_are_offered_and_nothing_else(line: str, offered: set[str], scripts: Path) -> None:
+    words = line.split(" ")
+    command = [str(BASH), "-c", OFFER, str(scripts / words[0]), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (set(done.stdout.split("\n")) - {""}, done.stderr) == (offered, "")
+
+
+def test_zsh_gets_a_script_of_its_own_and_another_shell_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tricks_cli.main(["--print-completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    assert script.startswith("#compdef tricks\n")
+    assert all(f"'{name}'" in script for name in tricks_cli.COMMANDS)
+    for shells, named in (([], "nothing"), (["tcsh"], "tcsh"), (["bash", "zsh"], "bash zsh")):
+        for main in (tricks_cli.main, ablations_cli.main):
+            assert main(["--print-completion", *shells]) == 2
+            assert capsys.readouterr() == ("", f"error: --print-completion takes bash or zsh, not {named}\n")
+
+
+def test_a_command_that_is_asked_for_its_options_does_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with asking() as kinds:
+        assert tricks_cli.main(["train", "--help"]) == 2
+    assert len(kinds) == 1
+    assert capsys.readouterr().out == ""
+    with pytest.raises(SystemExit):
+        tricks_cli.main(["train", "--help"])  # and afterwards it does

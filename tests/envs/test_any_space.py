@@ -1,5 +1,6 @@
 """Whatever passes Gymnasium's checker trains, alone and in a stack, in this process and in workers, and plays again."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,6 @@ from support.any_space import BOOL, THREE, TWO, AnySpace
 from support.register import register
 
 from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, load, train
-from tricks.cli.main import main
-from tricks.core.agent import Agent
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.ladder import switched
@@ -49,23 +48,15 @@ BOTH = [(name, space, TWO) for name, space in OBSERVATIONS.items()] + [(n, THREE
 EACH = pytest.mark.parametrize(("observation", "action"), [pair for _, *pair in BOTH], ids=[name for name, *_ in BOTH])
 
 
-class FirstComponent(AnySpace):
-    """Pays for a 2 first and a 1 next."""
-
-    def paid(self, action: Any) -> float:
-        return float(action[0] == 2) + float(action[1] == 1)
-
-
 @EACH
-def test_every_kind_of_space_trains_saves_loads_and_plays(
-    observation: gym.Space[Any], action: gym.Space[Any], tmp_path: Path
-) -> None:
+def test_every_kind_of_space_trains_saves_loads_and_plays(observation: gym.Space[Any], action: gym.Space[Any]) -> None:
     make = partial(AnySpace, observation, action)
+    check_env(make(), skip_render_check=True)
     run = train(CONFIG, PPO, env=make)
     assert (run.curve.groupby("seed").step.max() >= 60).all()
     assert np.isfinite(run.curve[["policy_loss", "value_loss", "entropy", "grad_norm"]]).all(axis=None)
-    run.save(tmp_path)
-    again = load(tmp_path, env=make)
+    run.save("x")
+    again = load("x", env=make)
     assert again.evaluate(2).tolist() == [[5, 5], [5, 5]]
     obs = observation.sample()
     for k in range(2):
@@ -76,37 +67,39 @@ def test_every_kind_of_space_trains_saves_loads_and_plays(
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO, PPG], ids=["reinforce", "ppo", "ppg"])
 def test_a_seed_in_a_stack_equals_the_seed_alone(tricks: Tricks) -> None:
-    spaces = OBSERVATIONS["dict with image"], ACTIONS["multi-discrete"]
-    config = replace(CONFIG, seeds=(8, 3), aux_every=2, aux_epochs=1, lr=1e-4)
-    stacked = train(config, tricks, env=partial(AnySpace, *spaces)).curve
-    alone = train(replace(config, seeds=(3,)), tricks, env=partial(AnySpace, *spaces)).curve
+    make = partial(AnySpace, OBSERVATIONS["dict with image"], ACTIONS["multi-discrete"])
+    config = replace(CONFIG, aux_every=2, aux_epochs=1, lr=1e-4)
+    alone, stacked = (train(replace(config, seeds=seeds), tricks, env=make).curve for seeds in ((3,), (8, 3)))
     stacked = stacked[stacked.seed == 3].reset_index(drop=True)
     pd.testing.assert_frame_equal(stacked, alone, rtol=2e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("observation", [OBSERVATIONS["goal"], OBSERVATIONS["tuple"]], ids=["dict", "tuple"])
-def test_worker_processes_show_what_one_process_would(observation: gym.Space[Any]) -> None:
-    make = partial(AnySpace, observation, ACTIONS["multi-discrete"])
+@pytest.mark.parametrize("name", ["goal", "tuple"])
+def test_worker_processes_show_what_one_process_would(name: str) -> None:
+    make = partial(AnySpace, OBSERVATIONS[name], ACTIONS["multi-discrete"])
     ours, theirs = (make_env(replace(CONFIG, backend=backend), make=make) for backend in ("processes", "gymnasium"))
-    action, everyone = torch.ones(2, 2, 2, dtype=torch.int64), torch.ones(2) > 0
     for _ in range(7):
         assert ours.now.obs.equal(theirs.now.obs)
-        ours.step(action, everyone)
-        theirs.step(action, everyone)
+        for env in (ours, theirs):
+            env.step(torch.ones(2, 2, 2, dtype=torch.int64), torch.ones(2) > 0)
     ours.close()
     theirs.close()
 
 
-def test_one_component_learns_what_a_discrete_action_would() -> None:
+def test_each_component_learns_what_a_discrete_action_would() -> None:
     one, several = (
         train(CONFIG, PPO, env=partial(AnySpace, THREE, action)).curve for action in (Discrete(3), MultiDiscrete([3]))
     )
     pd.testing.assert_frame_equal(one, several)
 
+    class Paying(AnySpace):
+        """Pays for a 2 first and a 1 next."""
 
-def test_both_components_are_learned() -> None:
+        def paid(self, action: Any) -> float:
+            return float(action[0] == 2) + float(action[1] == 1)
+
     config = replace(CONFIG, steps=2000, lanes=4, horizon=32, epochs=4, lr=0.01)
-    run = train(config, PPO, env=partial(FirstComponent, THREE, MultiDiscrete([3, 2])))
+    run = train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2])))
     assert (run.late() > 9).all()  # of 10
 
 
@@ -116,25 +109,18 @@ def test_observations_with_images_are_not_standardized() -> None:
             train(CONFIG, switched(["state_norm"]), env=partial(AnySpace, OBSERVATIONS[name]))
 
 
-def test_the_environments_here_are_what_gymnasium_takes_for_one() -> None:
-    for observation in OBSERVATIONS.values():
-        check_env(AnySpace(observation), skip_render_check=True)
-
-
 register("Colors-v0", partial(AnySpace, OBSERVATIONS["last"]))
 
 
-def test_the_summary_and_run_json_say_how_an_image_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["train", "ppo", "--env", "Colors-v0", "--seeds", "1", "--steps", "40", "--lanes", "1", "--horizon", "16"]
-    assert main([*command, "--out", str(tmp_path / "seen")]) == 0
+def test_the_summary_and_run_json_say_how_an_image_is_seen(told: Callable[..., str]) -> None:
+    command = "train ppo --env Colors-v0 --seeds 1 --steps 40 --lanes 1 --horizon 16"
     line = "observation is an image [12, 10, 3], which becomes [3, 12, 10]"
-    assert f"{line}; --as-vector takes it as a vector\n" in capsys.readouterr().out
-    assert line in (tmp_path / "seen" / "run.json").read_text()
-    assert load(tmp_path / "seen").agent.spaces.shape == (3, 12, 10)
-    assert main([*command, "--as-vector", "--out", str(tmp_path / "flat")]) == 0
-    assert "an image" not in capsys.readouterr().out
-    assert load(tmp_path / "flat").agent.spaces.shape == (360,)
-    assert main(["play", str(tmp_path / "flat"), "--no-gif", "--episodes", "1"]) == 0
+    assert f"{line}; --as-vector takes it as a vector\n" in told(f"{command} --out seen")
+    assert line in Path("seen/run.json").read_text()
+    assert load("seen").agent.spaces.shape == (3, 12, 10)
+    assert "an image" not in told(f"{command} --as-vector --out flat")
+    assert load("flat").agent.spaces.shape == (360,)
+    told("play flat --no-gif --episodes 1")
 
 
 def test_the_agent_of_another_space_with_as_many_numbers_is_refused() -> None:
@@ -147,4 +133,3 @@ def test_the_agent_of_another_space_with_as_many_numbers_is_refused() -> None:
 def test_the_most_likely_of_a_box_of_bools_is_rounded() -> None:
     spaces = Spaces("x", THREE, ACTIONS["bool box"])
     assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
-    assert isinstance(Agent(spaces, CONFIG), Agent)

@@ -69,31 +69,22 @@ def test_breakout_runs_on_after_a_lost_life_and_starts_anew_after_the_last(backe
     assert over >= 2
 
 
-def longest_wait(env: Env) -> int:
-    """The most steps in a row without a ball in a lane that never moves: nothing at all changes on the screen."""
-    still = longest = torch.zeros(1, env.lanes, dtype=torch.int64)
+@BACKENDS
+@pytest.mark.parametrize("life_ends", [True, False])
+def test_a_ball_is_served_after_each_lost_one_by_a_fire_that_is_no_choice(backend: str, life_ends: bool) -> None:
+    env, fired = make_env(replace(BREAKOUT, backend=backend, life_ends=life_ends)), 0
+    still = longest = torch.zeros(1, env.lanes, dtype=torch.int64)  # without a ball, nothing changes on the screen
     for before, step in moves(env, 160, IDLE):
         still = (still + 1) * (step.obs == before.obs).flatten(2).all(2)
         longest = longest.maximum(still)
-    return int(longest.max())
-
-
-@BACKENDS
-def test_a_ball_is_served_after_each_lost_one_although_the_agent_never_fires(backend: str) -> None:
-    assert longest_wait(make_env(replace(BREAKOUT, backend=backend))) < 10
-    waiting = replace(BREAKOUT, backend=backend, life_ends=False)
-    assert longest_wait(make_env(waiting)) > 100  # for FIRE, which the agent then has to find out
-
-
-@BACKENDS
-def test_fire_after_a_lost_ball_is_not_the_agents_choice_and_not_experience(backend: str) -> None:
-    env = make_env(replace(BREAKOUT, backend=backend))
-    fired = 0
-    for before, step in moves(env, 160, IDLE):
         pressed = before.resetting & ~before.over
         assert torch.equal(lives(step)[pressed], lives(before)[pressed])
         fired += int(pressed.sum())
-    assert fired >= 6
+    if life_ends:
+        assert longest.max() < 10
+        assert fired >= 6
+    else:
+        assert longest.max() > 100  # for FIRE, which the agent then has to find out
 
 
 def test_only_where_fire_is_the_second_action_it_is_pressed_after_a_lost_life() -> None:
@@ -105,16 +96,12 @@ def test_only_where_fire_is_the_second_action_it_is_pressed_after_a_lost_life() 
     assert [atari.fire(f"ALE/{game}-v5") for game in ("Breakout", "SpaceInvaders", "MsPacman")] == [FIRE, FIRE, None]
 
 
-def test_points_of_pacman_are_kept_and_learned_from_by_their_sign() -> None:
-    points = set()
+def test_points_of_pacman_are_kept_and_learned_from_by_their_sign_if_so_asked() -> None:
+    points, lost = set(), 0
     for _, step in moves(make_env(PACMAN), 150):  # it opens with a tune
         assert torch.equal(step.reward, step.score.sign())
         points |= set(step.score.flatten().tolist())
     assert points >= {0, 10}
-
-
-def test_a_game_without_the_switches_pays_its_points_and_ends_with_its_last_life() -> None:
-    lost = 0
     for before, step in moves(make_env(Config(env=PACMAN.env, seeds=(3,), lanes=2)), 250):
         assert torch.equal(step.reward, step.score)
         assert torch.equal(step.terminated, step.over)
@@ -133,21 +120,6 @@ def test_one_game_in_python_equals_a_game_of_ale_frame_by_frame(monkeypatch: pyt
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     assert sum(int(step.reward.sum()) for step in ours) > 3
     assert any(step.terminated.any() for step in ours)  # a life was lost
-
-
-@pytest.mark.parametrize(("id", "waits"), [("ALE/Breakout-v5", True), ("ALE/MsPacman-v5", False)])
-def test_fire_is_pressed_where_the_game_waits_for_it(
-    id: str, waits: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("cv2")
-    extra("atari", "ale_py")  # which registers the ids
-    monkeypatch.setattr(atari, "NOOPS", 0)
-    game = atari.make_game(id)
-    obs, info = game.reset(seed=0)
-    assert obs.shape == (4, 84, 84)
-    assert info["episode_frame_number"] == (4 if waits else 0)
-    game.close()
-    assert capfd.readouterr().err == ""
 
 
 @BACKENDS
@@ -172,21 +144,28 @@ class Counted(gym.Wrapper):
 
 
 @pytest.mark.parametrize("life_ends", [True, False])
-def test_a_film_shows_fire_after_a_lost_ball_if_it_was_trained_so(
-    life_ends: bool, monkeypatch: pytest.MonkeyPatch
+def test_fire_is_pressed_where_the_game_waits_for_it_and_in_a_film_as_in_training(
+    life_ends: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("cv2")
-    extra("atari", "ale_py")
+    extra("atari", "ale_py")  # which registers the ids
     preprocessed = gym.wrappers.AtariPreprocessing
     monkeypatch.setattr(atari, "AtariPreprocessing", lambda env, **named: Counted(preprocessed(env, **named)))
+    monkeypatch.setattr(atari, "NOOPS", 0)
+    unfired = atari.make_game("ALE/MsPacman-v5")
+    assert unfired.reset(seed=0)[1]["episode_frame_number"] == 0
+    unfired.close()
     game = atari.make_game("ALE/Breakout-v5", life_ends=life_ends)
-    left, lost = game.reset(seed=0)[1]["lives"], []
+    obs, info = game.reset(seed=0)
+    assert (obs.shape, info["episode_frame_number"]) == ((4, 84, 84), 4)
+    left, lost = info["lives"], []
     counted = game.env.env  # type: ignore[attr-defined]
     for t in range(120):
         *_, info = game.step(IDLE)
         lost += [t] if 0 < info["lives"] < left else []
         left = info["lives"]
     game.close()
+    assert capfd.readouterr().err == ""
     assert lost
     fired = [t - 1 for t, action in enumerate(counted.actions) if action == FIRE]  # the first began the game
     assert fired == [-1, *(t + 1 for t in lost if life_ends)]

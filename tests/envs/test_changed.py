@@ -1,21 +1,26 @@
 """Arguments, wrappers, rescaled actions and stacks: asked for, they are there, or one line refuses them."""
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import support.contracts as own
-import torch
+from support.contracts import Counting
 
-from tricks import PPO, Config, InputError, load, train
-from tricks.cli.main import main
+from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
 from tricks.env_args import as_texts
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.runs.checkpoint import GYMNASIUMS, resume_command
+from tricks.ladder import named
+from tricks.runs import remarks
+from tricks.runs.checkpoint import read, resume_command
+from tricks.runs.plot import curve_figure
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
@@ -25,12 +30,13 @@ def returns(config: Config) -> list[float]:
     return found
 
 
-def test_equal_arguments_are_equal_texts() -> None:
+def test_equal_arguments_and_wrappers_are_equal_texts() -> None:
     texts = as_texts(["mode=hard", "level = 3", "x='5'", "y=[1, 2]"])
     assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]")
     assert as_texts(texts) == texts
     assert as_texts({"level": np.int64(3), "y": [1, 2], "x": "5", "mode": "hard"}) == texts
     assert Config(env_args=texts).env_kwargs == {"level": 3, "mode": "hard", "x": "5", "y": [1, 2]}
+    assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
 
 
 @pytest.mark.parametrize(
@@ -57,15 +63,9 @@ def test_arguments_and_wrappers_reach_the_environment_in_order(backend: str) -> 
     halved_first = ("support.contracts:Halved", "support.contracts:OneLess")
     assert returns(replace(config, wrap=halved_first)) == [2.5]
     assert returns(replace(config, wrap=halved_first[::-1])) == [5]
-
-
-def test_wrappers_take_arguments() -> None:
-    assert returns(replace(SMALL, wrap="gymnasium.wrappers:TimeLimit(3)")) == [9]  # type: ignore[arg-type]
-    assert returns(replace(SMALL, wrap="gymnasium.wrappers:TimeLimit(max_episode_steps=4)")) == [12]  # type: ignore[arg-type]
-
-
-def test_equal_wrappers_are_equal_texts() -> None:
-    assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
+    assert train(replace(config, env="x"), PPO, env=own.Arguments).curve["return"].unique().tolist() == [15]  # type: ignore[arg-type]
+    for limit, paid in {"3": 9, "max_episode_steps=4": 12}.items():
+        assert returns(replace(config, wrap=(f"gymnasium.wrappers:TimeLimit({limit})",))) == [paid]
 
 
 @pytest.mark.parametrize(
@@ -77,43 +77,42 @@ def test_a_wrapper_is_a_name_with_literals(text: str) -> None:
     assert text in str(caught.value)
 
 
-def test_a_run_with_a_text_plays_without_it(tmp_path: Any) -> None:
-    spoken = Config(seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env="Spoken-v0")
+def test_a_run_with_a_text_plays_without_it() -> None:
+    spoken = replace(SMALL, env="Spoken-v0", env_args=())
     with pytest.raises(InputError, match="leave it out with --wrap ") as refused:
         train(spoken, PPO)
     wrapper = str(refused.value).split('"')[1]
     assert wrapper == "gymnasium.wrappers:FilterObservation(['at', 'time'])"
     config = replace(spoken, wrap=(wrapper,))
-    train(config, PPO).save(tmp_path)
-    assert load(tmp_path).config == config
-    assert load(tmp_path).evaluate(2).tolist() == [[5, 5]]
+    train(config, PPO).save("x")
+    assert load("x").config == config
+    assert load("x").evaluate(2).tolist() == [[5, 5]]
 
 
-def test_a_wrapper_that_writes_files_must_be_named_again() -> None:
-    assert "gymnasium.wrappers:TimeLimit" in GYMNASIUMS
-    assert "gymnasium.wrappers:RecordVideo" not in GYMNASIUMS
-
-
-def test_a_wrapper_with_arguments_is_named_with_or_without_them(tmp_path: Any) -> None:
-    train(replace(SMALL, wrap=("support.contracts:Less(2)",)), PPO).save(tmp_path)
+def test_a_run_is_loaded_and_played_with_its_changes_if_its_wrappers_are_named() -> None:
+    halved = "support.contracts:Halved"
+    config = replace(SMALL, stack=2, wrap=(halved, "gymnasium.wrappers:FlattenObservation"))
+    train(config, PPO).save("x")
+    assert load("x").config == config
+    with pytest.raises(InputError, match=f"whose module is imported only if you name it: add --wrap {halved} "):
+        load("x").evaluate(1)
+    assert load("x", wrap=(halved,)).evaluate(2).tolist() == [[7.5, 7.5]]
+    with pytest.raises(InputError, match="was not trained with the wrapper x:Y"):
+        load("x", wrap=("x:Y",))
+    train(replace(SMALL, wrap=("support.contracts:Less(2)",)), PPO).save("y")
     with pytest.raises(InputError, match=r"add --wrap support.contracts:Less \(wrap="):
-        load(tmp_path).evaluate(1)
-    for name in ("support.contracts:Less", "support.contracts:Less( 2 )"):
-        assert load(tmp_path, wrap=(name,)).evaluate(1).tolist() == [[5]]
+        load("y").evaluate(1)
+    for name in ("support.contracts:Less", "support.contracts:Less( 2 )"):  # with its arguments or without
+        assert load("y", wrap=(name,)).evaluate(1).tolist() == [[5]]
     with pytest.raises(InputError, match=r"was not trained with the wrapper support.contracts:Less\(3\)"):
-        load(tmp_path, wrap=("support.contracts:Less(3)",))
+        load("y", wrap=("support.contracts:Less(3)",))
 
 
 def test_the_command_that_resumes_names_the_wrappers_that_must_be_named() -> None:
     said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
     assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
-    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))
+    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
     assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
-
-
-def test_arguments_reach_a_function_that_makes_the_environment() -> None:
-    run = train(replace(SMALL, env="CartPole-v1"), PPO, env=own.Arguments)  # type: ignore[arg-type]
-    assert run.curve["return"].unique().tolist() == [15]
 
 
 def test_the_last_observations_are_stacked_and_a_reset_fills_the_stack() -> None:
@@ -143,13 +142,6 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     assert obs in lane.observation_space
 
 
-def test_rescaled_actions_reach_the_bounds() -> None:
-    env = make_env(Config(seeds=1, lanes=2, rescale_actions=True), make=own.WideBox)
-    step = env.step(torch.tensor([[[1.0], [-0.5]]]), torch.ones(1) > 0)
-    assert step.reward[0].tolist() == pytest.approx([1000, -500])
-    env.close()
-
-
 def test_a_tensor_world_is_left_for_gymnasium_only_if_it_is_changed() -> None:
     for config, tensor in ((Config(seeds=1), True), (Config(seeds=1, stack=2), False)):
         env = make_env(config)
@@ -162,7 +154,12 @@ def test_a_tensor_world_is_left_for_gymnasium_only_if_it_is_changed() -> None:
     [
         ({"backend": "tensor", "stack": 2}, "backend tensor cannot change an environment by stack"),
         ({"backend": "tensor", "env_args": {"a": 1}}, "backend tensor cannot change an environment by env_args"),
+        ({"backend": "envpool", "wrap": "a:B"}, "backend envpool cannot change an environment by wrap"),
         ({"rescale_actions": True}, r"rescale_actions needs Box actions with finite bounds, not Discrete\(2\)"),
+        (
+            {"rescale_actions": True, "make": own.Unbounded},
+            r"rescale_actions needs .* not Box\(-inf, inf",
+        ),
         ({"wrap": "nowhere:X"}, "cannot wrap the environment in nowhere:X: No module named 'nowhere'"),
         ({"wrap": "support.contracts:Nope"}, "cannot wrap the environment in support.contracts:Nope: "),
         ({"wrap": "builtins:id"}, "wrap: builtins:id must make a gymnasium.Env, not int"),
@@ -170,46 +167,107 @@ def test_a_tensor_world_is_left_for_gymnasium_only_if_it_is_changed() -> None:
     ],
 )
 def test_what_cannot_be_changed_is_one_line(numbers: dict[str, Any], message: str) -> None:
+    if numbers.get("backend") == "envpool":
+        pytest.importorskip("envpool")
+    make = numbers.pop("make", None)
     with pytest.raises(InputError, match=f"^{message}") as caught:
-        make_env(Config(seeds=1, lanes=1, **numbers))
+        make_env(Config(seeds=1, lanes=1, **numbers), make=make)
     assert "\n" not in str(caught.value)
 
 
-def test_unbounded_actions_are_not_rescaled() -> None:
-    with pytest.raises(InputError, match=r"^rescale_actions needs Box actions with finite bounds, not Box\(-inf, inf"):
-        make_env(Config(seeds=1, lanes=1, rescale_actions=True), make=own.Unbounded)
+def test_the_shell_takes_each_option_many_times(told: Callable[..., str]) -> None:
+    halved = "--wrap support.contracts:Halved"
+    changed = f"--env Arguments-v0 --env-arg level=4 --env-arg=mode=hard {halved} --stack 2"
+    said = told(f"train ppo {changed} --seeds 1 --steps 40 --lanes 2 --horizon 10 --out x")
+    assert "return 100.0" in said
+    config = load("x").config
+    assert (config.env_args, config.stack) == (("level=4", "mode='hard'"), 2)
+    assert config.wrap == ("support.contracts:Halved",)
+    told(f"play x --episodes 2 {halved} --no-gif")
 
 
-def test_envpool_refuses_what_it_cannot_do() -> None:
-    pytest.importorskip("envpool")
-    with pytest.raises(InputError, match=r"^backend envpool cannot change an environment by wrap"):
-        make_env(Config(seeds=1, lanes=1, backend="envpool", wrap=("support.contracts:Halved",)))
+ODD = Config(seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,))
 
 
-def test_a_run_is_loaded_and_played_with_its_changes(tmp_path: Any) -> None:
-    halved = "support.contracts:Halved"
-    config = replace(SMALL, stack=2, wrap=(halved, "gymnasium.wrappers:FlattenObservation"))
-    train(config, PPO).save(tmp_path)
-    assert load(tmp_path).config == config
-    with pytest.raises(InputError, match=f"whose module is imported only if you name it: add --wrap {halved} "):
-        load(tmp_path).evaluate(1)
-    assert load(tmp_path, wrap=(halved,)).evaluate(2).tolist() == [[7.5, 7.5]]
-    with pytest.raises(InputError, match="was not trained with the wrapper x:Y"):
-        load(tmp_path, wrap=("x:Y",))
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remarks, "SAID", set())
 
 
-def test_the_shell_takes_each_option_many_times(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    small = ["--seeds", "1", "--steps", "40", "--lanes", "2", "--horizon", "10"]
-    changed = ["--env-arg", "level=4", "--env-arg=mode=hard", "--wrap", "support.contracts:Halved", "--stack", "2"]
-    assert main(["train", "ppo", "--env", "Arguments-v0", *changed, *small, "--out", str(tmp_path / "x")]) == 0
-    config = load(tmp_path / "x").config
-    assert (config.env_args, config.wrap, config.stack) == (
-        ("level=4", "mode='hard'"),
-        ("support.contracts:Halved",),
-        2,
+def said_of(make: Any, tricks: Tricks, capsys: pytest.CaptureFixture[str], **numbers: Any) -> str:
+    train(replace(ODD, **numbers), tricks, env=make)
+    return capsys.readouterr().err
+
+
+def test_what_is_odd_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said_of(own.WideBox, PPO, capsys) == (
+        "WideBox has actions from -1000 to 1000, and the policy starts with σ = 1, so it explores about 1/1,000 of the "
+        "range; --rescale-actions maps it to [-1, 1]\n"
     )
-    assert "return 100.0" in capsys.readouterr().out
-    named = ["--wrap", "support.contracts:Halved", "--no-gif"]
-    assert main(["play", str(tmp_path / "x"), "--episodes", "2", *named]) == 0
-    assert main(["train", "ppo", "--env-arg"]) == 2
-    assert capsys.readouterr().err == "error: --env-arg needs a value; see --help\n"
+    assert said_of(own.WideBox, PPO, capsys) == ""
+    assert said_of(own.Masked, PPO, capsys) == (
+        "Masked says which actions are legal, which has no effect without --action-mask (action_mask=True)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "tricks", "numbers"),
+    [
+        (own.WideBox, PPO, {"rescale_actions": True}),
+        (own.WideBox, PPO, {"log_std_init": 5.0}),
+        (own.WideBox, named("squash"), {}),
+        (own.Masked, replace(PPO, action_mask=True), {}),
+        (None, PPO, {"env": "Taxi-v4"}),  # the worlds of this project are known
+    ],
+)
+def test_what_is_as_it_should_be_is_no_news(
+    make: Any, tricks: Tricks, numbers: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said_of(make, tricks, capsys, **numbers) == ""
+
+
+def test_one_object_is_enough_for_one_lane_at_a_time_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    only, alone = Counting(), replace(ODD, lanes=1)
+    for config in (ODD, ODD, replace(alone, seeds=2)):
+        with pytest.raises(InputError, match=r"^env= made the same Counting object for two lanes"):
+            train(config, PPO, env=lambda: only)
+    for _ in range(2):
+        assert len(train(alone, PPO, env=lambda: only).evaluate(1)) == 1
+    train(alone, PPO, env=lambda: only, evaluation=Evaluation(20, 1))
+    assert "an evaluation failed: env= made the same Counting object" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_a_run_of_ones_own_environment_is_named_after_its_class(backend: str) -> None:
+    run = train(replace(ODD, backend=backend), PPO, env=Counting, checkpoints=Checkpoints("cut", 10))
+    assert run.config.env == read(Path("cut")).config.env == "Counting"
+    assert "Counting" in curve_figure(run).axes[0].get_title(loc="left")
+    run.save("x")
+    assert load("x", env=Counting).config.env == "Counting"
+    assert train(replace(ODD, env="mine"), PPO, env=Counting).config.env == "mine"
+    with pytest.raises(InputError, match=r"^Counting: an episode has not ended after 3 steps"):
+        train(replace(ODD, episode_limit=3, backend=backend), REINFORCE, env=Counting)
+
+
+REGISTERS = """
+import gymnasium as gym
+from support.contracts import Counting
+gym.register("Script-v0", entry_point=Counting)
+"""
+
+
+def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]
+) -> None:
+    Path("a_script.py").write_text(REGISTERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    gym.register("Script-v0", entry_point="support.contracts:Counting")
+    train(replace(ODD, env="Script-v0"), PPO).save("run")
+    del gym.registry["Script-v0"]
+    play = "play run --episodes 2 --no-gif"
+    assert "; if a module of yours registers it, name that: module:Script-v0" in told(play, 2)
+    said = told(f"{play} --env a_script:Script-v0")
+    assert "in a_script:Script-v0, sampled actions: mean return 5.0" in said
+    told(f"{play} --env a_script:Other-v0", 2)
+    gym.registry.pop("Script-v0", None)
+    sys.modules.pop("a_script", None)

@@ -1,21 +1,28 @@
-"""What an environment owes its agent, and that a breach is one line."""
+"""What an environment owes its agent, and that a breach is one line: which call, what came, and what is expected."""
 
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+import support.contracts as own
 import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
+from support.contracts import Counting
 from support.misbehaving import Misbehaving
-from support.register import register
 
 from tricks import PPO, Config, InputError, train
+from tricks.envs.contract import Contract
 from tricks.envs.make import make_env
 from tricks.ladder import switched
 from tricks.worlds import WORLDS
 
 CONFIG = Config("own", seeds=(3,), steps=200, lanes=2, horizon=16)
+SMALL = Config(seeds=(3,), steps=40, lanes=2, horizon=10, hidden=(4,))
 
 
 @pytest.mark.parametrize(
@@ -36,13 +43,77 @@ CONFIG = Config("own", seeds=(3,), steps=200, lanes=2, horizon=16)
     ],
 )
 def test_an_environment_that_breaks_its_contract_is_one_line(how: str, message: str) -> None:
+    tricks = switched(["baseline", "reuse", "action_mask", "segments"])
     with pytest.raises(InputError, match=f"^{message}") as caught:
-        train(
-            CONFIG,
-            switched(["baseline", "reuse", "action_mask", "segments"]),
-            env=lambda: Misbehaving(how),
-        )
+        train(CONFIG, tricks, env=lambda: Misbehaving(how))
     assert "\n" not in str(caught.value)
+
+
+def limited(env: gym.Env) -> gym.Env:
+    return gym.wrappers.TimeLimit(env, 3)
+
+
+@pytest.mark.parametrize(("around", "backend"), [(None, "processes"), (None, "gymnasium"), (limited, "gymnasium")])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (own.FourValues, r"step\(\) must return 5 values .*info\); this returned 4, as before Gymnasium 0.26"),
+        (own.OnlyAnObservation, r"reset\(\) must return \(observation, info\); .* of shape \(3,\), as before Gym"),
+        (own.TakesNoSeed, r"reset\(\) must take seed and options: def reset\(self, \*, seed=None, options=None\)"),
+        (own.TwoRewards, r"the reward of step\(\) must be a number, not an array of shape \(2,\)"),
+        (own.TooShort, r"the observation of reset\(\) has shape \(2,\), but its space has \(3,\)"),
+        (own.Fractions, r"the observation of reset\(\) has dtype float32, but its space has uint8"),
+    ],
+)
+def test_a_breach_says_which_call_what_came_and_what_is_expected(
+    kind: type[gym.Env], message: str, backend: str, around: Callable[[gym.Env], gym.Env] | None
+) -> None:
+    pattern = f"^{kind.__name__}: {message}.*; gymnasium.utils.env_checker.check_env finds such faults \\(seed 3\\)$"
+    with pytest.raises(InputError, match=pattern):
+        train(replace(SMALL, backend=backend), PPO, env=lambda: around(kind()) if around else kind())
+
+
+def test_a_space_that_is_none_is_named_and_what_the_environment_itself_raises_is_not_explained_away() -> None:
+    with pytest.raises(InputError, match=r"observation_space must be a gymnasium.Space, not 'Box\(3\)'"):
+        train(SMALL, PPO, env=own.OldNames)
+    raised = r"^BreaksInAWorker: ValueError: the floor .+, in contracts.py, line \d+ \(seed 3\)$"
+    with pytest.raises(InputError, match=raised):
+        train(SMALL, PPO, env=lambda: limited(own.BreaksInAWorker()))
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
+    config = replace(SMALL, env="RewardArray-v0", backend=backend)
+    assert train(config, PPO).curve["return"].unique().tolist() == [5]
+
+
+def test_a_lane_that_keeps_the_contract_passes_its_values_through() -> None:
+    lane, bare = Contract(Counting()), Counting()
+    assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
+    for _ in range(3):
+        came, expected = lane.step(0), bare.step(0)
+        assert np.array_equal(came[0], expected[0])
+        assert came[1:] == expected[1:]
+
+
+@pytest.mark.parametrize(
+    ("space", "obs", "message"),
+    [
+        (Dict({"a": Discrete(3)}), {"b": 1}, "is the keys b, but its space has the keys a"),
+        (Dict({"a": Box(0, 1, (2,))}), {"a": np.zeros(3)}, r"at 'a' has shape \(3,\), but its space has \(2,\)"),
+        (Tuple([Discrete(2)] * 2), (1,), r"is \(1,\), but its space has 2 parts"),
+        (MultiBinary(3), None, r"is None, but its space has numbers of shape \(3,\)"),
+    ],
+)
+def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, message: str) -> None:
+    class Seen(Counting):
+        observation_space = space
+
+        def seen(self) -> Any:
+            return obs
+
+    with pytest.raises(InputError, match=rf"^the observation of reset\(\) {message}"):
+        Contract(Seen()).reset()
 
 
 def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,12 +137,12 @@ def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: 
         pytest.importorskip(PACKAGES[needed])
     env = make_env(Config(id, backend=backend, seeds=2, lanes=4))
     rng, everyone, resets = np.random.default_rng(0), torch.ones(2) > 0, 0
-    low, high = (0, env.spaces.actions - 1) if env.spaces.discrete else (-1, 1)
     for _ in range(2010):  # the longest world has 2,000
         before = env.now.resetting
-        shape = (2, 4) if env.spaces.discrete else (2, 4, env.spaces.actions)
-        action = torch.from_numpy(rng.integers(low, high, shape, endpoint=True))
-        action = action if env.spaces.discrete else action.float()
+        if env.spaces.discrete:
+            action = torch.from_numpy(rng.integers(env.spaces.actions, size=(2, 4)))
+        else:
+            action = torch.from_numpy(rng.integers(-1, 2, (2, 4, env.spaces.actions))).float()
         step = env.step(action, everyone)
         for column in (step.reward, step.score, step.terminated, step.truncated, step.resetting, step.over):
             assert not column[before].any()
@@ -80,13 +151,3 @@ def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: 
             break
     env.close()
     assert resets
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_constructor_that_fails_brings_no_wrong_suggestion() -> None:
-    def failing() -> None:
-        raise ValueError("no map")
-
-    register("Mapless-v3", failing)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"'Mapless': ValueError: no map, in test_contract.py, line \d+$"):
-        train(Config("Mapless", seeds=1), PPO)

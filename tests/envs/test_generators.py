@@ -4,6 +4,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -65,29 +66,26 @@ def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.T
 @pytest.mark.parametrize("name", DRAWS)
 @pytest.mark.parametrize("in_reset", [True, False])
 def test_no_two_lanes_share_draws_and_workers_draw_what_one_process_does(name: str, in_reset: bool) -> None:
-    make = lambda: Drawing(DRAWS[name], in_reset)  # noqa: E731
-    config = Config("own", seeds=(3, 8), lanes=3)
-    one, many = (seen(Config(**vars(config) | {"backend": backend}), make) for backend in BACKENDS)
+    make, config = (lambda: Drawing(DRAWS[name], in_reset)), Config("own", seeds=(3, 8), lanes=3)
+    one, many, again = (seen(replace(config, backend=backend), make) for backend in (*BACKENDS, "auto"))
     assert torch.equal(one, many)
-    assert torch.equal(one, seen(config, make))
+    assert torch.equal(one, again)
     first = one[:, 1].reshape(6, 2)  # after a step
     assert len(first[:, 0].unique()) == len(first[:, 1].unique()) == 6
-    alone = seen(Config("own", seeds=(8,), lanes=3), make)
-    assert torch.equal(alone[0], one[1])
+    assert torch.equal(seen(replace(config, seeds=(8,)), make)[0], one[1])
 
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_the_user_s_own_generators_are_left_alone(name: str) -> None:
-    def seed() -> None:
+    def drawn(meanwhile: Callable[[], object]) -> float:
         np.random.seed(1)
         random.seed(1)
         torch.manual_seed(1)
+        meanwhile()
+        return DRAWS[name]()
 
-    seed()
-    before = DRAWS[name]()
-    seed()
-    train(SMALL, PPO, env=lambda: Drawing(DRAWS[name]))
-    assert DRAWS[name]() == before
+    train_it = lambda: train(SMALL, PPO, env=lambda: Drawing(DRAWS[name]))  # noqa: E731
+    assert drawn(train_it) == drawn(lambda: None)
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
@@ -95,18 +93,17 @@ def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
     curves = list[pd.DataFrame]()
     for backend in (*BACKENDS, "gymnasium"):
         random.seed(len(curves))
-        config = Config(**vars(SMALL) | {"backend": backend})
-        curves.append(train(config, tricks, env=lambda: Drawing(random.random)).curve)
-    pd.testing.assert_frame_equal(curves[0], curves[1])
-    pd.testing.assert_frame_equal(curves[0], curves[2])
+        curves.append(train(replace(SMALL, backend=backend), tricks, env=lambda: Drawing(random.random)).curve)
+    for other in curves[1:]:
+        pd.testing.assert_frame_equal(curves[0], other)
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (held.InModule, r"InModule draws from support.generators.RNG, which no seed reaches: use self.np_random"),
-        (held.InClass, r"InClass draws from support.generators.InClass.rng, which no seed reaches"),
-        (held.Unseeded, r"Unseeded begins another episode when it is reset with the same seed"),
+        (held.InModule, "InModule draws from support.generators.RNG, which no seed reaches: use self.np_random"),
+        (held.InClass, "InClass draws from support.generators.InClass.rng, which no seed reaches"),
+        (held.Unseeded, "Unseeded begins another episode when it is reset with the same seed"),
     ],
 )
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -114,9 +111,8 @@ def test_what_no_seed_reaches_is_said_once(
     make: Any, said: str, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
-        train(Config(**vars(SMALL) | {"env": Config.env, "backend": backend}), PPO, env=make)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "seed" in line]
-    assert len([line for line in lines if line.startswith(said.replace("\\", ""))]) == 1
+        train(replace(SMALL, env=Config.env, backend=backend), PPO, env=make)
+    assert sum(line.startswith(said) for line in capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("env", ["Acrobot-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1"])

@@ -1,5 +1,6 @@
 """Masks come from the info, from a method, or from an entry of the observation, and are the same mask."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from support.any_space import THREE as SEEN
 from support.any_space import AnySpace
 from support.register import register
 
@@ -16,7 +18,6 @@ from tricks import Config, InputError, train
 from tricks.envs.make import make_env
 from tricks.ladder import switched
 
-SEEN = Box(-1, 1, (3,), np.float32)
 CONFIG = Config("own", seeds=2, steps=100, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
 MASKED = switched(["action_mask", "reuse"])
 
@@ -24,13 +25,11 @@ MASKED = switched(["action_mask", "reuse"])
 class Masked(AnySpace):
     """Of five actions, 0 and the one whose turn it is are legal; others are refused."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(SEEN, Discrete(5), **options)
+    def __init__(self) -> None:
+        super().__init__(SEEN, Discrete(5))
 
     def mask(self) -> Any:
-        mask = np.zeros(5, np.int8)
-        mask[[0, self.t % 5]] = 1
-        return mask
+        return np.isin(np.arange(5), [0, self.t % 5]).astype(np.int8)
 
     def step(self, action: Any) -> Any:
         if not self.allowed(action):
@@ -51,23 +50,15 @@ class ByMethod(Masked):
         return self.mask()
 
 
-class InObservation(Masked):
+class InObservation(gym.ObservationWrapper):
     """As in PettingZoo."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(Masked())
         self.observation_space = Dict(observation=SEEN, action_mask=Box(0, 1, (5,), np.int8))
 
-    def reset(self, **options: Any) -> Any:
-        self.shown, info = super().reset(**options)
-        return self.seen(self.shown), info
-
-    def step(self, action: Any) -> Any:
-        obs, *outcome = super().step(action)
-        return self.seen(obs), *outcome
-
-    def seen(self, obs: dict[str, Any]) -> dict[str, Any]:
-        return {"observation": obs["observation"], "action_mask": self.mask()}
+    def observation(self, obs: Any) -> Any:
+        return {"observation": obs, "action_mask": self.unwrapped.mask()}  # type: ignore[attr-defined]
 
 
 class Several(Masked):
@@ -85,15 +76,14 @@ class Several(Masked):
         return {"action_mask": np.concatenate(parts) if self.flat else parts}
 
 
-class Bits(AnySpace):
+class Bits(Masked):
     """Three bits, of which the first must be 1."""
 
     def __init__(self) -> None:
-        super().__init__(SEEN, MultiBinary(3))
+        AnySpace.__init__(self, SEEN, MultiBinary(3))
 
-    def step(self, action: Any) -> Any:
-        assert action[0] == 1, "illegal"
-        return super().step(action)
+    def allowed(self, action: Any) -> bool:
+        return bool(action[0] == 1)
 
     def action_masks(self) -> Any:
         return np.array([0, 1, 1, 1, 1, 1], bool)
@@ -114,33 +104,24 @@ for name, kind in WAYS.items():
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
 @pytest.mark.parametrize("name", WAYS)
 def test_no_illegal_action_is_played_however_the_mask_is_given(name: str, backend: str) -> None:
-    config = Config(**vars(CONFIG) | {"backend": backend})
-    run = train(config, MASKED, env=WAYS[name])
+    run = train(replace(CONFIG, backend=backend), MASKED, env=WAYS[name])
     assert (run.curve["return"] == 5).all()
     assert run.agent.spaces.features == 3
     assert (run.evaluate(2) == 5).all()
     with pytest.raises(InputError, match="illegal"):
         train(CONFIG, switched(["reuse"]), env=WAYS[name])
+    by_id = train(replace(CONFIG, env=f"Masked-{name}-v0"), MASKED)
+    pd.testing.assert_frame_equal(by_id.curve, run.curve)
 
 
-@pytest.mark.parametrize("name", ["info", "method", "observation", "bits"])
-def test_ids_give_masks_like_environments_of_one_s_own(name: str) -> None:
-    config = Config(**vars(CONFIG) | {"env": f"Masked-{name}-v0"})
-    ids, own = (train(config, MASKED, env=make).curve for make in (None, WAYS[name]))
-    pd.testing.assert_frame_equal(ids, own)
-
-
-def test_the_mask_of_the_state_is_the_mask_of_its_row_in_each_way() -> None:
-    for name in ("info", "method", "observation"):
-        env = make_env(CONFIG, make=WAYS[name])
-        assert env.masks
-        for t in (0, 1, 2, 3, 4, 5, 0):
-            expected = torch.zeros(5, dtype=torch.bool)
-            expected[[0, t % 5]] = True
-            assert env.now.legal.eq(expected).all()
-            assert env.now.obs.shape == (2, 2, 3)
-            env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
-        env.close()
+@pytest.mark.parametrize("name", ["info", "method", "observation"])
+def test_the_mask_of_the_state_is_the_mask_of_its_row_in_each_way(name: str) -> None:
+    env = make_env(CONFIG, make=WAYS[name])
+    assert env.masks
+    for t in (0, 1, 2, 3, 4, 5, 0):
+        assert env.now.legal.eq(torch.isin(torch.arange(5), torch.tensor([0, t % 5]))).all()
+        assert env.now.obs.shape == (2, 2, 3)
+        env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
 
 
 def test_the_method_of_a_wrapper_counts_and_a_mask_in_the_info_comes_first() -> None:
@@ -149,17 +130,12 @@ def test_the_method_of_a_wrapper_counts_and_a_mask_in_the_info_comes_first() -> 
             return np.array([0, 0, 0, 0, 1])
 
     for inner, allowed in ((AnySpace(SEEN, Discrete(5)), [4]), (InInfo(), [0])):
-        env = make_env(Config(**vars(CONFIG) | {"seeds": 1, "lanes": 1}), make=partial(Only, inner))
+        env = make_env(replace(CONFIG, seeds=1, lanes=1), make=partial(Only, inner))
         assert env.now.legal[0, 0].nonzero().flatten().tolist() == allowed
-    wrapped = make_env(CONFIG, make=lambda: gym.wrappers.TimeLimit(ByMethod(), 3))
-    assert wrapped.masks
-
-
-def test_an_entry_that_is_no_mask_is_a_part_of_the_observation() -> None:
-    for action, entry in ((Discrete(5), Box(0, 1, (4,))), (Box(-1, 1, (4,)), Box(0, 1, (4,)))):
+    assert make_env(CONFIG, make=lambda: gym.wrappers.TimeLimit(ByMethod(), 3)).masks
+    for action, entry in ((Discrete(5), Box(0, 1, (4,))), (Box(-1, 1, (4,)), Box(0, 1, (4,)))):  # which is no mask
         env = make_env(CONFIG, make=partial(AnySpace, Dict(action_mask=entry, v=SEEN), action))
-        assert env.spaces.features == 7
-        assert not env.masks
+        assert (env.spaces.features, env.masks) == (7, False)
 
 
 def test_a_component_without_a_legal_choice_is_an_error_that_names_the_step() -> None:
@@ -183,7 +159,7 @@ def test_a_mask_of_another_size_is_an_error_that_names_its_source(backend: str) 
 
     for make, source in ((ShortMethod, r"action_masks\(\)"), (ShortInfo, r'info\["action_mask"\]')):
         with pytest.raises(InputError, match=rf"own: {source} has shape \(4,\), not \(5,\): one entry per action"):
-            train(Config(**vars(CONFIG) | {"backend": backend}), MASKED, env=make)
+            train(replace(CONFIG, backend=backend), MASKED, env=make)
     entry = Dict(action_mask=Box(0, 1, (4,)), v=SEEN)
     with pytest.raises(InputError, match=r'own gives none, for its entry "action_mask" is Box\(0.0, 1.0, \(4,\)'):
         train(CONFIG, MASKED, env=partial(AnySpace, entry, Discrete(5)))

@@ -1,19 +1,24 @@
 """Environments of other packages keep the laws of the loop: EnvPool's pools, and ale-py's vector environments."""
 
+import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import ks_2samp
+from support.playing import uniform
 from torch import Tensor
 
 from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.core.env import Env, Step
-from tricks.core.rollout import Player, Rollout
+from tricks.core.rollout import Player
 from tricks.envs.envpool import thread_count
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
@@ -24,15 +29,12 @@ BREAKOUT = Config(
 )
 
 
-@pytest.fixture
-def envpool() -> None:
-    pytest.importorskip("envpool")
-
-
-@pytest.fixture
-def ale() -> None:
-    if find_spec("ale_py") is None:  # not importorskip: the import would register the ids
-        pytest.skip("ale_py is not installed")
+@pytest.fixture(autouse=True)
+def _installed(request: pytest.FixtureRequest) -> None:
+    """Skip the tests whose names say that they need a package that is not there."""
+    for word, packages in {"_envpool": ["envpool"], "_ale_": ["ale_py"], "_robot": ["mujoco", "envpool"]}.items():
+        if word in request.node.name and None in map(find_spec, packages):  # importing ale_py would register its ids
+            pytest.skip(f"{' and '.join(packages)} are not installed")
 
 
 def pool(id: str, seeds: tuple[int, ...] = (3,), lanes: int = 4) -> Config:
@@ -42,10 +44,6 @@ def pool(id: str, seeds: tuple[int, ...] = (3,), lanes: int = 4) -> Config:
 def balance(obs: Tensor, legal: Tensor) -> Tensor:  # a controller that never falls
     push = 3 * obs[..., 2:3] + obs[..., 3:4] + 0.1 * obs[..., 0:1] + 0.3 * obs[..., 1:2]
     return 1e4 * push * torch.tensor([-1.0, 1.0])
-
-
-def at_random(obs: Tensor, legal: Tensor) -> Tensor:
-    return torch.zeros(*obs.shape[:-1], 2)
 
 
 def watch(env: Env, actions: int, rows: int, playing: Callable[[int], list[bool]]) -> list[tuple[Tensor, ...]]:
@@ -70,53 +68,39 @@ def assert_same(lone: list[tuple[Tensor, ...]], stacked: list[tuple[Tensor, ...]
         assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.usefixtures("envpool")
-@pytest.mark.parametrize("policy", [at_random, balance])
+@pytest.mark.parametrize("policy", [uniform, balance])
 def test_envpool_steps_cartpole_as_the_tensor_world_does(policy: Callable[[Tensor, Tensor], Tensor]) -> None:
-    rollout = play_segment(Player(make_env(pool("CartPole-v1", (0, 1))), 64), policy, 300, torch.ones(2) > 0)
+    rollout = play_segment(Player(make_env(pool("CartPole-v1", (0, 1))), 64), policy, 1003, torch.ones(2) > 0)
     state, reward, terminated = dynamics(rollout.obs[:, :-1], rollout.action, torch.empty(0))
-    valid = rollout.valid
+    valid, ends = rollout.valid, rollout.terminated | rollout.truncated
     torch.testing.assert_close(rollout.obs[:, 1:][valid], state[valid], rtol=1e-5, atol=1e-6)
     assert torch.equal(rollout.terminated, terminated & valid)
     assert torch.equal(rollout.reward, reward * valid)
-    assert_every_end_is_followed_by_a_reset_row(rollout)
+    assert torch.equal(~valid[:, 1:], ends[:, :-1])  # every end is followed by a reset row
     assert (rollout.obs[:, 1:][~valid].abs() <= 0.05).all()
+    if policy is balance:  # a time limit truncates and does not terminate
+        assert not rollout.terminated.any()
+        assert torch.equal(rollout.truncated.all(2)[0].nonzero().flatten(), torch.tensor([499, 1000]))
+        assert torch.equal(rollout.truncated.any(2), rollout.truncated.all(2))
 
 
-def assert_every_end_is_followed_by_a_reset_row(rollout: Rollout) -> None:
-    ends = rollout.terminated | rollout.truncated
-    assert torch.equal(~rollout.valid[:, 1:], ends[:, :-1])
-
-
-@pytest.mark.usefixtures("envpool")
-def test_a_time_limit_of_envpool_truncates_and_does_not_terminate() -> None:
-    rollout = play_segment(Player(make_env(pool("CartPole-v1")), 64), balance, 1003, torch.ones(1) > 0)
-    assert not rollout.terminated.any()
-    for rows, where in ((rollout.truncated, [499, 1000]), (~rollout.valid, [500, 1001])):
-        assert torch.equal(rows[0].any(1).nonzero().flatten(), torch.tensor(where))
-        assert rows[0, where].all()
-
-
-@pytest.mark.usefixtures("envpool")
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
 @pytest.mark.parametrize("id", ["CartPole-v1", "FrozenLake-v1"])
-def test_a_seed_in_a_pool_of_others_equals_the_seed_alone(id: str, tricks: Tricks) -> None:
+def test_a_seed_in_a_pool_of_envpool_equals_the_seed_alone(id: str, tricks: Tricks) -> None:
     lone, stacked = train(pool(id), tricks).curve, train(pool(id, (8, 3, 5)), tricks).curve
     stacked = stacked[stacked.seed == 3].reset_index(drop=True)
     pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
     assert lone["return"].notna().any()
 
 
-@pytest.mark.usefixtures("envpool")
-@pytest.mark.parametrize(("id", "actions"), [("FrozenLake-v1", 4), ("LunarLander-v3", 4)])
-def test_waiting_changes_nothing_of_what_a_seed_sees(id: str, actions: int) -> None:
-    lone = watch(make_env(pool(id)), actions, 150, lambda t: [True])
-    stacked = watch(make_env(pool(id, (8, 3))), actions, 150, lambda t: [t % 3 != 1, t % 3 > 0])
+@pytest.mark.parametrize("id", ["FrozenLake-v1", "LunarLander-v3"])
+def test_waiting_changes_nothing_of_what_a_seed_of_envpool_sees(id: str) -> None:
+    lone = watch(make_env(pool(id)), 4, 150, lambda t: [True])
+    stacked = watch(make_env(pool(id, (8, 3))), 4, 150, lambda t: [t % 3 != 1, t % 3 > 0])
     assert_same(lone, stacked)
     assert any(row[1].any() for row in lone[1:])
 
 
-@pytest.mark.usefixtures("envpool")
 @pytest.mark.parametrize(
     "id", ["LunarLander-v3", "MiniGrid-Empty-Random-5x5-v0", "Pendulum-v1", "Hopper-v5", "Play2048-v1"]
 )
@@ -127,8 +111,7 @@ def test_ppo_trains_on_envpool(id: str) -> None:
     assert curve["return"].notna().any() == (id != "Pendulum-v1")  # whose episodes take 200 steps
 
 
-@pytest.mark.usefixtures("envpool")
-def test_ppg_trains_on_a_procgen_game_where_qt_is_installed() -> None:
+def test_ppg_trains_on_a_procgen_game_of_envpool_where_qt_is_installed() -> None:
     config = replace(pool("BigfishEasy-v0", lanes=2), steps=64, horizon=16, aux_every=2, aux_epochs=1)
     try:
         env = make_env(config)
@@ -143,8 +126,7 @@ def test_ppg_trains_on_a_procgen_game_where_qt_is_installed() -> None:
     assert curve.auxiliary_loss.notna().any()
 
 
-@pytest.mark.usefixtures("envpool")
-def test_minigrid_shows_its_direction_and_its_image() -> None:
+def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:
     env = make_env(pool("MiniGrid-Empty-5x5-v0", (0, 1)))
     assert env.spaces.features == 4 + 7 * 7 * 3
     for heading in (0, 3, 2, 1, 0):  # action 0 turns left
@@ -155,7 +137,6 @@ def test_minigrid_shows_its_direction_and_its_image() -> None:
         env.step(torch.zeros(2, 4, dtype=torch.int64), torch.ones(2) > 0)
 
 
-@pytest.mark.usefixtures("envpool")
 @pytest.mark.parametrize(
     ("id", "message"),
     [
@@ -173,17 +154,22 @@ def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "envpool", None)
-    monkeypatch.setitem(sys.modules, "ale_py", None)
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, name)  # imports MuJoCo
+    for name in ("envpool", "ale_py", "mujoco"):
+        monkeypatch.setitem(sys.modules, name, None)
     for backend in ("auto", "gymnasium", "tensor"):
         make_env(Config(seeds=1, backend=backend)).close()
-    with pytest.raises(InputError, match=r'cannot import envpool .*pip install "ppo-tricks\[envpool\]"'):
-        make_env(pool("CartPole-v1"))
-    with pytest.raises(InputError, match=r'cannot import ale_py .*pip install "ppo-tricks\[atari\]"'):
-        make_env(BREAKOUT)
+    robot = "^cannot make the environment 'Hopper-v5': MuJoCo is not installed; install it with:"
+    for config, said, extra in (
+        (pool("CartPole-v1"), "cannot import envpool .*", "envpool"),
+        (BREAKOUT, "cannot import ale_py .*", "atari"),
+        *((Config("Hopper-v5", backend, seeds=1, lanes=1), robot, "mujoco") for backend in ("gymnasium", "processes")),
+    ):
+        with pytest.raises(InputError, match=rf'{said} ?pip install "ppo-tricks\[{extra}\]"'):
+            make_env(config)
 
 
-@pytest.mark.usefixtures("ale")
 def test_ale_ids_are_known_without_further_ado_and_train() -> None:
     env = make_env(BREAKOUT)
     assert env.spaces.observation.shape == (4, 84, 84)
@@ -195,7 +181,6 @@ def test_ale_ids_are_known_without_further_ado_and_train() -> None:
         make_env(Config(env="ALE/Breakot-v5"))
 
 
-@pytest.mark.usefixtures("ale")
 def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ignore_the_action() -> None:
     lone = watch(make_env(BREAKOUT), 4, 160, lambda t: [True])
     others = make_env(replace(BREAKOUT, seeds=(8, 3)))
@@ -218,3 +203,80 @@ def test_a_pool_has_a_thread_per_core_even_if_pytorch_has_one(monkeypatch: pytes
     assert thread_count() == 5
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert thread_count() == 3
+
+
+ROBOTS = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
+CHANCE = 1e-6  # p-values below this are not chance
+
+
+def lanes(id: str, backend: str, count: int) -> Env:
+    return make_env(Config(env=id, backend=backend, seeds=(3,), lanes=count))
+
+
+def actions(env: Env, rng: np.random.Generator) -> torch.Tensor:
+    """Gaussian, as an untrained policy's: a third of them are beyond the bounds. [1, N, A]."""
+    return torch.from_numpy(rng.standard_normal((1, env.lanes, env.spaces.actions), dtype=np.float32))
+
+
+def random_returns(id: str, backend: str) -> list[float]:
+    """Returns of the first 300 episodes with Gaussian actions."""
+    env, rng, returns = lanes(id, backend, 10), np.random.default_rng(0), list[float]()
+    total = torch.zeros(1, env.lanes, dtype=torch.float64)
+    while len(returns) < 300:
+        step = env.step(actions(env, rng), torch.ones(1) > 0)
+        total += step.reward
+        returns += total[step.over].tolist()
+        total[step.over] = 0
+    env.close()
+    return returns
+
+
+@pytest.mark.parametrize("id", ROBOTS)
+def test_a_robot_of_envpool_steps_as_gymnasiums_from_the_same_state_with_the_clipped_action(id: str) -> None:
+    pool, rng, ends = lanes(id, "envpool", 8), np.random.default_rng(0), 0
+    robots: list[Any] = [gym.make(id, disable_env_checker=True).unwrapped for _ in range(pool.lanes)]
+    positions, box = robots[0].model.nq, robots[0].action_space
+    assert pool.spaces.observation.shape == robots[0].observation_space.shape
+    assert np.array_equal([pool.spaces.action.low, pool.spaces.action.high], [box.low, box.high])  # type: ignore[attr-defined]
+    for _ in range(100):
+        before, action = pool.now, actions(pool, rng)
+        after = pool.step(action, torch.ones(1) > 0)
+        for k in (~before.resetting[0]).nonzero()[:, 0].tolist():
+            obs = before.obs[0, k].double().numpy()
+            if id == "HalfCheetah-v5" or (np.abs(obs) < 10).all():  # the others show no velocity beyond ±10
+                robots[k].set_state(np.append(0.0, obs[: positions - 1]), obs[positions - 1 :])
+            seen, reward, terminated, *_ = robots[k].step(np.clip(action[0, k].double().numpy(), -1, 1))
+            np.testing.assert_allclose(after.obs[0, k], seen, rtol=1e-3, atol=1e-3)
+            assert after.reward[0, k].item() == pytest.approx(reward, abs=1e-4)
+            assert after.terminated[0, k].item() == terminated
+            ends += int(terminated)
+    assert (ends > 20) == (id != "HalfCheetah-v5")  # whose episodes only end at the time limit
+    for env in (pool, *robots):
+        env.close()
+
+
+@pytest.mark.parametrize("id", ROBOTS)
+def test_episodes_of_robots_start_and_pay_alike(id: str) -> None:
+    starts, returns = [], []
+    for backend in ("gymnasium", "envpool"):
+        env = lanes(id, backend, 100)
+        starts.append(torch.cat([env.reset().obs[0] for _ in range(5)]).numpy())
+        env.close()
+        if id != "HalfCheetah-v5":  # whose episodes only end at the time limit
+            returns.append(random_returns(id, backend))
+    for one, other in zip(*(start.T for start in starts), strict=True):
+        assert ks_2samp(one, other).pvalue > CHANCE
+    if returns:
+        assert ks_2samp(*returns).pvalue > CHANCE
+        assert ks_2samp(returns[0], np.add(returns[1], np.std(returns[1]))).pvalue < CHANCE  # it would notice others
+    assert importlib.import_module("envpool").make_spec(id).config.max_episode_steps == 1000
+    assert gym.spec(id).max_episode_steps == 1000
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+def test_the_robots_time_limit_of_1000_steps_truncates_and_does_not_terminate(backend: str) -> None:
+    env, rng = lanes("HalfCheetah-v5", backend, 1), np.random.default_rng(0)
+    steps = [env.step(actions(env, rng), torch.ones(1) > 0) for _ in range(1000)]
+    assert [t for t, step in enumerate(steps, start=1) if step.truncated.any()] == [1000]
+    assert not any(step.terminated.any() for step in steps)
+    env.close()

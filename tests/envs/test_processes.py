@@ -9,7 +9,6 @@ import threading
 import time
 from pathlib import Path
 
-import pandas as pd
 import psutil
 import pytest
 import torch
@@ -18,7 +17,6 @@ from support.probes import Endless
 from support.register import register
 from support.waiting import alive, linux, until
 
-from tricks import PPO, REINFORCE, Tricks, train
 from tricks.envs.make import make_env
 
 pytestmark = [pytest.mark.usefixtures("_nobody_left"), linux]
@@ -48,28 +46,17 @@ def test_the_workers_see_what_one_process_would(id: str) -> None:
     assert (masks > 0) == (id in ("Forbidding-v0", "ResetMask-v0", "Taxi-v4"))
 
 
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
-def test_training_with_workers_gives_the_curve_of_training_without(tricks: Tricks) -> None:
-    ours, theirs = (train(processes("ShortCartPole-v0", b), tricks).curve for b in ("processes", "gymnasium"))
-    pd.testing.assert_frame_equal(ours, theirs)
-    assert ours["return"].notna().any()
-
-
 def test_every_lane_has_a_process_of_its_own_until_it_is_closed() -> None:
     env = make_env(processes("ShortCartPole-v0"))
     assert len(multiprocessing.active_children()) == 4
-    env.close()
-    assert not multiprocessing.active_children()
-    env.close()
-
-
-def test_what_the_terminal_sends_to_all_is_for_the_parent_to_answer() -> None:
-    env = make_env(processes("ShortCartPole-v0"))
-    for worker in multiprocessing.active_children():
+    for worker in multiprocessing.active_children():  # what the terminal sends to all is for the parent to answer
         for what in (signal.SIGINT, signal.SIGHUP):
             os.kill(worker.pid or 0, what)
     for _ in play(env, 4):
         assert len(multiprocessing.active_children()) == 4
+    for _ in range(2):
+        env.close()
+        assert not multiprocessing.active_children()
 
 
 def test_a_worker_closes_its_environment(tmp_path: Path) -> None:

@@ -1,18 +1,16 @@
 """Numbers of one's own, from infos, are columns of the curve."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
 from support.any_space import AnySpace
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
-from tricks.cli.main import main
 from tricks.cli.summary import summary
 from tricks.record import recorded
 
@@ -22,9 +20,6 @@ RULES = ("level", "cost:sum", "speed:mean", "inner.depth", "is_success")
 
 class Telling(AnySpace):
     """Episodes of five steps. Each costs 2, all but the first have a speed, and the last one has is_success."""
-
-    def __init__(self) -> None:
-        super().__init__(Box(-1, 1, (3,), np.float32), Discrete(2))
 
     def info(self) -> dict[str, Any]:
         info: dict[str, Any] = {"level": np.array([self.t]), "cost": 2, "inner": {"depth": torch.tensor(7.0)}}
@@ -49,33 +44,30 @@ def test_recording_changes_nothing_else() -> None:
         pd.testing.assert_frame_equal(plain, told[list(plain)])
 
 
-def test_an_update_without_an_end_has_no_number_and_episodes_go_on_across_updates(tmp_path: Path) -> None:
+def test_an_update_without_an_end_has_no_number_and_episodes_go_on_across_updates() -> None:
     config = replace(SMALL, horizon=3, minibatches=1, record=("cost:sum",), steps=24)
-    curve = train(config, PPO, env=Telling, checkpoints=Checkpoints(tmp_path, 6)).curve
+    curve = train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 6)).curve
     assert curve["cost"].isna().equals(curve.episodes == 0)
     assert set(curve["cost"].dropna()) == {10}
 
 
-def test_a_run_with_records_is_saved_loaded_and_continued(tmp_path: Path) -> None:
-    run = train(replace(SMALL, record="cost:sum"), PPO, env=Telling, checkpoints=Checkpoints(tmp_path, 100))  # type: ignore[arg-type]
-    run.save(tmp_path)
-    again = load(tmp_path, env=Telling)
-    assert again.config == run.config
-    pd.testing.assert_frame_equal(again.curve, run.curve)
-    longer = further(tmp_path, 100, env=Telling).curve
-    assert set(longer["cost"].dropna()) == {10}
-    assert len(longer) > len(run.curve)
-
-
-def test_a_resumed_run_keeps_its_records(tmp_path: Path) -> None:
+def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
     def stop(rows: Any) -> None:
         if rows[0]["step"] > 100:
             raise KeyboardInterrupt
 
     config = replace(SMALL, record=("cost:sum",))
     with pytest.raises(KeyboardInterrupt):
-        train(config, PPO, env=Telling, checkpoints=Checkpoints(tmp_path, 50), on_update=stop)
-    assert set(resume(tmp_path, env=Telling).curve["cost"].dropna()) == {10}
+        train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 50), on_update=stop)
+    run = resume("x", env=Telling)
+    assert set(run.curve["cost"].dropna()) == {10}
+    run.save("x")
+    again = load("x", env=Telling)
+    assert again.config == run.config
+    pd.testing.assert_frame_equal(again.curve, run.curve)
+    longer = further("x", 100, env=Telling).curve
+    assert set(longer["cost"].dropna()) == {10}
+    assert len(longer) > len(run.curve)
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
@@ -101,57 +93,45 @@ def test_a_record_is_a_name_with_a_rule(text: str) -> None:
         Config(record=(text,))
 
 
-def test_a_column_that_is_there_already_is_refused() -> None:
+def test_a_column_that_is_there_already_and_a_backend_without_infos_are_refused() -> None:
     with pytest.raises(InputError, match=r"^record: every curve has a column 'length'"):
         train(replace(SMALL, record=("length",)), PPO, env=Telling)
-
-
-def test_backends_without_infos_refuse_to_record_and_auto_finds_one_that_has() -> None:
     for backend in ("tensor", "envpool"):
         with pytest.raises(InputError, match=f"^backend {backend} has no infos to record"):
             train(Config(backend=backend, record=("x",)), PPO)
-    wrap = ("gymnasium.wrappers:RecordEpisodeStatistics",)
-    curve = train(replace(SMALL, env="CartPole-v1", wrap=wrap, record=("episode.r",)), PPO).curve
-    ended = curve[curve.episodes > 0]
+
+
+def test_the_shell_takes_names_with_commas_or_again_and_finds_a_backend_that_has_them(told: Callable[..., str]) -> None:
+    small = "--env CartPole-v1 --wrap gymnasium.wrappers:RecordEpisodeStatistics --seeds 1 --steps 200 --lanes 2"
+    told(f"train ppo {small} --horizon 16 --record episode.r,episode.l:sum --record episode.t --out x")
+    run = load("x")
+    assert recorded(run.config.record) == {"episode.r": "last", "episode.l": "sum", "episode.t": "last"}
+    assert list(run.curve)[-3:] == ["episode.r", "episode.l", "episode.t"]
+    ended = run.curve[run.curve.episodes > 0]
+    assert len(ended)
     np.testing.assert_allclose(ended["episode.r"], ended["return"])
 
 
-def test_the_shell_takes_names_with_commas_or_again(tmp_path: Path) -> None:
-    small = ["--seeds", "1", "--steps", "100", "--lanes", "2", "--horizon", "16"]
-    small += ["--env", "CartPole-v1", "--wrap", "gymnasium.wrappers:RecordEpisodeStatistics"]
-    record = ["--record", "episode.r,episode.l:sum", "--record", "episode.t"]
-    assert main(["train", "ppo", *small, *record, "--out", str(tmp_path / "x"), "-q"]) == 0
-    run = load(tmp_path / "x")
-    assert recorded(run.config.record) == {"episode.r": "last", "episode.l": "sum", "episode.t": "last"}
-    assert list(run.curve)[-3:] == ["episode.r", "episode.l", "episode.t"]
+class Paying(AnySpace):
+    """Pays 0.25 a step, and never ends if so asked."""
 
-
-class Endless(AnySpace):
-    """Never ends, and pays 0.25 a step."""
+    def __init__(self, ends: bool) -> None:
+        super().__init__()
+        self.ends = ends
 
     def step(self, action: Any) -> Any:
-        obs, _, _, _, info = super().step(action)
-        return obs, 0.25, False, False, info
-
-
-def test_a_task_that_never_ends_has_a_reward_per_step_in_curve_and_summary() -> None:
-    run = train(SMALL, PPO, env=Endless)
-    assert run.curve["return"].isna().all()
-    assert (run.curve["reward"] == 0.25).all()
-    assert "no episode ended in the last 10% of the budget; mean reward per step there 0.25" in summary(run)
+        obs, _, over, _, info = super().step(action)
+        return obs, 0.25, over and self.ends, False, info
 
 
 def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns_from() -> None:
+    run = train(SMALL, PPO, env=lambda: Paying(ends=False))
+    assert run.curve["return"].isna().all()
+    assert "no episode ended in the last 10% of the budget; mean reward per step there 0.25" in summary(run)
     for tricks in (REINFORCE, PPO):
-        curve = train(replace(SMALL, reward_sign=True), tricks, env=lambda: Paying()).curve
-        assert (curve["reward"] == 3).all()
-
-
-class Paying(AnySpace):
-    """Pays 3 a step."""
-
-    def paid(self, action: Any) -> float:
-        return 3.0
+        curve = train(replace(SMALL, reward_sign=True), tricks, env=lambda: Paying(ends=True)).curve
+        assert (curve["reward"] == 0.25).all()
+    assert (run.curve["reward"] == 0.25).all()
 
 
 def test_the_summary_tells_what_was_recorded() -> None:

@@ -11,10 +11,10 @@ from gymnasium.wrappers import (
     FrameStackObservation,
     NormalizeObservation,
     NormalizeReward,
-    RecordEpisodeStatistics,
     TransformObservation,
     TransformReward,
 )
+from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
 from support.register import register
 
@@ -110,26 +110,27 @@ class Paid(gym.RewardWrapper):
         return float(reward) / (self.var + 1e-8) ** 0.5
 
 
+def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
+    return TransformObservation(env, see, env.observation_space)
+
+
 def in_a_closure(env: gym.Env) -> gym.Env:
     scaler = Welford()
-    return TransformObservation(env, lambda obs: scaler.see(obs), env.observation_space)
+    return seen_by(env, lambda obs: scaler.see(obs))
 
 
 KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
     "NormalizeObservation": (NormalizeObservation, "--state-norm"),
     "NormalizeReward": (NormalizeReward, "--reward-scaling"),
-    "below others": (lambda env: RecordEpisodeStatistics(FrameStackObservation(NormalizeObservation(env), 2)), "state"),
+    "below others": (lambda env: Record(FrameStackObservation(NormalizeObservation(env), 2)), "state"),
     "two of them": (lambda env: NormalizeReward(NormalizeObservation(env)), "--reward-scaling"),
     "an object": (Own, "--state-norm"),
     "a dictionary": (Bare, "--state-norm"),
     "a range": (Range, "--state-norm"),
     "of rewards": (Paid, "--reward-scaling"),
     "a closure": (in_a_closure, "--state-norm"),
-    "a method": (lambda env: TransformObservation(env, Welford().see, env.observation_space), "--state-norm"),
-    "a partial": (
-        lambda env: TransformObservation(env, partial(Welford.see, Welford()), env.observation_space),
-        "--state-norm",
-    ),
+    "a method": (lambda env: seen_by(env, Welford().see), "--state-norm"),
+    "a partial": (lambda env: seen_by(env, partial(Welford.see, Welford())), "--state-norm"),
 }
 
 
@@ -183,7 +184,7 @@ def at_rest(env: gym.Env) -> gym.Env:
 
 HARMLESS: list[Callable[[gym.Env], gym.Env]] = [
     lambda env: env,
-    RecordEpisodeStatistics,
+    Record,
     Fixed,
     Noted,
     at_rest,

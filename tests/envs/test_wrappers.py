@@ -1,15 +1,18 @@
 """Wrappers forward the protocol; the sign of the reward changes what is learned from, not the score."""
 
 import math
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from support.scripted import EVERYONE, NO, Scripted, column, told
+from support.scripted import EVERYONE, NO, ZERO, Scripted, column, told
 
-from tricks import Config, InputError
-from tricks.config import ATARI_CONFIG
+from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.core.env import Env
+from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.make import make_env
 from tricks.envs.wrappers import EnvWrapper, HostEnv, LifeEnds, RewardSign
 
@@ -38,9 +41,7 @@ def test_the_sign_is_learned_from_and_the_score_is_kept() -> None:
     steps = told(RewardSign(Scripted(([7.0, -3.0], [3, 3], NO), ([0.0, 0.5], [3, 3], NO))), 2)
     assert column(steps, "reward") == [[1, -1], [0, 1]]
     assert column(steps, "score") == [[7, -3], [0, 0.5]]
-
-
-def test_a_reward_that_is_not_finite_has_no_sign_and_is_found() -> None:
+    # a reward that is not finite has no sign, and is found
     (step,) = told(RewardSign(Scripted(([math.nan, -math.inf], [3, 3], NO))), 1)
     assert math.isnan(step.reward[0, 0])
     assert step.reward[0, 1] == -math.inf
@@ -58,21 +59,105 @@ def test_without_the_switches_the_reward_is_the_score_and_only_games_end() -> No
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes", "auto"])
-def test_any_environment_can_give_the_sign_of_its_reward(backend: str) -> None:
+def test_any_environment_can_give_the_sign_of_its_reward_and_lives_if_it_has_some(backend: str) -> None:
     env = make_env(Config(env="Pendulum-v1", seeds=2, lanes=2, backend=backend, reward_sign=True))
     step = env.step(torch.zeros(2, 2, 1), torch.ones(2) > 0)
     assert step.reward.unique().tolist() == [-1]
     assert (step.score < 0).all()
     assert len(step.score.unique()) == 4
     env.close()
-
-
-@pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
-def test_an_environment_without_lives_is_one_line(backend: str) -> None:
     with pytest.raises(InputError, match=r"^life_ends: CartPole-v1 does not report lives$"):
         make_env(Config(seeds=1, lanes=1, backend=backend, life_ends=True))
 
 
-def test_the_preset_for_atari_has_both_switches_and_nothing_else_has() -> None:
-    assert (ATARI_CONFIG.reward_sign, ATARI_CONFIG.life_ends) == (True, True)
-    assert (Config().reward_sign, Config().life_ends) == (False, False)
+SCORE = 11 * 5 - 60  # of a game of ThreeLives
+LIVES = Config(env="ThreeLives-v0", seeds=1, lanes=2, reward_sign=True, life_ends=True)
+
+
+def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
+    script = (
+        (ZERO, [2, 3], NO),  # lane 0 loses a life
+        (ZERO, [2, 4], NO),  # lane 1 wins one
+        (ZERO, [2, 0], NO),  # all at once, and it is not over yet
+        (ZERO, [0, 0], [True, True]),
+        (ZERO, [5, 3], NO),  # the reset row
+        (ZERO, [5, 3], NO),
+    )
+    steps = told(LifeEnds(Scripted(*script)), len(script))
+    assert column(steps, "terminated") == [[True, False], NO, NO, [True, True], NO, NO]
+    assert column(steps, "over") == column(steps, "resetting") == [NO, NO, NO, [True, True], NO, NO]
+    # a reset with fewer lives than before is no lost life
+    steps = told(LifeEnds(Scripted((ZERO, [6, 3], [True, False]), (ZERO, [3, 3], NO), (ZERO, [2, 3], NO))), 3)
+    assert [ended for ended, _ in column(steps, "terminated")] == [True, False, True]
+
+
+def test_after_a_lost_life_fire_is_pressed_whatever_the_action_in_a_row_that_is_not_experience() -> None:
+    inner = Scripted((ZERO, [2, 3], NO), (ZERO, [1, 3], NO), (ZERO, [1, 3], NO), (ZERO, [0, 3], [True, False]))
+    steps = told(LifeEnds(inner, press=1), 4, action=2)
+    assert inner.asked == [[2, 2], [1, 2], [1, 2], [2, 2]]  # lane 0 loses another life while it presses
+    assert column(steps, "resetting") == [[True, False], [True, False], NO, [True, False]]
+    assert column(steps, "over") == [NO, NO, NO, [True, False]]
+    # a seed that stands still presses when it plays again
+    env, action = LifeEnds(Scripted(*[(ZERO, [2, 3], NO)] * 3), press=1), torch.full((1, 2), 2)
+    for playing, resetting in ((True, [True, False]), (False, [True, False]), (True, NO)):
+        assert env.step(action, torch.tensor([playing])).resetting[0].tolist() == resetting
+
+
+def scores_of(rows: Rollout) -> tuple[list[bool], list[float], list[bool]]:
+    return tuple(getattr(rows, name)[0, :, 0].tolist() for name in ("valid", "score", "over"))
+
+
+def test_what_the_game_pays_and_that_it_ends_while_fire_is_pressed_is_reported() -> None:
+    script = (([2.0, 0.0], [2, 3], NO), ([4.0, 0.0], [0, 3], [True, False]), ([8.0, 0.0], [3, 3], NO))
+    player = Player(LifeEnds(Scripted(*script), press=1), 4)
+    for _ in script:
+        player.step(lambda obs, legal: torch.zeros(1, 2, 3), torch.ones(1, 2) > 0)
+    rows = player.rollout()
+    assert scores_of(rows) == ([True, False, False], [2, 4, 0], [False, True, False])  # the last row is the reset's
+    assert rows.terminated[0, :, 0].tolist() == [True, False, False]
+    assert rows.reward[0, :, 0].tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
+def test_the_curve_and_the_evaluation_tell_the_score_of_whole_games(tricks: Tricks) -> None:
+    run = train(replace(LIVES, seeds=2, steps=300, horizon=20), tricks)
+    games = run.curve[run.curve.episodes > 0]
+    assert (games["return"] == SCORE).all()
+    assert (games["length"] == 12).all()
+    assert games.episodes.sum() >= 2 * 300 // 12 - 4
+    assert run.evaluate(3).tolist() == [[SCORE] * 3] * 2
+
+
+def test_whole_episodes_are_whole_games_and_are_learned_from_life_by_life() -> None:
+    rollout = play_episodes(Player(make_env(LIVES), 16), lambda obs, legal: torch.zeros(1, 2, 2), 30, EVERYONE)
+    for lane in (0, 1):
+        rows = rollout.valid[0, :, lane]
+        steps = torch.arange(int(rows.sum()))
+        assert len(steps) == 24
+        assert rollout.terminated[0, rows, lane].nonzero().flatten().tolist() == [3, 7, 11, 15, 19, 23]
+        assert rollout.over[0, rows, lane].nonzero().flatten().tolist() == [11, 23]
+        assert rollout.reward[0, rows, lane].tolist() == [-1 if t % 12 == 3 else 1 for t in steps]
+        assert rollout.score[0, rows, lane].tolist() == [-60 if t % 12 == 3 else 5 for t in steps]
+    assert not rollout.truncated.any()
+    # a lane does not stop where fire is pressed in the middle of a game
+    env = LifeEnds(make_env(replace(LIVES, life_ends=False, lanes=1)), press=1)
+    valid, score, over = scores_of(play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(1, 1, 2), 3, EVERYONE))
+    assert [t for t, experience in enumerate(valid) if not experience] == [4, 8]
+    assert (sum(score), over) == (SCORE, [False] * 11 + [True])
+
+
+@pytest.mark.skipif(find_spec("envpool") is None, reason="envpool is not installed")
+def test_lives_that_envpool_reports_end_episodes() -> None:
+    env = make_env(Config(env="Breakout-v5", backend="envpool", seeds=(3, 4), lanes=2, life_ends=True))
+    rng, lost = np.random.default_rng(0), 0
+    for _ in range(120):
+        before = env.now
+        step = env.step(torch.from_numpy(rng.integers(4, size=(2, 2))), torch.tensor([True, False]))
+        assert before.lives is not None
+        assert step.lives is not None
+        assert torch.equal(step.lives[1], before.lives[1])
+        fewer = (step.lives < before.lives) & ~before.over
+        assert torch.equal(step.terminated, fewer)
+        lost += int((fewer & ~step.over).sum())
+    env.close()
+    assert lost >= 4

@@ -1,49 +1,54 @@
 """An agent at any moment: a training that is stopped, killed or finished can be loaded, played and continued."""
 
+import json
 import shlex
 import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from support.training import SMALL, UNMASKED, same
 
-from tricks import PPO, Agent, Checkpoints, Evaluation, InputError, Run, Tricks, further, load, resume, train
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import stoppable
-from tricks.ladder import named
+from tricks.continuing import StartFrom
+from tricks.ladder import closed, named, switched
 from tricks.runs.folder import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
 from tricks.runs.log import Rows
+from tricks.runs.plot import curve_figure
 
 STEADY = replace(PPO, lr_anneal=False)
 KEPT = Evaluation(200, 2, keep_best=True)
 
 
-def raising(number: int, update: int) -> Callable[[Rows], None]:
+def raising(number: int, update: int, times: int = 1) -> Callable[[Rows], None]:
     """A listener that sends the process a signal at the end of an update."""
 
     def listen(rows: Rows) -> None:
         if rows[0]["update"] == update:
-            signal.raise_signal(number)
+            for _ in range(times):
+                signal.raise_signal(number)
 
     return listen
 
 
 @pytest.mark.parametrize("tricks", [STEADY, named("ppg_buffers"), replace(UNMASKED, lr_anneal=False, recurrent=False)])
-def test_any_finished_run_goes_on_as_if_its_budget_had_been_larger(tricks: Tricks, tmp_path: Path) -> None:
+def test_any_finished_run_goes_on_as_if_its_budget_had_been_larger(tricks: Tricks) -> None:
     tricks = replace(tricks, lr_anneal=False, clip_anneal=False)
-    run = train(SMALL, tricks)
-    run.save(tmp_path / "first")
-    load(tmp_path / "first").save(tmp_path / "copy")
+    train(SMALL, tricks).save("first")
+    load("first").save("copy")
     whole = train(replace(SMALL, steps=1200), tricks)
-    for folder in (tmp_path / "first", tmp_path / "copy"):
+    for folder in ("first", "copy"):
         same(further(folder, 300), whole)
 
 
-def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents(tmp_path: Path) -> None:
+def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents() -> None:
     states: list[dict[str, torch.Tensor]] = []
 
     def listen(rows: Rows, agent: Agent) -> None:
@@ -51,105 +56,205 @@ def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents(tmp_pa
         raising(signal.SIGINT, 3)(rows)
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, STEADY, checkpoints=Checkpoints(tmp_path), on_update=listen, evaluation=KEPT)
-    assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == [CHECKPOINT]
-    run, whole = load(tmp_path), train(SMALL, STEADY, evaluation=KEPT)
+        train(SMALL, STEADY, checkpoints=Checkpoints("x"), on_update=listen, evaluation=KEPT)
+    assert [path.name for path in Path("x").iterdir() if path.name != ".lock"] == [CHECKPOINT]
+    run, whole = load("x"), train(SMALL, STEADY, evaluation=KEPT)
     assert run.curve.equals(whole.curve[whole.curve["update"] <= 3].reset_index(drop=True))
     assert all(torch.equal(x, states[-1][name]) for name, x in run.agent.state_dict().items())
     assert run.evaluate(2).shape == run.at_best().evaluate(2).shape == (2, 2)
     assert (run.config, run.tricks, run.seconds > 0) == (SMALL, STEADY, True)
-    run.save(tmp_path / "copy")  # an unfinished run can be kept as it is
-    assert load(tmp_path / "copy").curve.equals(run.curve)
-    same(further(tmp_path / "copy", 300), train(replace(SMALL, steps=1200), STEADY, evaluation=KEPT))
-    same(resume(tmp_path), whole)
+    run.save("copy")  # an unfinished run can be kept as it is
+    assert load("copy").curve.equals(run.curve)
+    same(further("copy", 300), train(replace(SMALL, steps=1200), STEADY, evaluation=KEPT))
+    same(resume("x"), whole)
 
 
-def test_a_signal_in_the_last_update_costs_nothing(tmp_path: Path) -> None:
-    whole = train(SMALL, STEADY)
-    last = int(whole.curve["update"].max())
+def test_a_signal_in_the_last_update_costs_nothing_and_a_second_one_does_not_wait_for_the_update() -> None:
+    before, whole = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)], train(SMALL, STEADY)
+    stop = raising(signal.SIGINT, int(whole.curve["update"].max()))
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, STEADY, checkpoints=Checkpoints(tmp_path), on_update=raising(signal.SIGINT, last))
-    same(load(tmp_path), whole)
-    same(resume(tmp_path), whole)
-
-
-def test_a_second_signal_does_not_wait_for_the_update(tmp_path: Path) -> None:
-    def twice(rows: Rows) -> None:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        pytest.fail("it went on")
-
+        train(SMALL, STEADY, checkpoints=Checkpoints("x"), on_update=stop)
+    same(load("x"), whole)
+    same(resume("x"), whole)
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, STEADY, checkpoints=Checkpoints(tmp_path), on_update=twice)
-    assert not (tmp_path / CHECKPOINT).exists()
-
-
-def test_signals_are_answered_as_before_when_the_training_is_over(tmp_path: Path) -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    train(SMALL, STEADY, checkpoints=Checkpoints(tmp_path))
+        train(SMALL, STEADY, checkpoints=Checkpoints("y"), on_update=raising(signal.SIGINT, 0, times=2))
+    assert not Path("y", CHECKPOINT).exists()
     with pytest.raises(InputError):
-        train(replace(SMALL, env="nothing-v0"), STEADY, checkpoints=Checkpoints(tmp_path))
+        train(replace(SMALL, env="nothing-v0"), STEADY, checkpoints=Checkpoints("z"))
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_the_shell_says_what_is_kept_and_what_goes_on(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, told: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, write = tmp_path / "run", CurveFile.__call__
-    stop = raising(getattr(signal, name), 2)
+    write, stop = CurveFile.__call__, raising(getattr(signal, name), 2)
     monkeypatch.setattr(CurveFile, "__call__", lambda file, rows: (write(file, rows), stop(rows)))
-    arguments = "train ppo --no-lr-anneal --seeds 1 --steps 900 --lanes 2 --horizon 50 --hidden 8"
-    best = "--eval-every 100 --eval-episodes 2 --keep-best"
+    small = "train ppo --no-lr-anneal --seeds 1 --steps 900 --lanes 2 --horizon 50 --hidden 8"
     with stoppable() as received:
-        assert main([*arguments.split(), *best.split(), "--out", str(out)]) == 130
+        said = told(f"{small} --eval-every 100 --eval-episodes 2 --keep-best --out x", 130)
     assert received == [getattr(signal, name)]
-    goes_on = f"resume with: python -m tricks train --resume {out}"
-    assert capsys.readouterr().err.splitlines()[-1] == f"interrupted at step 288 of 900, which is saved; {goes_on}"
-    assert main(["play", str(out), "--no-gif", "--episodes", "2", "--best"]) == 0
-    assert f"{out} is unfinished, at step 288 of 900" in capsys.readouterr().err
-    assert main(["save-policy", str(out), "--out", str(tmp_path / "policy.pt")]) == 0
-    monkeypatch.undo()
-    assert main(["train", "--resume", str(out)]) == 0
-    assert main(["train", "--continue", str(out), "--steps", "100"]) == 0
-    assert load(out).config.steps == 1000
+    goes_on = "resume with: python -m tricks train --resume x"
+    assert said.splitlines()[-1] == f"interrupted at step 288 of 900, which is saved; {goes_on}"
+    assert main(["play", "x", "--no-gif", "--episodes", "2", "--best"]) == 0
+    assert "x is unfinished, at step 288 of 900" in capsys.readouterr().err
+    told("save-policy x --out policy.pt")
+    monkeypatch.setattr(CurveFile, "__call__", write)
+    told("train --resume x")
+    told("train --continue x --steps 100")
+    assert load("x").config.steps == 1000
 
 
-def test_a_continuation_that_was_stopped_is_not_begun_again(tmp_path: Path) -> None:
-    train(SMALL, STEADY).save(tmp_path)
+def test_a_continuation_that_was_stopped_is_not_begun_again() -> None:
+    train(SMALL, STEADY).save("x")
     with pytest.raises(KeyboardInterrupt):
-        further(tmp_path, 300, on_update=raising(signal.SIGINT, 10))
-    assert load(tmp_path).config.steps == 900  # the finished run is still there
+        further("x", 300, on_update=raising(signal.SIGINT, 10))
+    assert load("x").config.steps == 900  # the finished run is still there
     with pytest.raises(InputError, match="holds an unfinished run; resume it with"):
-        further(tmp_path, 300)
-    same(resume(tmp_path), train(replace(SMALL, steps=1200), STEADY))
+        further("x", 300)
+    same(resume("x"), train(replace(SMALL, steps=1200), STEADY))
 
 
-def test_a_part_of_a_run_has_no_state_to_go_on_from(tmp_path: Path) -> None:
-    run: Run = train(SMALL, STEADY, evaluation=KEPT)
-    run.save(tmp_path)
+def test_a_part_of_a_run_has_no_state_to_go_on_from() -> None:
+    run = train(SMALL, STEADY, evaluation=KEPT)
+    run.save("x")
     for part in (run.only(1), run.at_best()):
-        part.save(tmp_path, overwrite=True)
-        assert load(tmp_path).last is None
-        assert not (tmp_path / LAST).exists()
-    with pytest.raises(InputError, match="--start-from"):
-        further(tmp_path, 100)
+        part.save("x", overwrite=True)
+        assert load("x").last is None
+        assert not Path("x", LAST).exists()
+    with pytest.raises(InputError, match="an earlier version saved its run, or it is a part of one; --start-from"):
+        further("x", 100)
 
 
-def test_what_a_refusal_tells_to_type_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def told(*arguments: str) -> list[str]:
+def test_what_a_refusal_tells_to_type_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    def advice(*arguments: str) -> list[str]:
         assert main(["train", *arguments]) == 2
         said = capsys.readouterr().err.strip()
         assert "there is no" in said
         return shlex.split(said.split(" with: ")[1].replace("STEPS", "100"))[3:]
 
-    done, cut = tmp_path / "a run", tmp_path / "it's cut"
-    train(SMALL, STEADY).save(done)
+    train(SMALL, STEADY).save("a run")
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, STEADY, checkpoints=Checkpoints(cut), on_update=raising(signal.SIGINT, 2))
-    assert main(told("--resume", str(done))) == 0
-    assert load(done).config.steps == 1000
-    assert main(told("--continue", str(cut), "--steps", "9")) == 0
-    assert load(cut).config.steps == 900
+        train(SMALL, STEADY, checkpoints=Checkpoints("it's cut"), on_update=raising(signal.SIGINT, 2))
+    assert main(advice("--resume", "a run")) == 0
+    assert load("a run").config.steps == 1000
+    assert main(advice("--continue", "it's cut", "--steps", "9")) == 0
+    assert load("it's cut").config.steps == 900
     with pytest.raises(InputError, match=r"there is no last\.pt; it holds no run$"):
-        further(tmp_path, 9)
+        further(".", 9)
+
+
+CONFIG = Config(seeds=2, lanes=2, horizon=50, steps=400, hidden=(8,))
+PLAIN = switched(closed(["gae", "clip", "state_norm", "return_norm", "segments"]))
+ANNEALED = switched([*PLAIN.on, "lr_anneal"])
+
+
+def finished(folder: str, tricks: Tricks = PLAIN) -> str:
+    """The folder of a finished run that wrote checkpoints."""
+    train(CONFIG, tricks, checkpoints=Checkpoints(folder, 100)).save(folder)
+    return folder
+
+
+def rates(curve: pd.DataFrame, first: int) -> tuple[pd.Series, pd.Series]:
+    """The steps before each update from step `first` on, and its learning rate, of one seed."""
+    one = curve[curve.seed == 0]
+    before = one.step.shift(fill_value=0)
+    return before[before >= first], one.learning_rate[before >= first]
+
+
+def test_schedules_run_over_the_whole_or_stay_at_their_end() -> None:
+    for schedule in ("whole", "end"):
+        curve = further(finished(schedule, ANNEALED), 400, schedule).curve
+        before, rate = rates(curve, 0)
+        old = before < 400
+        assert rate[old].to_numpy() == pytest.approx(1e-3 * (1 - before[old] / 400), rel=1e-5)
+        going_on = 1e-3 * (1 - before[~old] / 800) if schedule == "whole" else rate[old].iloc[-1]
+        assert (~old).sum() >= 3
+        assert rate[~old].to_numpy() == pytest.approx(going_on, rel=1e-5)
+    further(finished("x", ANNEALED), 200, "end").save("x", overwrite=True)
+    before, rate = rates(further("x", 400).curve, 600)  # over the whole again
+    assert len(before) >= 3
+    assert rate.to_numpy() == pytest.approx(1e-3 * (1 - before / 1000), rel=1e-5)
+
+
+def test_it_can_be_trained_on_again_and_again_and_its_figure_says_where_it_was_joined() -> None:
+    finished("x")
+    assert not {"joined", "from"} & json.loads(Path("x/run.json").read_text()).keys()
+    assert load("x").curve.attrs == {}
+    for joined in ([400], [400, 500]):
+        further("x", 100).save("x", overwrite=True)
+        assert json.loads(Path("x/run.json").read_text())["joined"] == joined
+        total = joined[-1] + 100
+        assert load("x").config.steps == total
+        assert load("x").curve.groupby("seed").step.max().between(total, total + 100).all()
+    run = load("x")
+    assert run.curve.attrs == run.only(1).curve.attrs == {"joined": [400, 500]}
+    dotted = [line for line in curve_figure(run).axes[0].lines if line.get_linestyle() == ":"]
+    assert [line.get_xdata()[0] for line in dotted] == [400, 500]  # type: ignore[index]
+
+
+def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed() -> None:
+    def stop(rows: Any) -> None:
+        if rows[0]["step"] >= 200:
+            raise KeyboardInterrupt
+
+    start = StartFrom(finished("first"), inner=Checkpoints("second", 100))
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, PLAIN, checkpoints=start, on_update=stop)
+    del start
+    resume("second").save("second")
+    run = load("second")
+    assert run.curve.attrs == {"from": "first"}
+    assert "from the agents of first" in curve_figure(run).axes[0].get_xlabel()
+    assert further("second", 100).curve.attrs == {"from": "first", "joined": [400]}
+
+
+def test_a_run_without_its_state_does_not_go_on() -> None:
+    run, last = load(finished("a")), Path("a", LAST)
+    last.write_bytes(Path(finished("b", PPO), LAST).read_bytes())
+    with pytest.raises(InputError, match=r"is damaged: last\.pt: it does not match its checksum"):
+        further("a", 100)
+    last.write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"last\.pt is damaged"):
+        further("a", 100)
+    replace(run, agent=train(replace(CONFIG, lr=0.01), PLAIN).agent).save("d")
+    with pytest.raises(InputError, match=r"last\.pt is of other agents than those of the run in this folder"):
+        further("d", 100)
+
+
+@pytest.mark.parametrize("tricks", [PLAIN, replace(PLAIN, recurrent=True)], ids=["plain", "recurrent"])
+def test_a_training_starts_from_the_agents_of_another(tricks: Tricks) -> None:
+    config = replace(CONFIG, minibatches=2)  # recurrent deals whole lanes
+    run = train(config, tricks)
+    run.save("x")
+    started = train(replace(config, steps=1, lr=1e-30), tricks, checkpoints=StartFrom("x"))
+    for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_other_agents_are_no_start() -> None:
+    train(CONFIG, PLAIN).save("x")
+    for config, tricks, message in (
+        (replace(CONFIG, env="Acrobot-v1"), PLAIN, r"have observations \[4\] and 2 actions, and this task has"),
+        (replace(CONFIG, seeds=3, lanes=3), PLAIN, "it has 2 seeds, and this training 3"),
+        (replace(CONFIG, hidden=(4,)), PLAIN, r"is \[4, 8\] there and \[4, 4\] here; train with the same --hidden"),
+        (CONFIG, PPO, "this training has no obs_stats.rows; train with the same tricks"),
+    ):
+        with pytest.raises(InputError, match=f"^cannot start from x: .*{message}"):
+            train(config, tricks, checkpoints=StartFrom("x"))
+
+
+def test_the_shell_goes_on_and_starts_from(told: Callable[..., str]) -> None:
+    small = "train ppo --seeds 1 --lanes 2 --horizon 50 --hidden 8"
+    told(f"{small} --steps 200 --out run --checkpoint-every 100")
+    assert "continued from 200 to 300 steps" in told("train --continue run --steps 100 --schedule end")
+    assert load("run").config.steps == 300
+    told(f"{small} --steps 100 --start-from run")
+    for words, message in {
+        "--continue run": "--continue needs --steps",
+        "--continue run --steps 9 --lr 0.1": "it takes no --lr",
+        "--continue run --steps 9 --schedule x": "schedule must be whole or end, not 'x'",
+        "--schedule end": "--schedule needs --continue",
+        "--start-from .": "no saved run in",
+    }.items():
+        assert message in told(f"train {words}", 2)

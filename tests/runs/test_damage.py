@@ -1,6 +1,7 @@
 """Whatever is wrong with a saved run's files is one line, and the run is not loaded."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tricks import PPO, Config, InputError, Run, load, train
+from tricks import PPO, Checkpoints, Config, InputError, Run, load, resume, train
+from tricks.runs import checkpoint
 from tricks.runs.about import digest, write_about
+from tricks.runs.folder import CHECKPOINT
 from tricks.runs.folder import RUN as FILES
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
+ABOUT, CURVE = Path("run.json"), Path("curve.csv")
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +24,36 @@ def run() -> Run:
     return train(TINY, PPO)
 
 
-def test_any_flipped_byte_is_damage(run: Run, tmp_path: Path) -> None:
-    run.save(tmp_path)
-    rng = np.random.default_rng(0)
-    for name in FILES:
-        path = tmp_path / name
-        whole = path.read_bytes()
-        for place in {0, len(whole) - 1, *rng.integers(len(whole), size=60).tolist()}:
+@pytest.fixture(autouse=True)
+def _saved(run: Run, _own_folder: None) -> None:
+    run.save(".")
+
+
+def about(change: Callable[[dict[str, Any]], object]) -> None:
+    """Change run.json, with the right checksum."""
+    told = json.loads(ABOUT.read_text())
+    change(told)
+    del told["checksum"]
+    ABOUT.write_bytes(write_about(told))
+
+
+def refused(said: str, read: Callable[[str], object] = load) -> None:
+    with pytest.raises(InputError, match=r"^(the run in )?[^\n]* is damaged[^\n]*$") as caught:
+        read(".")
+    assert said in str(caught.value)
+
+
+def test_any_flipped_byte_is_damage(run: Run) -> None:
+    train(TINY, PPO, checkpoints=Checkpoints("cut", 20))
+    cut, rng = Path("cut", CHECKPOINT), np.random.default_rng(0)
+    for path in (*map(Path, FILES), cut):
+        whole, read = path.read_bytes(), (lambda _: resume("cut")) if path == cut else load
+        for place in {0, len(whole) - 1, len(whole) - 70, *rng.integers(len(whole), size=60).tolist()}:
             path.write_bytes(whole[:place] + bytes([whole[place] ^ int(rng.integers(1, 256))]) + whole[place + 1 :])
-            with pytest.raises(InputError, match="damaged") as refused:
-                load(tmp_path)
-            assert "\n" not in str(refused.value)
+            refused("checksum" if path == cut else "", read)
         path.write_bytes(whole)
-    assert load(tmp_path).curve.equals(run.curve)
+    assert load(".").curve.equals(run.curve)
+    assert checkpoint.read(Path("cut")).step >= 20
 
 
 @pytest.mark.parametrize(
@@ -56,15 +77,14 @@ def test_any_flipped_byte_is_damage(run: Run, tmp_path: Path) -> None:
         ({"version": 2}, "unknown field `version`"),
     ],
 )
-def test_a_description_that_cannot_be_is_damage(run: Run, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    run.save(tmp_path)
-    about = json.loads((tmp_path / "run.json").read_text())
-    for name, change in changes.items():
-        about[name] = about[name] | change if name == "config" and isinstance(change, dict) else change
-    (tmp_path / "run.json").write_bytes(write_about({name: x for name, x in about.items() if name != "checksum"}))
-    with pytest.raises(InputError, match=r"^the run in [^\n]* is damaged: [^\n]*$") as refused:
-        load(tmp_path)
-    assert said in str(refused.value)
+def test_a_description_that_cannot_be_is_damage(changes: dict[str, Any], said: str) -> None:
+    ((name, change),) = changes.items()
+    about(
+        lambda told: told.update(
+            {name: told[name] | change if isinstance(change, dict) and name == "config" else change}
+        )
+    )
+    refused(said)
 
 
 @pytest.mark.parametrize(
@@ -79,38 +99,23 @@ def test_a_description_that_cannot_be_is_damage(run: Run, tmp_path: Path, change
         ("\n3,1,", "\n3,-1,", "impossible value in the column update"),
     ],
 )
-def test_a_curve_that_cannot_be_is_damage(run: Run, before: str, after: str, said: str, tmp_path: Path) -> None:
-    run.save(tmp_path)
-    curve = (tmp_path / "curve.csv").read_text()
+def test_a_curve_that_cannot_be_is_damage(before: str, after: str, said: str) -> None:
+    curve = CURVE.read_text()
     assert before in curve
-    save_curve(tmp_path, curve.replace(before, after, 1))
-    with pytest.raises(InputError, match=f"damaged: curve.csv: it .*{said}"):
-        load(tmp_path)
+    CURVE.write_text(curve.replace(before, after, 1))
+    about(lambda told: told["checksums"].update({"curve.csv": digest(CURVE.read_bytes())}))
+    refused(said)
 
 
-def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run, tmp_path: Path) -> None:
+def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run) -> None:
     curve = run.curve.assign(**{"return": np.inf})
-    replace(run, curve=curve, diverged={3: 60, 1: 60}).save(tmp_path / "diverged")
-    assert np.isinf(load(tmp_path / "diverged").curve["return"]).all()
-    replace(run, curve=curve).save(tmp_path / "healthy")
-    with pytest.raises(InputError, match=r"damaged: curve\.csv: it has an impossible value in the column return$"):
-        load(tmp_path / "healthy")
+    replace(run, curve=curve, diverged={3: 60, 1: 60}).save("diverged")
+    assert np.isinf(load("diverged").curve["return"]).all()
+    replace(run, curve=curve).save(".", overwrite=True)
+    refused("damaged: curve.csv: it has an impossible value in the column return")
 
 
-def save_curve(folder: Path, curve: str) -> None:
-    """Another curve.csv, with the right checksums."""
-    (folder / "curve.csv").write_text(curve)
-    about = json.loads((folder / "run.json").read_text())
-    about["checksums"]["curve.csv"] = digest(curve.encode())
-    del about["checksum"]
-    (folder / "run.json").write_bytes(write_about(about))
-
-
-@pytest.mark.parametrize(
-    "content", ["[" * 100_000, "{}", "null", '{"config": ' * 5000, "\ud800".encode("utf-8", "surrogatepass")]
-)
-def test_json_of_any_kind_is_one_line(run: Run, content: str | bytes, tmp_path: Path) -> None:
-    run.save(tmp_path)
-    (tmp_path / "run.json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=r"^the run in [^\n]* is damaged: [^\n]*$"):
-        load(tmp_path)
+def test_json_of_any_kind_is_one_line() -> None:
+    for content in ("[" * 100_000, "{}", "null", '{"config": ' * 5000, "\ud800"):
+        ABOUT.write_bytes(content.encode("utf-8", "surrogatepass"))
+        refused("")

@@ -1,7 +1,7 @@
 """What a user may bring: an environment, a net; the run that was trained with them comes back with them."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -18,59 +18,16 @@ from tricks.core.spaces import Spaces
 TINY = Config(seeds=(3, 1), steps=400, lanes=2, horizon=32, hidden=(8,), backend="gymnasium")
 
 
-def same_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Dense:
-    """What the library itself would make."""
-    return Dense(generators, (spaces.features, *TINY.hidden))
-
-
 class Scaled(nn.Module):
     """The observation times one number per seed: [S, B, D] -> [S, B, D]."""
 
-    def __init__(self, generators: Sequence[np.random.Generator], spaces: Spaces) -> None:
+    def __init__(self, generators: Sequence[np.random.Generator], spaces: Spaces, width: int | None = None) -> None:
         super().__init__()
-        self.width, self.scale = spaces.features, nn.Parameter(torch.ones(len(generators)))
+        self.width, self.scale = width or spaces.features, nn.Parameter(torch.ones(len(generators)))
         self.layers: list[Layer] = []
 
     def forward(self, obs: Tensor) -> Tensor:
         return obs * self.scale.view(-1, 1, 1)
-
-
-def test_an_environment_from_a_function_is_played_like_the_same_one_from_an_id() -> None:
-    id = "ShortCartPole-v0"  # CartPole-v1 has vector rules of its own in Gymnasium
-    mine = train(Config(**vars(TINY) | {"env": "my cart"}), PPO, env=lambda: gym.make(id))
-    pd.testing.assert_frame_equal(mine.curve, train(Config(**vars(TINY) | {"env": id}), PPO).curve)
-
-
-def test_a_body_that_is_the_librarys_own_learns_the_same() -> None:
-    pd.testing.assert_frame_equal(train(TINY, PPO, body=same_body).curve, train(TINY, PPO).curve)
-
-
-def test_a_body_may_have_one_number_per_seed_and_learns_it() -> None:
-    scale = dict(train(TINY, REINFORCE, body=Scaled).agent.policy_net.named_parameters())["body.scale"]
-    assert scale.shape == (2,)
-    assert (scale != 1).all()
-    assert scale[0] != scale[1]
-
-
-def test_a_run_comes_back_with_what_was_brought_and_says_what_is_missing(tmp_path: Path) -> None:
-    def make() -> gym.Env:
-        return gym.make("CartPole-v1")
-
-    run, obs = train(TINY, PPO, env=make, body=Scaled), np.ones((2, 1, 4), np.float32)
-    run.save(tmp_path)
-    with pytest.raises(InputError, match="body="):
-        load(tmp_path, env=make)
-    back = load(tmp_path, env=make, body=Scaled)
-    assert (back.agent.act(obs) == run.agent.act(obs)).all()
-    np.testing.assert_array_equal(back.evaluate(2), run.evaluate(2))
-
-
-class Wide(Scaled):
-    """Promises more features than it gives."""
-
-    def __init__(self, generators: Sequence[np.random.Generator], spaces: Spaces) -> None:
-        super().__init__(generators, spaces)
-        self.width = 99
 
 
 class Unmeasured(Scaled):
@@ -81,29 +38,56 @@ class Unmeasured(Scaled):
         del self.width
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (3, "must be a function"),
-        (lambda generators, spaces: nn.Linear(4, 2), "with a width and layers, not Linear"),
-        (Unmeasured, "with a width and layers, not Unmeasured"),
-        (Wide, r"maps observations \[2, 3, 4\] to \[2, 3, 4\]; \[S, B, width\] is \[2, 3, 99\]"),
-        (lambda generators, spaces: Scaled(generators[:1], spaces), "must lead with the seed axis"),
-    ],
-)
-def test_a_body_that_does_not_fit_is_one_line(body: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        train(TINY, PPO, body=body)
+def make() -> gym.Env:
+    return gym.make("CartPole-v1")
+
+
+def test_what_is_brought_is_played_and_learned_like_the_librarys_own() -> None:
+    id = "ShortCartPole-v0"  # CartPole-v1 has vector rules of its own in Gymnasium
+    mine = train(replace(TINY, env="my cart"), PPO, env=lambda: gym.make(id))
+    pd.testing.assert_frame_equal(mine.curve, train(replace(TINY, env=id), PPO).curve)
+    mine = train(TINY, PPO, body=lambda generators, spaces: Dense(generators, (spaces.features, *TINY.hidden)))
+    pd.testing.assert_frame_equal(mine.curve, train(TINY, PPO).curve)
+
+
+def test_a_body_may_have_one_number_per_seed_and_learns_it() -> None:
+    scale = dict(train(TINY, REINFORCE, body=Scaled).agent.policy_net.named_parameters())["body.scale"]
+    assert scale.shape == (2,)
+    assert (scale != 1).all()
+    assert scale[0] != scale[1]
+
+
+def test_a_run_comes_back_with_what_was_brought_and_says_what_is_missing() -> None:
+    run, obs = train(TINY, PPO, env=make, body=Scaled), np.ones((2, 1, 4), np.float32)
+    run.save("x")
+    with pytest.raises(InputError, match="body="):
+        load("x", env=make)
+    back = load("x", env=make, body=Scaled)
+    assert (back.agent.act(obs) == run.agent.act(obs)).all()
+    np.testing.assert_array_equal(back.evaluate(2), run.evaluate(2))
 
 
 @pytest.mark.parametrize(
-    ("env", "backend", "said"),
+    ("brought", "said"),
     [
-        ("CartPole-v1", "gymnasium", "must be a function that makes a gymnasium.Env"),
-        (lambda: 3, "gymnasium", "must make a gymnasium.Env, not int"),
-        (lambda: gym.make("CartPole-v1"), "tensor", "needs gymnasium or processes"),
+        ({"body": 3}, "must be a function"),
+        ({"body": lambda generators, spaces: nn.Linear(4, 2)}, "with a width and layers, not Linear"),
+        ({"body": Unmeasured}, "with a width and layers, not Unmeasured"),
+        (
+            {"body": lambda generators, spaces: Scaled(generators, spaces, 99)},
+            r"maps observations \[2, 3, 4\] to \[2, 3, 4\]; \[S, B, width\] is \[2, 3, 99\]",
+        ),
+        ({"body": lambda generators, spaces: Scaled(generators[:1], spaces)}, "must lead with the seed axis"),
+        ({"env": "CartPole-v1"}, "must be a function that makes a gymnasium.Env"),
+        ({"env": lambda: 3}, "must make a gymnasium.Env, not int"),
+        ({"env": type("Old", (), {"__module__": "gym.envs"})}, "gymnasium.Env, not Old; shimmy turns environments"),
     ],
 )
-def test_an_environment_that_does_not_fit_is_one_line(env: Any, backend: str, said: str) -> None:
+def test_what_does_not_fit_is_one_line(brought: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        train(Config(**vars(TINY) | {"backend": backend}), PPO, env=env)
+        train(TINY, PPO, **brought)
+
+
+def test_an_environment_of_ones_own_needs_a_backend_for_it() -> None:
+    with pytest.raises(InputError, match="needs gymnasium or processes"):
+        train(replace(TINY, backend="tensor"), PPO, env=make)

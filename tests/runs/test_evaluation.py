@@ -1,41 +1,47 @@
 """Evaluations in the middle of a training: what they measure, and that they change nothing."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, UNMASKED, WHOLE_EPISODES
+from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail
 
-from tricks import ATARI, PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, Tricks, resume, train
+from tricks import (
+    ATARI,
+    PPO,
+    REINFORCE,
+    Agent,
+    Checkpoints,
+    Config,
+    Evaluation,
+    InputError,
+    Run,
+    Tricks,
+    further,
+    load,
+    resume,
+    train,
+)
+from tricks.cli.summary import summary
 from tricks.ladder import named
+from tricks.runs.best import beginning
 from tricks.runs.log import Rows
 
-KINDS = {
-    "reinforce": REINFORCE,
-    "ppo": PPO,
-    "every": UNMASKED,
-    "whole": WHOLE_EPISODES,
-    "atari": ATARI,
-    "ppg": named("ppg"),
-}
+KINDS = {"reinforce": REINFORCE, "ppo": PPO, "every": UNMASKED, "whole": WHOLE_EPISODES, "atari": ATARI}
+KINDS |= {"ppg": named("ppg")}
+PLACES = [(name, "tensor") for name in KINDS] + [("every", "gymnasium"), ("whole", "gymnasium")]
 
 
-def learned(run: Run) -> pd.DataFrame:
-    return run.curve.drop(columns="eval_return")
-
-
-@pytest.mark.parametrize("backend", ["tensor", "gymnasium"])
-@pytest.mark.parametrize("tricks", KINDS.values(), ids=KINDS)
-def test_an_evaluation_changes_nothing_that_is_learned(tricks: Tricks, backend: str) -> None:
-    config = replace(SMALL, backend=backend, steps=450)
+@pytest.mark.parametrize(("name", "backend"), PLACES)
+def test_an_evaluation_changes_nothing_that_is_learned(name: str, backend: str) -> None:
+    config, tricks = replace(SMALL, backend=backend, steps=450), KINDS[name]
     plain, judged = train(config, tricks), train(config, tricks, evaluation=Evaluation(200, 3))
     assert judged.curve["eval_return"].notna().any()
-    pd.testing.assert_frame_equal(learned(plain), learned(judged), check_exact=True)
+    before, after = (run.curve.drop(columns="eval_return") for run in (plain, judged))
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
     mine, theirs = plain.agent.state_dict(), judged.agent.state_dict()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
 
@@ -48,22 +54,18 @@ def test_it_is_what_the_agent_then_earns_greedily(tricks: Tricks) -> None:
     assert run.curve["eval_return"].notna().all()
 
 
-def test_each_seed_is_evaluated_when_its_own_steps_are_due() -> None:
-    curve = train(SMALL, WHOLE_EPISODES, evaluation=Evaluation(250, 1)).curve
-    for _, part in curve.groupby("seed"):
-        before = part["step"].shift(fill_value=0)
-        due = part["step"] // 250 > before // 250
-        assert part["eval_return"].notna().tolist() == due.tolist()
-        assert 0 < due.sum() < len(part)
-    assert len({tuple(part["eval_return"].notna()) for _, part in curve.groupby("seed")}) == 2  # each at its own times
-
-
-def test_a_seeds_evaluation_does_not_depend_on_other_seeds() -> None:
+def test_each_seed_is_evaluated_when_its_own_steps_are_due_whatever_other_seeds_do() -> None:
     of = {
-        seeds: train(replace(SMALL, seeds=seeds), WHOLE_EPISODES, evaluation=Evaluation(250, 3))
+        seeds: train(replace(SMALL, seeds=seeds), WHOLE_EPISODES, evaluation=Evaluation(250, 3)).curve
         for seeds in ((1,), (3, 1))
     }
-    alone, stacked = (run.curve[run.curve.seed == 1]["eval_return"].tolist() for run in of.values())
+    for _, part in of[3, 1].groupby("seed"):
+        due = part["step"] // 250 > part["step"].shift(fill_value=0) // 250
+        assert part["eval_return"].notna().tolist() == due.tolist()
+        assert 0 < due.sum() < len(part)
+    judged = [tuple(part["eval_return"].notna()) for _, part in of[3, 1].groupby("seed")]
+    assert len(set(judged)) == 2  # each at its own times
+    alone, stacked = (curve[curve.seed == 1]["eval_return"].tolist() for curve in of.values())
     assert stacked == pytest.approx(alone, nan_ok=True)
 
 
@@ -75,45 +77,114 @@ def test_a_perfect_agent_is_told_from_a_lucky_one() -> None:
     assert (curve.groupby("seed")["eval_return"].last() == 1).all()
 
 
-def test_an_environment_of_ones_own_is_what_is_evaluated() -> None:
-    """One step, and a reward of 7 whatever the action: no registered environment pays that."""
-
-    class Seven(gym.Env):
-        observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
-        action_space = gym.spaces.Discrete(2)
-
-        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-            return np.zeros(1, np.float32), {}
-
-        def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-            return np.zeros(1, np.float32), 7.0, True, False, {}
-
-    config = replace(SMALL, steps=200)
-    run = train(config, PPO, env=Seven, evaluation=Evaluation(50, 2))
-    assert set(run.curve["eval_return"].dropna()) == {7}
+FOUR = replace(SMALL, seeds=(3, 1, 0, 2))
+KEPT = Evaluation(200, 3, keep_best=True)
 
 
-def test_a_resumed_run_goes_on_with_its_evaluations(tmp_path: Path) -> None:
+def alike(one: Run, other: Run) -> None:
+    mine, theirs = one.agent.state_dict(), other.agent.state_dict()
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+@pytest.mark.parametrize("tricks", [PPO, UNMASKED, named("recurrent"), named("shared_trunk")])
+def test_each_seed_s_best_agent_is_that_of_its_first_best_evaluation(tricks: Tricks) -> None:
+    seen: dict[tuple[int, int], dict[str, torch.Tensor]] = {}
+
+    def watch(rows: Rows, agent: Agent) -> None:
+        for row in rows:
+            k = FOUR.seed_list.index(int(row["seed"]))
+            own = {name: x[k].clone() for name, x in agent.state_dict().items()}
+            seen[int(row["seed"]), int(row["update"])] = own
+
+    run = train(FOUR, tricks, on_update=watch, evaluation=KEPT)
+    best = run.curve.loc[run.curve.groupby("seed")["eval_return"].idxmax()]
+    assert best["update"].nunique() > 1  # not all at the same time
+    for _, row in best.iterrows():
+        k = FOUR.seed_list.index(int(row["seed"]))
+        then = seen[int(row["seed"]), int(row["update"])]
+        assert all(torch.equal(x[k], then[name]) for name, x in run.at_best().agent.state_dict().items())
+    found = run.at_best().evaluate(3, greedy=True).mean(1)
+    assert found.tolist() == best.set_index("seed")["eval_return"][list(FOUR.seed_list)].tolist()
+
+
+class Lost(gym.Wrapper[Any, Any, Any, Any]):
+    """CartPole, in which each step loses 1, as its info says."""
+
+    def __init__(self) -> None:
+        super().__init__(gym.make("CartPole-v1"))
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated, truncated, info | {"lost": -1}
+
+
+def test_the_best_can_be_that_of_a_recorded_number() -> None:
+    config, by = replace(FOUR, record=("lost:sum",)), replace(KEPT, keep_best="lost")  # the worst score is the best
+    run = train(config, PPO, env=Lost, evaluation=by, checkpoints=Checkpoints("x", 200))
+    worst = run.curve.groupby("seed")["eval_return"].min()[list(FOUR.seed_list)]
+    assert run.at_best().evaluate(3, greedy=True).mean(1).tolist() == worst.tolist()
+    assert "\neach agent's best evaluation is the one with the highest mean lost" in summary(run)
+    pd.testing.assert_frame_equal(run.curve, train(config, PPO, env=Lost, evaluation=KEPT).curve, check_exact=True)
+    alike(resume("x", env=Lost).at_best(), run.at_best())
+
+
+def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="keep_best is by 'won', but the training records lost; name it in record"):
+        train(replace(SMALL, record=("lost",)), PPO, env=Lost, evaluation=replace(KEPT, keep_best="won"))
+    with pytest.raises(InputError, match="keep_best is empty"):
+        replace(KEPT, keep_best="")
+    run = train(replace(SMALL, record=("won",)), PPO, env=Lost, evaluation=replace(KEPT, keep_best="won"))
+    assert "an evaluation failed: seed 3 has no 'won'" in capsys.readouterr().err
+    assert run.curve.eval_return.isna().all()
+    with pytest.raises(InputError, match="no best agent"):
+        run.at_best()
+
+
+def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents() -> None:
+    whole, plain = (train(SMALL, PPO, evaluation=each) for each in (KEPT, replace(KEPT, keep_best=False)))
+    pd.testing.assert_frame_equal(plain.curve, whole.curve, check_exact=True)  # it changes nothing that is learned
+    alike(plain, whole)
+
     def stop(rows: Rows) -> None:
-        if rows[0]["update"] == 5:
-            raise KeyboardInterrupt
+        if rows[0]["step"] > 700:
+            fail()
 
-    with pytest.raises(KeyboardInterrupt):
-        train(SMALL, UNMASKED, checkpoints=Checkpoints(tmp_path, 200), on_update=stop, evaluation=Evaluation(150, 2))
-    whole = train(SMALL, UNMASKED, evaluation=Evaluation(150, 2))
-    pd.testing.assert_frame_equal(resume(tmp_path).curve, whole.curve, check_exact=True)
+    with pytest.raises(Power):
+        train(SMALL, PPO, checkpoints=Checkpoints("x", 100), on_update=stop, evaluation=KEPT)
+    run = resume("x")
+    alike(run.at_best(), whole.at_best())
+    run.save("x")
+    loaded = load("x")
+    alike(loaded, whole)
+    alike(loaded.at_best(), whole.at_best())
+    one = loaded.only(1).at_best()
+    assert torch.equal(one.agent.policy_net.head.weight[0], loaded.at_best().agent.policy_net.head.weight[1])
+    loaded.at_best().save("best")
+    with pytest.raises(InputError, match="kept no best agents; only one trained with --keep-best"):
+        plain.at_best()
+    alike(load("best").at_best(), whole.at_best())
+    longer = further("x", 1, "end")
+    best = longer.curve.groupby("seed")["eval_return"].max()
+    assert longer.at_best().evaluate(3, greedy=True).mean(1).tolist() == best[list(SMALL.seed_list)].tolist()
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [((0, 3), "evaluations must be at least 1 step apart, not 0"), ((5, 0), "needs at least 1 episode, not 0")],
-)
-def test_numbers_out_of_range_are_one_line(numbers: tuple[int, int], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Evaluation(*numbers)
+def test_a_seed_that_was_never_evaluated_has_no_best_agent() -> None:
+    run = train(replace(SMALL, lr=(1e38, 0.003)), PPO, evaluation=KEPT)
+    assert run.only(1).at_best().seconds == run.seconds
+    with pytest.raises(InputError, match="seed 3 has no best agent, because it was never evaluated"):
+        run.at_best()
 
 
-def test_an_agent_does_not_play_in_an_environment_of_other_spaces() -> None:
-    run = replace(train(SMALL, PPO), env=lambda: gym.make("Acrobot-v1"))
-    with pytest.raises(InputError, match=r"has the spaces Box.* and Discrete\(3\), but the agent was trained with Box"):
-        run.evaluate(1)
+def test_a_tie_a_missing_score_and_weights_that_are_not_finite_replace_nothing() -> None:
+    agent = train(Config(seeds=4, steps=100), PPO).agent
+    kept = beginning(agent).or_better(torch.tensor([1.0, 1, 1, 1]).double(), agent)
+    later = Agent(agent.spaces, Config(seeds=4))
+    later.policy_net.head.weight.data[3] = torch.nan
+    new = kept.or_better(torch.tensor([2.0, 1, torch.nan, 9]).double(), later)
+    assert new.score.tolist() == [2, 1, 1, 1]
+    name = "policy_net.head.weight"
+    assert torch.equal(new.state[name][0], later.state_dict()[name][0])
+    assert torch.equal(new.state[name][1:], kept.state[name][1:])
+    first = beginning(agent).or_better(torch.tensor([torch.nan, 1, 1, 1]).double(), agent)
+    assert first.score.isnan().tolist() == [True, False, False, False]

@@ -13,7 +13,6 @@ import pytest
 from support.training import interrupted
 
 from tricks import PPO, Checkpoints, Config, Evaluation, InputError, further, load, resume, train
-from tricks.cli.main import main
 from tricks.runs.about import write_about
 
 CODE = """
@@ -21,13 +20,10 @@ import gymnasium as gym
 import numpy as np
 
 class Room(gym.Env):
-    observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
-    action_space = gym.spaces.Discrete(2)
     def __init__(self, pay=1, size=3, actions=2, start=0, low=-1, box=0, tasks=1, masks=False):
-        self.pay, self.masks = pay, masks
+        self.pay, self.masks, self.metadata = pay, masks, {"tasks": tasks}
         self.observation_space = gym.spaces.Box(low, 1, (size,), np.float32)
         self.action_space = gym.spaces.Box(-box, box, (2,)) if box else gym.spaces.Discrete(actions, start=start)
-        self.metadata = {"tasks": tasks}
     def answer(self):
         obs = self.np_random.uniform(-1, 1, self.observation_space.shape).astype(np.float32)
         return obs, {"action_mask": np.ones(2)} if self.masks else {}
@@ -88,8 +84,9 @@ def test_a_function_will_do_and_its_arguments_are_given_to_it() -> None:
 
     assert judged(env=make) == 50
     assert judged(env=lambda pay: Room(pay), env_args=("pay=6",)) == 30
-    run = train(CONFIG, PPO, env=Room, evaluation=Evaluation(50, 2, env_args=("pay=7",)))
-    assert run.evaluate(1).tolist() == [[35], [35]]
+    for args, paid in ((("pay=7",), 35), ((), 5)):  # in the training's own
+        run = train(CONFIG, PPO, env=Room, evaluation=Evaluation(50, 2, env_args=args))
+        assert set(run.curve["eval_return"].dropna()) == {*run.evaluate(1).ravel()} == {paid}
 
 
 @pytest.mark.parametrize(
@@ -117,12 +114,6 @@ def test_the_bounds_of_actions_count_and_those_of_observations_do_not() -> None:
     assert judged(env_args=("low=-2",)) == 5
 
 
-def test_masks_are_needed_there_too() -> None:
-    config, masked = replace(CONFIG, env_args=("masks=True",)), replace(PPO, action_mask=True)
-    with pytest.raises(InputError, match="action_mask needs"):
-        train(config, masked, evaluation=OFTEN)
-
-
 def test_what_cannot_be_made_is_one_line() -> None:
     for env, said in {"nosuch:make": "No module named 'nosuch'", "rooms:CODE": "no class or function 'CODE'"}.items():
         with pytest.raises(InputError, match=f"^in evaluations: cannot make the environment .*{said}"):
@@ -131,89 +122,84 @@ def test_what_cannot_be_made_is_one_line() -> None:
         Evaluation(50, env=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="name=value"):
         Evaluation(50, env_args=("pay",))
+    with pytest.raises(InputError, match="action_mask needs"):  # masks are needed there, too
+        train(replace(CONFIG, env_args=("masks=True",)), replace(PPO, action_mask=True), evaluation=OFTEN)
 
 
-def test_a_saved_run_knows_it_and_imports_it_only_if_it_is_named(tmp_path: Path) -> None:
-    train(replace(CONFIG, env="CartPole-v1"), PPO, evaluation=Evaluation(50, 1)).save(tmp_path / "plain")
+def test_a_saved_run_knows_it_and_imports_it_only_if_it_is_named() -> None:
+    train(replace(CONFIG, env="CartPole-v1"), PPO, evaluation=Evaluation(50, 1)).save("plain")
     with pytest.raises(InputError, match="was evaluated in its own environment, not in 'rooms:make'"):
-        load(tmp_path / "plain", eval_env="rooms:make")
-    train(CONFIG, PPO, evaluation=OFTEN).save(tmp_path / "run")
+        load("plain", eval_env="rooms:make")
+    train(CONFIG, PPO, evaluation=OFTEN).save("run")
     del sys.modules["rooms"]
-    for folder in (tmp_path / "run", tmp_path / "copy"):
+    for folder in ("run", "copy"):
         run = load(folder)
         assert run.evaluation == OFTEN
         with pytest.raises(InputError, match=r"was evaluated in 'rooms:make', whose module .* add --eval-env 'rooms"):
             run.evaluate(1)
-        run.save(tmp_path / "copy", overwrite=True)
+        run.save("copy", overwrite=True)
     with pytest.raises(InputError, match="was evaluated in 'rooms:make', not in 'rooms:other'"):
-        load(folder, eval_env="rooms:other")
+        load("copy", eval_env="rooms:other")
     assert "rooms" not in sys.modules
-    assert load(folder, eval_env="rooms:make").evaluate(1).tolist() == [[50], [50]]
+    assert load("copy", eval_env="rooms:make").evaluate(1).tolist() == [[50], [50]]
 
 
-def test_a_function_has_to_be_given_again(tmp_path: Path) -> None:
+def test_a_function_has_to_be_given_again() -> None:
     from rooms import make
 
-    train(CONFIG, PPO, evaluation=replace(OFTEN, env=make)).save(tmp_path / "run")
-    load(tmp_path / "run").save(tmp_path / "copy")
+    train(CONFIG, PPO, evaluation=replace(OFTEN, env=make)).save("run")
+    load("run").save("copy")
     with pytest.raises(InputError, match=r"evaluated in an environment of your own, .* add --eval-env module:Id"):
-        load(tmp_path / "copy").evaluate(1)
+        load("copy").evaluate(1)
     for again, paid in {make: 50, "rooms:make": 50, "rooms:EvalRoom-v0": 5}.items():
-        assert load(tmp_path / "copy", eval_env=again).evaluate(1).tolist() == [[paid], [paid]]
+        assert load("copy", eval_env=again).evaluate(1).tolist() == [[paid], [paid]]
 
 
-def test_it_is_resumed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_resumed_and_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(CONFIG, env="CartPole-v1", wrap=("gymnasium.wrappers:TimeLimit(6)",))
     own = Evaluation(50, 2, env="CartPole-v1", env_args=("sutton_barto_reward=True",))
-    run = train(config, PPO, evaluation=own, checkpoints=Checkpoints(tmp_path, 50))
-    run.save(tmp_path)
-    assert set(run.curve["eval_return"].dropna()) <= {0.0, -1.0}
-    more = further(tmp_path, 100)
+    run = train(config, PPO, evaluation=own, checkpoints=Checkpoints("run", 50))
+    run.save("run")
+    more = further("run", 100)
     assert more.evaluation == own
-    assert set(more.curve.query("step > 250")["eval_return"].dropna()) <= {0.0, -1.0}
-    cut = tmp_path / "cut"
-    interrupted(cut, replace(CONFIG, steps=400), PPO, 1, monkeypatch, evaluation=OFTEN)
+    for judged in (run.curve["eval_return"], more.curve.query("step > 250")["eval_return"]):
+        assert set(judged.dropna()) <= {0.0, -1.0}
+    interrupted(Path("cut"), replace(CONFIG, steps=400), PPO, 1, monkeypatch, evaluation=OFTEN)
     with pytest.raises(InputError, match="add --eval-env 'rooms:make'"):
-        resume(cut, env=CONFIG.env)
-    assert resume(cut, env=CONFIG.env, eval_env="rooms:make").evaluate(1).tolist() == [[50], [50]]
+        resume("cut", env=CONFIG.env)
+    assert resume("cut", env=CONFIG.env, eval_env="rooms:make").evaluate(1).tolist() == [[50], [50]]
 
 
-def test_a_file_that_says_what_cannot_be_is_damaged(tmp_path: Path) -> None:
-    train(CONFIG, PPO, evaluation=OFTEN).save(tmp_path)
-    about = json.loads((tmp_path / "run.json").read_text())
+def test_a_file_that_says_what_cannot_be_is_damaged() -> None:
+    train(CONFIG, PPO, evaluation=OFTEN).save("x")
+    about = json.loads(Path("x/run.json").read_text())
     del about["checksum"]
     impossible = [{"every": 0}, {"env": 3}, {"env_args": ["pay"]}, {"other": 1}, {"own": "yes"}, {"make": "rooms:make"}]
     for wrong in impossible:
-        told = about | {"evaluation": about["evaluation"] | wrong}
-        (tmp_path / "run.json").write_bytes(write_about(told))
+        Path("x/run.json").write_bytes(write_about(about | {"evaluation": about["evaluation"] | wrong}))
         with pytest.raises(InputError, match=r"is damaged: run.json"):
-            load(tmp_path)
+            load("x")
 
 
-def test_commands_take_it_and_play_in_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
-) -> None:
-    small = ["--seeds", "1", "--steps", "200", "--lanes", "2", "--horizon", "20", "--hidden", "4"]
-    train_it = ["train", "ppo", "--env", "rooms:EvalRoom-v0", *small]
-    apart = ["--eval-env", "rooms:make", "--eval-env-arg", "pay=2"]
-    for option, value in (("--eval-env", "rooms:make"), ("--eval-env-arg", "pay=2")):
-        refuses(main, [*train_it, option, value], f"{option} needs --eval-every, the steps between two evaluations")
-    refuses(main, [*train_it, "--eval-every", "50", "--eval-env", ""], "--eval-env is empty")
-    refuses(main, [*train_it, *apart[2:], "--eval-env-arg", "pay=3", "--eval-every", "50"], "pay is given twice")
-    run = str(tmp_path / "run")
-    saved = ["--keep-best", "--checkpoint-every", "100", "--out", run]
-    assert main([*train_it, *apart, "--eval-every", "50", *saved]) == 0
-    said = capsys.readouterr().out
+def test_commands_take_it_and_play_in_it(told: Callable[..., str]) -> None:
+    small = "train ppo --env rooms:EvalRoom-v0 --seeds 1 --steps 200 --lanes 2 --horizon 20 --hidden 4"
+    for option in ("--eval-env rooms:make", "--eval-env-arg pay=2"):
+        said = f"{option.split()[0]} needs --eval-every, the steps between two evaluations"
+        assert said in told(f"{small} {option}", 2)
+    assert "--eval-env is empty" in told(f"{small} --eval-every 50 --eval-env=", 2)
+    assert "pay is given twice" in told(f"{small} --eval-every 50 --eval-env-arg pay=2 --eval-env-arg pay=3", 2)
+    asked = "--eval-env rooms:make --eval-env-arg pay=2 --eval-every 50"
+    said = told(f"{small} {asked} --keep-best --checkpoint-every 100 --out run")
     assert "mean return of the last greedy evaluation in rooms:make pay=2: 10.0" in said
     command = said.splitlines()[-1].partition("to watch an agent: python -m tricks ")[2]
-    assert command == f"play {run} --eval-env rooms:make"
-    assert main([*command.split(), "--no-gif", "--best"]) == 0
-    assert "best agent of seed 0 in rooms:make, sampled actions: mean return 10.0" in capsys.readouterr().out
-    assert main(["play", run, "--no-gif", "--env", "rooms:EvalRoom-v0"]) == 0
-    assert "in rooms:EvalRoom-v0, sampled actions: mean return 5.0" in capsys.readouterr().out
-    refuses(main, ["play", run, "--no-gif"], "add --eval-env 'rooms:make'")
-    again = ["train", "--continue", run, "--steps", "100", "--env", "rooms:EvalRoom-v0"]
-    refuses(main, again, "add --eval-env 'rooms:make'")
-    refuses(main, [*again, "--eval-env-arg", "pay=3"], "it takes no --eval-env-arg")
-    assert main([*again, "--eval-env", "rooms:make"]) == 0
-    assert load(run).config.steps == 300
+    assert command == "play run --eval-env rooms:make"
+    best = "best agent of seed 0 in rooms:make, sampled actions: mean return 10.0"
+    assert best in told(f"{command} --no-gif --best")
+    own = "in rooms:EvalRoom-v0, sampled actions: mean return 5.0"
+    assert own in told("play run --no-gif --env rooms:EvalRoom-v0")
+    assert "add --eval-env 'rooms:make'" in told("play run --no-gif", 2)
+    again = "train --continue run --steps 100 --env rooms:EvalRoom-v0"
+    assert "add --eval-env 'rooms:make'" in told(again, 2)
+    assert "it takes no --eval-env-arg" in told(f"{again} --eval-env-arg pay=3", 2)
+    told(f"{again} --eval-env rooms:make")
+    assert load("run").config.steps == 300

@@ -34,12 +34,8 @@ def test_a_file_gets_a_line_every_half_minute(
         "60%: 6.00k of 10.0k steps in 01:00, 00:40 left",
         "90%: 9.00k of 10.0k steps in 01:30, 00:10 left",
     ]
-
-
-def test_what_was_done_before_counts_for_the_share_and_not_for_the_speed(
-    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    bar = progress.progress(10_000, initial=6_000)
+    clock(0)
+    bar = progress.progress(10_000, initial=6_000)  # which counts for the share and not for the speed
     clock(32)
     bar.update(2_000)
     assert capsys.readouterr().err == "80%: 8.00k of 10.0k steps in 00:32, 00:32 left\n"
@@ -55,7 +51,7 @@ def test_in_a_with_block_lines_come_while_nothing_is_finished(
     assert bar._left.is_set()
 
 
-def test_nothing_is_shown_if_it_is_not_to_be_seen(
+def test_a_terminal_gets_a_bar_and_nothing_is_shown_if_it_is_not_to_be_seen(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -64,9 +60,6 @@ def test_nothing_is_shown_if_it_is_not_to_be_seen(
     clock(100)
     bar.update(50)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress.progress(100, 40) as bar:
         assert isinstance(bar, tqdm)

@@ -28,14 +28,11 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     provenance.provenance.cache_clear()
 
 
-def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    nowhere.setenv("PATH", str(tmp_path))  # no git
-
+def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(nowhere: pytest.MonkeyPatch) -> None:
     def unknown(name: str) -> str:
         raise PackageNotFoundError(name)
 
+    nowhere.setenv("PATH", "here")  # no git
     nowhere.setattr(version, "version", unknown)
     done = compute(SMALL)
     assert done.error == ""
@@ -52,34 +49,29 @@ def repository(folder: Path) -> str:
     return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_the_commit_of_another_repository_around_this_one_is_not_ours(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    inside = tmp_path / "site-packages" / "tricks" / "runs" / "provenance.py"
-    inside.parent.mkdir(parents=True)
-    inside.touch()
-    repository(tmp_path)
-    nowhere.setattr(provenance, "__file__", str(inside))
-    nowhere.setattr(provenance, "ROOT", inside.parents[2])
-    assert provenance.provenance()["commit"] is None
-    nowhere.setattr(provenance, "ROOT", tmp_path)
+def at(folder: Path, patch: pytest.MonkeyPatch, file: Path | None = None) -> None:
+    """Let the package be in this folder, its file `provenance.py` there or elsewhere."""
     provenance.provenance.cache_clear()
-    assert len(provenance.provenance()["commit"] or "") == 40
+    patch.setattr(provenance, "__file__", str(file or folder / "provenance.py"))
+    patch.setattr(provenance, "ROOT", folder)
 
 
-def test_inside_a_hook_of_another_repository_the_commit_is_still_ours(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_commit_of_another_repository_is_not_ours(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    for folder in (ours, theirs):
-        folder.mkdir()
-    (ours / "provenance.py").touch()
+    inside = ours / "site-packages" / "tricks" / "runs" / "provenance.py"
+    inside.parent.mkdir(parents=True)
+    theirs.mkdir()
+    for path in (inside, ours / "provenance.py"):
+        path.touch()
     commit = repository(ours)
     repository(theirs)
-    nowhere.setattr(provenance, "__file__", str(ours / "provenance.py"))
-    nowhere.setattr(provenance, "ROOT", ours)
-    nowhere.setenv("GIT_DIR", str(theirs / ".git"))  # git sets it there
+    at(inside.parents[2], nowhere, inside)
+    assert provenance.provenance()["commit"] is None
+    at(ours, nowhere, inside)
+    assert provenance.provenance()["commit"] == commit
+    nowhere.setenv("GIT_DIR", str(theirs / ".git"))  # git sets it in a hook
     nowhere.setenv("GIT_WORK_TREE", str(theirs))
+    at(ours, nowhere)
     assert provenance.provenance()["commit"] == commit
 
 
@@ -91,19 +83,23 @@ def test_what_is_not_known_is_left_out_of_what_a_study_was_made_with() -> None:
     assert about_runs("x", [Done(JOB, "", unknown)], (0, 1))["made with"]["commit"] == []
 
 
-def test_a_saved_run_says_what_it_was_made_with_and_keeps_it(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    run = train(RUN, PPO)
-    run.save(tmp_path / "run")
-    made = load(tmp_path / "run").made_with or {}
+def test_a_saved_run_says_what_it_was_made_with_and_keeps_it(nowhere: pytest.MonkeyPatch) -> None:
+    train(RUN, PPO).save("run")
+    made = load("run").made_with or {}
     assert {name: made[name] for name in provenance.VERSIONS} == provenance.provenance()
     assert made["device"] == "cpu"
     assert datetime.now(UTC) - datetime.fromisoformat(str(made["date"])) < timedelta(hours=1)
     nowhere.setattr(version, "__version__", "99")
-    load(tmp_path / "run").only(1).save(tmp_path / "one")
-    assert load(tmp_path / "one").made_with == made
+    load("run").only(1).save("one")
+    assert load("one").made_with == made
     said = provenance.in_one_line(made)
     assert said.startswith(f"{str(made['date'])[:10]}, tricks {made['tricks']}")
     assert said.endswith(f"python {made['python']}, on cpu")
+    about = json.loads(Path("run/run.json").read_text())
+    older = {name: x for name, x in about.items() if name not in ("made_with", "checksum")}
+    Path("run/run.json").write_bytes(write_about(older))
+    load("run").save("again")
+    assert load("run").made_with == load("again").made_with == {}  # one of an older version says nothing
 
 
 def test_a_run_in_which_nothing_was_compiled_names_no_numba() -> None:
@@ -113,30 +109,18 @@ def test_a_run_in_which_nothing_was_compiled_names_no_numba() -> None:
         assert provenance.provenance_of_a_run("cpu")["numba"] is None
 
 
-def test_a_run_of_an_older_version_says_nothing(tmp_path: Path) -> None:
-    train(RUN, PPO).save(tmp_path)
-    about = json.loads((tmp_path / "run.json").read_text())
-    older = {name: x for name, x in about.items() if name not in ("made_with", "checksum")}
-    (tmp_path / "run.json").write_bytes(write_about(older))
-    run = load(tmp_path)
-    assert run.made_with == {}
-    run.save(tmp_path / "again")
-    assert load(tmp_path / "again").made_with == {}
-
-
 def test_a_checkout_with_changes_is_called_so(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "provenance.py"
     file.touch()
     repository(tmp_path)
-    nowhere.setattr(provenance, "__file__", str(file))
-    nowhere.setattr(provenance, "ROOT", tmp_path)
+    at(tmp_path, nowhere)
     clean = provenance.provenance_of_a_run("cpu")
     assert clean["dirty"] is False
     (tmp_path / "notes.txt").touch()  # git does not know it
     assert provenance.provenance_of_a_run("cpu")["dirty"] is False
     file.write_text("changed")
-    assert provenance.provenance_of_a_run("cpu")["dirty"] is True
-    assert f"{str(clean['commit'])[:7]}, with changes" in provenance.in_one_line(provenance.provenance_of_a_run("cpu"))
-    nowhere.setattr(provenance, "ROOT", tmp_path / "elsewhere")
-    provenance.provenance.cache_clear()
+    made = provenance.provenance_of_a_run("cpu")
+    assert made["dirty"] is True
+    assert f"{str(clean['commit'])[:7]}, with changes" in provenance.in_one_line(made)
+    at(tmp_path / "elsewhere", nowhere)
     assert provenance.provenance_of_a_run("cpu")["dirty"] is None

@@ -1,17 +1,25 @@
 """What a run looks like: one line at a prompt, a small table and its curve in a notebook, axes on request."""
 
 import base64
+import io
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
-from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, Run, Tricks, train
+from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.cli.parsing import parse
 from tricks.ladder import rungs, switched
+from tricks.runs.csv_tables import read_table
+from tricks.runs.plot import WINDOWS, curve_figure, draw_curve, in_windows
 from tricks.runs.shown import rows, rung
 
 TINY = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
@@ -40,42 +48,29 @@ def test_the_table_names_the_numbers_that_are_not_the_usual_ones(run: Run) -> No
     assert "numbers" not in rows(replace(run, config=replace(Config(seeds=5, steps=600), env="ShortCartPole-v0")))
 
 
-def test_a_run_in_which_no_episode_ended_late_says_so(run: Run) -> None:
-    rest = replace(run, curve=run.curve.assign(episodes=0))
-    assert "no episode ended there" in repr(rest)
-    assert "no episode ended there" in rest._repr_html_()
-
-
 def test_a_notebook_shows_the_table_and_a_picture(run: Run) -> None:
     page = run._repr_html_()
     assert page.count("<tr>") == len(rows(run))
     assert "<td" in page.split("ppo --no-gae")[0]
     (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert base64.b64decode(picture).startswith(b"\x89PNG")
-
-
-def test_what_a_table_shows_is_no_markup(run: Run) -> None:
-    odd = replace(run, config=replace(run.config, env="<b>&"))
+    odd = replace(run, config=replace(run.config, env="<b>&"), curve=run.curve.assign(episodes=0))
     assert "&lt;b&gt;&amp;" in odd._repr_html_()
+    assert "no episode ended there" in repr(odd)
+    assert "no episode ended there" in odd._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("tricks", "said"),
-    [
+def test_a_rung_is_told_by_the_nearest_preset_and_the_command_line_means_the_same() -> None:
+    for tricks, said in (
         (REINFORCE, "reinforce"),
         (Tricks(baseline=True), "reinforce --baseline"),
         (replace(PPO, gae=False, state_norm=True), "ppo --no-gae --state-norm"),
         (EVERY, "every"),
         (CONTINUOUS, "continuous"),
-    ],
-)
-def test_a_rung_is_told_by_the_nearest_preset(tricks: Tricks, said: str) -> None:
-    assert rung(tricks) == said
-
-
-@pytest.mark.parametrize("tricks", [*rungs(), switched(["baseline", "entropy"])], ids=rung)
-def test_the_command_line_takes_it_and_means_the_same(tricks: Tricks) -> None:
-    assert parse(rung(tricks).split(), "train")[0] == tricks
+    ):
+        assert rung(tricks) == said
+    for tricks in (*rungs(), switched(["baseline", "entropy"])):
+        assert parse(rung(tricks).split(), "train")[0] == tricks
 
 
 def test_plot_draws_on_the_axes_that_it_is_given_or_on_new_ones(run: Run) -> None:
@@ -93,3 +88,78 @@ def test_matplotlib_is_loaded_when_something_is_drawn_and_not_before() -> None:
     code = "import sys; from tricks import PPO, Config, train; repr(train(Config(seeds=1, steps=200), PPO))"
     code += "; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+STEPS = 100 * WINDOWS  # 100 in a window
+
+
+def a_run(returns: dict[int, list[float]], judged: float = float("nan")) -> Run:
+    """Updates of 100 steps with an episode each."""
+    rows = [
+        {"seed": seed, "step": 100 * (k + 1), "episodes": 1, "return": x, "eval_return": judged}
+        for seed, values in returns.items()
+        for k, x in enumerate(values)
+    ]
+    config = Config(seeds=tuple(returns), steps=STEPS)
+    return SimpleNamespace(config=config, curve=pd.DataFrame(rows))  # type: ignore[return-value]
+
+
+def test_a_window_is_the_mean_of_its_episodes() -> None:
+    rows = [(0, 10, 3, 1.0), (0, 100, 1, 5.0), (0, 350, 2, 7.0), (1, 250, 1, 4.0), (1, STEPS + 30, 1, 8.0)]
+    curve = pd.DataFrame(rows, columns=["seed", "step", "episodes", "return"])
+    means = in_windows(curve, STEPS, "return", "episodes")
+    assert means.index.tolist() == [100, 300, 400, STEPS]
+    assert means[0].tolist() == [2, 2, 7, 7]  # (3·1 + 5) / 4; then the one before; the last update overshoots
+    assert means[1].tolist() == pytest.approx([np.nan, 4, 4, 8], nan_ok=True)
+
+
+def test_five_seeds_have_a_mean_and_an_interval() -> None:
+    axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(5)})).axes[0]
+    (line,) = axes.lines
+    assert np.asarray(line.get_xydata()).tolist() == [[100, 2], [200, 12]]
+    (band,) = axes.collections
+    reach = 2.776445 * 2.5**0.5 / 5**0.5  # t₄ · s / √n
+    box = band.get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((2 - reach, 12 + reach), abs=1e-5)
+    assert axes.get_title(loc="left") == "CartPole-v1: mean and 95% interval over 5 seeds"
+
+
+def test_fewer_seeds_have_a_line_each_instead() -> None:
+    returns = {seed: [seed, 10.0 + seed] for seed in range(4)}
+    for more, seeds in (({}, "4"), ({4: [np.nan, np.nan]}, "4 of 5")):  # one without an episode is not counted as drawn
+        axes = curve_figure(a_run(returns | more)).axes[0]
+        assert [np.asarray(line.get_ydata())[0] for line in axes.lines[:5]] == [1.5, 0, 1, 2, 3]
+        assert not axes.collections
+        assert axes.get_title(loc="left") == f"CartPole-v1: mean of {seeds} seeds"
+
+
+def test_evaluations_are_a_line_of_their_own() -> None:
+    axes = curve_figure(a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0)).axes[0]
+    assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [[1, 2], [9, 9]]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["in training", "greedy evaluation"]
+
+
+def test_a_run_in_which_no_episode_ended_has_an_empty_figure_and_one_that_cannot_be_written_is_named() -> None:
+    draw_curve(a_run({0: [np.nan], 1: [np.nan]}), Path("x.png"))
+    with Image.open("x.png") as image:
+        assert image.size == (1050, 600)
+    with pytest.raises(InputError, match=r"^cannot write nowhere/x\.png: No such file or directory$"):
+        draw_curve(a_run({0: [1.0]}), Path("nowhere/x.png"))
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_number_comes_back_to_the_last_bit() -> None:
+    generator = np.random.default_rng(0)
+    numbers = generator.normal(size=2000) * 10.0 ** generator.integers(-9, 9, 2000)
+    written = io.StringIO(pd.DataFrame({"x": [9.287637776633773e-07, *numbers]}).to_csv(index=False))
+    assert read_table(written).x.tolist() == [9.287637776633773e-07, *numbers]
+
+
+def test_no_code_of_ours_reads_a_table_otherwise() -> None:
+    files = [path for room in ("tricks", "ablations") for path in (ROOT / room).rglob("*.py")]
+    found = {path.name for path in files if re.search(r"\bpd\.read_csv\(", path.read_text(encoding="utf-8"))}
+    assert found == {"csv_tables.py"}

@@ -1,5 +1,6 @@
 """Sizes that the machine does not have are refused in one line, before memory is taken."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,10 +38,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--backend envpool --lanes 300000000", "lower --lanes"),
         ("--backend gymnasium --env Acrobot-v1 --lanes 3000000 --horizon 1 --minibatches 1", "30,000,000 lanes"),
         ("--eval-every 10 --eval-episodes 1000000000", "lower --eval-episodes"),
-        (
-            "--recurrent --recurrent-size 4096 --lanes 4096",
-            "layers of size 4,096, and this machine has 100 GB free; lower",
-        ),
+        ("--recurrent --recurrent-size 4096 --lanes 4096", "4,096, and this machine has 100 GB free; lower"),
         ("--recurrent --recurrent-size 100000 --seeds 1", "lower --recurrent-size"),
     ],
 )
@@ -51,19 +49,20 @@ def test_what_cannot_fit_is_refused_at_once(
     refuses(main, ["train", "ppo", *options.split()], said)
 
 
-def test_games_that_cannot_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_and_evaluations_that_cannot_fit_are_refused() -> None:
     with pytest.raises(InputError, match=r"1,000,000,000 games at once, and this machine has .*; lower --episodes"):
         train(TINY, PPO).evaluate(1_000_000_000)
+    with pytest.raises(InputError, match="lower --eval-episodes"):
+        train(TINY, PPO, evaluation=Evaluation(10, 10**12))
 
 
 def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 20 * 10**9)
-    found = needs(Config(lanes=10**7, horizon=1024), PPO)
-    with pytest.raises(
-        InputError, match=r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
-    ):
-        refuse_too_large(found)
+    said = r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
+    with pytest.raises(InputError, match=said):
+        refuse_too_large(needs(Config(lanes=10**7, horizon=1024), PPO))
     refuse_too_large([Need("a list", 20 * 10**9, ("lanes",))])  # just fits
+    assert [in_words(x) for x in (10, 6.4e12, 2.04e10, 1e30)] == ["10 bytes", "6.4 TB", "20.4 GB", "1.0e+12 EB"]
 
 
 def test_rollouts_that_are_stored_count_only_as_far_as_the_steps_reach() -> None:
@@ -101,10 +100,6 @@ print(status("VmHWM:") - before)
     ],
 )
 def test_the_bound_is_never_more_than_the_measured_peak(rung: str, numbers: str) -> None:
-    import json
-
-    from tricks.ladder import named
-
     command = [sys.executable, "-c", PEAK, rung, numbers]
     peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     config = Config(**json.loads(numbers))
@@ -125,10 +120,6 @@ def test_a_control_group_with_a_limit_counts(tmp_path: Path) -> None:
     groups = sizes.control_groups(tmp_path / "cgroup", tmp_path)
     assert groups == [tmp_path / "job" / "step", tmp_path / "job", tmp_path]
     assert 0 < free_memory() < 10**15
-
-
-def test_sizes_in_words() -> None:
-    assert [in_words(x) for x in (10, 6.4e12, 2.04e10, 1e30)] == ["10 bytes", "6.4 TB", "20.4 GB", "1.0e+12 EB"]
 
 
 @pytest.mark.parametrize(
@@ -158,15 +149,15 @@ def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkey
 
 
 def test_a_long_start_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    opening.announce(Config(backend="processes", seeds=2, lanes=100), None)
-    assert capsys.readouterr().err == "starting 200 worker processes of CartPole-v1 ...\n"
-    opening.announce(Config(env="Acrobot-v1", backend="gymnasium", lanes=2000), None)
-    assert capsys.readouterr().err == "starting 20,000 environments of Acrobot-v1 ...\n"
-    opening.announce(Config(), None)
-    assert capsys.readouterr().err == ""
     monkeypatch.setattr(opening, "find_compiler", lambda device: None)
-    opening.announce(Config(compile=True), None)
-    assert capsys.readouterr().err == "compiling the dynamics of CartPole-v1 ...\n"
+    for config, said in (
+        (Config(backend="processes", seeds=2, lanes=100), "starting 200 worker processes of CartPole-v1 ...\n"),
+        (Config("Acrobot-v1", "gymnasium", lanes=2000), "starting 20,000 environments of Acrobot-v1 ...\n"),
+        (Config(), ""),
+        (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n"),
+    ):
+        opening.announce(config, None)
+        assert capsys.readouterr().err == said
 
 
 def test_what_takes_much_memory_is_announced_from_the_same_estimate(
@@ -188,8 +179,3 @@ def test_what_takes_much_memory_is_announced_from_the_same_estimate(
     assert main(["train", "ppg", "--seeds", "1", "--steps", "64", "--lanes", "2", "--horizon", "16"]) == 0
     assert "memory" not in "".join(capsys.readouterr())
     assert made == [8000, 2]  # one environment for each training
-
-
-def test_evaluations_that_cannot_fit_are_refused_before_training() -> None:
-    with pytest.raises(InputError, match="lower --eval-episodes"):
-        train(TINY, PPO, evaluation=Evaluation(10, 10**12))

@@ -3,20 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from gymnasium.vector import SyncVectorEnv
 from torch import Tensor
 
-from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks import Config, InputError
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.worlds import CLASSIC
+from tricks.worlds.taxi import TAXI
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ def test_resets_are_distributed_as_gymnasium_resets(id: str) -> None:
     np.testing.assert_allclose(np.cov(mine.T), np.cov(expected.T), atol=0.01 * np.max(spread) ** 2)
 
 
-@classic
-def test_spaces_time_limit_and_threshold_are_gymnasiums(id: str) -> None:
+@pytest.mark.parametrize("id", CLASSIC)
+def test_spaces_and_time_limit_are_gymnasiums(id: str) -> None:
     world, theirs = CLASSIC[id], gym.make(id)
     assert world.observation.shape == theirs.observation_space.shape
-    assert world.action == theirs.action_space
+    assert (type(world.observation), world.action) == (type(theirs.observation_space), theirs.action_space)
     assert world.time_limit == gym.spec(id).max_episode_steps
 
 
@@ -166,15 +167,6 @@ def test_a_seed_alone_plays_what_it_plays_in_a_stack(id: str) -> None:
         one, many = alone.step(action[1:2], torch.ones(1) > 0), stack.step(action, torch.ones(3) > 0)
         assert all(torch.equal(getattr(one, name)[0], getattr(many, name)[1]) for name in SHOWN)
     assert not torch.equal(many.obs[0], many.obs[1])
-
-
-@pytest.mark.parametrize("tricks", [PPO, REINFORCE])
-def test_a_seed_alone_learns_what_it_learns_in_a_stack(tricks: Tricks) -> None:
-    alone, stack = (
-        train(Config(seeds=seeds, steps=1500, lanes=4, horizon=64), tricks).curve for seeds in ((3,), (8, 3))
-    )
-    stack = stack[stack.seed == 3].reset_index(drop=True)
-    pd.testing.assert_frame_equal(alone, stack, rtol=2e-3, atol=1e-4)
 
 
 def test_a_diverged_policy_does_not_break_a_world_of_box_actions() -> None:
@@ -196,3 +188,61 @@ def test_backends_are_chosen_by_name() -> None:
         make_env(Config(env="FrozenLake-v1", backend="tensor"))
     with pytest.raises(InputError, match="unknown backend 'cuda'"):
         Config(backend="cuda")
+
+
+STATES = torch.arange(500.0).view(500, 1, 1)  # [S, N, 1]: every state is a lane
+ACTIONS = torch.arange(6).expand(500, 6)
+NOTHING = torch.empty(500, 6, 0)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Any:
+    return gym.make(TAXI.id).unwrapped
+
+
+def test_every_action_in_every_state_equals_gymnasiums_table(theirs: Any) -> None:
+    after, reward, terminated = TAXI.dynamics(STATES.expand(-1, 6, -1), ACTIONS, NOTHING)
+    table = [[theirs.P[state][action] for action in range(6)] for state in range(500)]
+    assert all(len(outcomes) == 1 for row in table for outcomes in row)  # nothing is left to chance
+    columns = (np.array([[outcomes[0][i] for outcomes in row] for row in table]) for i in (1, 2, 3))
+    for mine, expected in zip((after[..., 0], reward, terminated), columns, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    assert (after.dtype, reward.dtype, terminated.dtype) == (torch.float32, torch.float64, torch.bool)
+
+
+def test_every_mask_and_observation_is_gymnasiums(theirs: Any) -> None:
+    mask = TAXI.legal(STATES)
+    assert mask is not None
+    assert mask.dtype == torch.bool
+    np.testing.assert_array_equal(mask[:, 0], [theirs.action_mask(state) for state in range(500)])
+    spaces = make_env(Config(env=TAXI.id, seeds=1, lanes=1, backend="gymnasium")).spaces
+    torch.testing.assert_close(TAXI.observe(STATES), spaces.encode(np.arange(500), (500, 1)), rtol=0, atol=0)
+
+
+def test_each_start_has_gymnasiums_share_of_all_chances(theirs: Any) -> None:
+    chance = (torch.arange(300 * 64) + 0.5) / (300 * 64)  # as many of every size
+    share = TAXI.initial(chance.unsqueeze(-1))[:, 0].long().bincount(minlength=500) / len(chance)
+    np.testing.assert_allclose(share, theirs.initial_state_distrib, rtol=1e-6)
+    assert (share > 0).sum() == 300
+    extremes = TAXI.initial(torch.tensor([[0.0], [1 - 2**-24]]))[:, 0]  # the largest float32 that is drawn
+    assert extremes.tolist() == theirs.initial_state_distrib.nonzero()[0][[0, -1]].tolist()
+
+
+def test_both_backends_play_alike(theirs: Any) -> None:
+    """Rewards, ends, masks and observations of Gymnasium's own lanes, row by row, time limits and resets included."""
+    config = Config(env=TAXI.id, seeds=2, lanes=4)
+    mine, gymnasiums, play = TensorEnv(TAXI, config), GymnasiumEnv(config), torch.ones(2) > 0
+    rng, ends = np.random.default_rng(0), torch.zeros(2)
+    for row in range(410):
+        mine._state = gymnasiums.now.obs.argmax(-1, keepdim=True).float()
+        obs, legal = mine._shown()
+        assert torch.equal(obs, gymnasiums.now.obs)
+        assert torch.equal(legal, gymnasiums.now.legal)
+        action = torch.from_numpy(rng.integers(6, size=(2, 4)))
+        going = ~mine.now.resetting
+        ours, gymnasium = mine.step(action, play), gymnasiums.step(action, play)
+        assert torch.equal(ours.reward[going], gymnasium.reward[going]), row
+        assert torch.equal(ours.terminated, gymnasium.terminated), row
+        assert torch.equal(ours.truncated, gymnasium.truncated), row
+        ends += torch.stack([ours.terminated.sum(), ours.truncated.sum()])
+    assert ends[1] >= 8

@@ -12,16 +12,7 @@ from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.orthogonal_init import orthogonal_
-from tricks.worlds import (
-    commute,
-    corridor,
-    grid,
-    line,
-    marathon,
-    tightrope,
-    trading,
-    units,
-)
+from tricks.worlds import commute, corridor, grid, line, marathon, tightrope, trading, units
 from tricks.worlds.world import World
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
-from tricks import PPO, REINFORCE, Config, Tricks, train
+from tricks import ATARI, PPG, PPO, REINFORCE, Config, train
 from tricks.core.seeds import stream
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.tensor import TensorEnv
@@ -66,36 +66,36 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
     assert ends > 0 or (world.time_limit or 0) >= steps
 
 
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
-@pytest.mark.parametrize("id", ["tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0", *GAMES])
-def test_a_seed_alone_equals_the_seed_in_a_stack(id: str, tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
+KINDS = {"reinforce": REINFORCE, "ppo": PPO, "shared trunk": ATARI, "ppg": PPG}
+PAIRS = [
+    (id, k) for id in ("tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0") for k in list(KINDS)[:2]
+]
+PAIRS += [*zip(GAMES, KINDS, strict=True), ("tricks/Squadron-v0", "ppg"), ("tricks/Squadron-v0", "shared trunk")]
+
+
+@pytest.mark.parametrize(("id", "kind"), dict.fromkeys(PAIRS))
+def test_a_seed_alone_equals_the_seed_in_a_stack(id: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jump, "JUMP", 60)
-    config = Config(env=id, seeds=(3,), steps=600, lanes=4, horizon=16, lr=0.003)
-    lone, stacked = train(config, tricks).curve, train(replace(config, seeds=(8, 3)), tricks).curve
+    config = Config(env=id, seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003, aux_every=3)
+    lone, stacked = (train(replace(config, seeds=seeds), KINDS[kind]).curve for seeds in ((3,), (8, 3)))
     stacked = stacked[stacked.seed == 3].reset_index(drop=True)
     pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
 
 
-def test_an_action_that_does_not_exist_is_refused() -> None:
+def test_gymnasium_s_worlds_refuse_what_is_no_action_and_keep_their_clocks_and_masks() -> None:
     env = gym.make("tricks/Corridor-v0")
     env.reset(seed=0)
     for action in (2, -1):
         with pytest.raises(AssertionError, match=r"is not in Discrete\(2\)"):
             env.unwrapped.step(action)
-
-
-def test_a_seeded_reset_starts_the_clock_anew_and_any_other_does_not() -> None:
-    env = gym.make("tricks/Commute-v0")
+    env = gym.make("tricks/Commute-v0")  # a seeded reset starts the clock anew, and any other does not
     env.reset(seed=0)
     for _ in range(3):
         env.step(1)
     assert env.reset()[0].argmax() == 3
     assert env.reset(seed=0)[0].argmax() == 0
-
-
-def test_the_mask_reaches_the_agent_through_gymnasium_too() -> None:
-    env = GymnasiumEnv(Config(env="tricks/Trading-v0", seeds=1, lanes=2))
-    assert env.now.legal[0].tolist() == [[True, True, False]] * 2
-    env.step(torch.tensor([[trading.BUY, trading.HOLD]]), torch.tensor([True]))
-    assert env.now.legal[0].tolist() == [[True, False, True], [True, True, False]]
-    env.close()
+    masked = GymnasiumEnv(Config(env="tricks/Trading-v0", seeds=1, lanes=2))  # the mask reaches the agent, too
+    assert masked.now.legal[0].tolist() == [[True, True, False]] * 2
+    masked.step(torch.tensor([[trading.BUY, trading.HOLD]]), torch.tensor([True]))
+    assert masked.now.legal[0].tolist() == [[True, False, True], [True, True, False]]
+    masked.close()
