@@ -110,6 +110,13 @@ class Paid(gym.RewardWrapper):
         return float(reward) / (self.var + 1e-8) ** 0.5
 
 
+class Declared(gym.RewardWrapper):
+    """The same, but the class says how they begin."""
+
+    mean, var, count = 0.0, 1.0, 1
+    reward = Paid.reward  # type: ignore[assignment]
+
+
 def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
     return TransformObservation(env, see, env.observation_space)
 
@@ -128,6 +135,7 @@ KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
     "a dictionary": (Bare, "--state-norm"),
     "a range": (Range, "--state-norm"),
     "of rewards": (Paid, "--reward-scaling"),
+    "declared by a class": (Declared, "--reward-scaling"),
     "a closure": (in_a_closure, "--state-norm"),
     "a method": (lambda env: seen_by(env, Welford().see), "--state-norm"),
     "a partial": (lambda env: seen_by(env, partial(Welford.see, Welford())), "--state-norm"),

@@ -84,9 +84,11 @@ def contents(cell: Any) -> list[Any]:
 
 
 def names(x: Any) -> Mapping[str, Any]:
-    """The attributes of an object, or the entries of a dictionary."""
-    found = x if isinstance(x, Mapping) else getattr(x, "__dict__", {})
-    return {str(name): part for name, part in found.items()}
+    """The attributes of an object, and those that its class declares; or the entries of a dictionary."""
+    if isinstance(x, Mapping):
+        return {str(name): part for name, part in x.items()}
+    declared = {name: y for kind in reversed(type(x).__mro__) for name, y in vars(kind).items() if number(y)}
+    return declared | getattr(x, "__dict__", {})
 
 
 def statistics(layer: Any) -> dict[str, Any]:
