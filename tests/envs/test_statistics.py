@@ -114,7 +114,7 @@ class Declared(gym.RewardWrapper):
     """The same, but the class says how they begin."""
 
     mean, var, count = 0.0, 1.0, 1
-    reward = Paid.reward  # type: ignore[assignment]
+    reward = Paid.reward
 
 
 def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
