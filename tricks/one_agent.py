@@ -1,20 +1,17 @@
 """One agent, one file: REINFORCE, and each trick of the ladder as a bare `if`, in plain PyTorch.
 
-    python -m tricks.one_agent                            # REINFORCE
-    python -m tricks.one_agent ppo --env Acrobot-v1       # a preset, or the ladder up to a trick
-    python -m tricks.one_agent baseline reuse clip        # these tricks
-
-`tricks.train` trains many such agents at once, faster, on any space; update by update, its curve is this one.
+`python -m tricks.one_agent ppo --env Acrobot-v1` trains it. `tricks.train` trains many such agents at once, faster, on
+any space: update by update, its curve is this one.
 """
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.distributions import Categorical, Independent, Normal
@@ -57,8 +54,7 @@ def net(sizes: list[int], head_gain: float, rng: np.random.Generator, seed: int,
         limit, gain = inputs**-0.5, head_gain if k == len(sizes) - 2 else 2**0.5
         weight, bias = rng.uniform(-limit, limit, (inputs, outputs)), rng.uniform(-limit, limit, outputs)
         if tricks.orthogonal_init:
-            shape = max(inputs, outputs), min(inputs, outputs)
-            q, r = np.linalg.qr(stream(seed, "init", place, k).standard_normal(shape))
+            q, r = np.linalg.qr(stream(seed, "init", place, k).standard_normal(sorted((inputs, outputs))[::-1]))
             q = q * np.sign(np.diag(r))
             weight, bias = gain * (q if inputs >= outputs else q.T), 0 * bias
         layer = nn.Linear(inputs, outputs)
@@ -80,10 +76,9 @@ class Agent(nn.Module):
         self.value_net = net([*body, 1], 1.0, rng, config.seed, 1, tricks)
         self.log_std = nn.Parameter(torch.zeros(self.actions))
         self.rows, self.mean, self.squares = 0, np.zeros(inputs), np.zeros(inputs)  # of observations
-        self.mu, self.variance = 0.0, 1.0  # of returns: the units of the value net
+        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: the units of the value net
 
     def seen(self, obs: Tensor) -> Tensor:
-        """Observations as the nets see them."""
         if self.rows == 0:
             return obs
         scale = (self.squares / self.rows + 1e-8) ** -0.5
@@ -92,15 +87,11 @@ class Agent(nn.Module):
     def policy(self, obs: Tensor, legal: Tensor) -> Any:
         out = self.policy_net(self.seen(obs))
         if self.tricks.action_mask:
-            out = out.masked_fill(~legal, -1e9)
+            out = out.masked_fill(~legal, -1e30)
         return Categorical(logits=out) if self.discrete else Independent(Normal(out, self.log_std.exp()), 1)
 
     def value(self, obs: Tensor) -> Any:
         return self.value_net(self.seen(obs)).squeeze(-1).double()
-
-    @property
-    def sigma(self) -> float:
-        return float(np.clip(self.variance**0.5, 1e-4, 1e6))
 
 
 class Player:
@@ -108,18 +99,19 @@ class Player:
 
     def __init__(self, config: Config, tricks: Tricks) -> None:
         self.env: Any = gym.make_vec(config.env, config.lanes)
-        self.config, self.tricks, self.rollouts = config, tricks, 0
+        self.config, self.tricks = config, tricks
         self.begin(int(stream(config.seed, "env").integers(2**31)))
 
     def begin(self, seed: int | None = None) -> None:
-        self.see(*self.env.reset(seed=seed))
         self.resetting, self.score = np.zeros(self.config.lanes, bool), np.zeros(self.config.lanes)
+        self.see(*self.env.reset(seed=seed))
 
     def see(self, obs: Any, info: dict[str, Any]) -> None:
-        self.obs, self.legal = torch.tensor(obs).float(), torch.tensor(info.get("action_mask", True)).bool()
+        mask = info["action_mask"] | ~info["_action_mask"][:, None] if "action_mask" in info else True
+        self.obs, self.legal = torch.tensor(obs).float(), torch.tensor(mask).bool()
 
     @torch.no_grad()
-    def play(self, agent: Agent) -> tuple[dict[str, Tensor], list[float]]:
+    def play(self, agent: Agent, update: int) -> tuple[dict[str, Tensor], list[float]]:
         """A segment, or whole episodes with at least N·T valid rows: columns [T, N, ...]; the returns that ended."""
         config, space, rows, ended = self.config, self.env.single_action_space, list[Any](), list[float]()
         if not self.tricks.segments:
@@ -128,36 +120,30 @@ class Player:
         while len(rows) < config.horizon if self.tricks.segments else playing.any():
             block, row = divmod(len(rows), config.horizon)
             if row == 0:
-                rng, shape = stream(config.seed, "action", self.rollouts, block), (config.lanes, agent.actions)
-                size = config.horizon, *shape
-                noise = torch.tensor(
-                    rng.gumbel(size=size) if agent.discrete else rng.standard_normal(size, "f4")
-                ).float()
+                rng, size = stream(config.seed, "action", update, block), (config.horizon, config.lanes, agent.actions)
+                z = torch.tensor(rng.gumbel(size=size) if agent.discrete else rng.standard_normal(size, "f4")).float()
             pi, before, valid = agent.policy(self.obs, self.legal), self.obs, playing & ~self.resetting
-            action = (pi.logits + noise[row]).argmax(-1) if agent.discrete else pi.mean + pi.stddev * noise[row]
+            action = (pi.logits + z[row]).argmax(-1) if agent.discrete else pi.mean + pi.stddev * z[row]
             taken, legal = action.numpy() if agent.discrete else action.numpy().clip(space.low, space.high), self.legal
             obs, reward, terminated, truncated, info = self.env.step(taken)
             self.see(obs, info)
-            reward, over = reward * valid, terminated | truncated
-            ends = terminated & valid, truncated & valid & ~terminated
-            rows.append((before, legal.expand(shape), action, reward, *ends, valid, self.obs))
+            reward, over, seen = reward * valid, terminated | truncated, {"obs": before, "next_obs": self.obs}
+            ends = {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated, "valid": valid}
+            rows.append(seen | ends | {"legal": legal.expand(size[1:]), "action": action, "reward": reward})
             self.score, count = self.score + reward, count + valid.sum()
             ended += self.score[over & valid].tolist()
             self.score[over] = 0
             if not self.tricks.segments:
                 playing = playing & ~((over | self.resetting) & (count >= config.lanes * config.horizon))
             self.resetting = over
-        self.rollouts += 1
-        columns = (torch.stack([torch.as_tensor(x) for x in column]) for column in zip(*rows, strict=True))
-        names = "obs", "legal", "action", "reward", "terminated", "truncated", "valid", "next_obs"
-        return dict(zip(names, columns, strict=True)), ended
+        return {name: torch.stack([torch.as_tensor(row[name]) for row in rows]) for name in rows[0]}, ended
 
 
 def discounted(x: Tensor, discount: Tensor) -> Tensor:
     """yₜ = xₜ + discountₜ·yₜ₊₁. [T, N]."""
-    y, following = torch.zeros_like(x), torch.zeros_like(x[0])
-    for t in reversed(range(len(x))):
-        y[t] = following = x[t] + discount[t] * following
+    y = x.clone()
+    for t in reversed(range(len(x) - 1)):
+        y[t] += discount[t] * y[t + 1]
     return y
 
 
@@ -183,6 +169,7 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
         g, beta = target[b["valid"]], config.return_beta
         spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2
         agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
+        agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
     old_value = (value - mu) / sigma
     if tricks.popart:
         head = agent.value_net[-1]
@@ -192,8 +179,8 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
     b |= {"advantage": advantage, "old_value": old_value, "target": (target - agent.mu) / agent.sigma}
 
 
-def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config, tricks: Tricks) -> list[Tensor]:
-    """A minibatch's loss; and for the curve, the policy's own, and its entropy."""
+def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config, tricks: Tricks) -> Any:
+    """A minibatch's loss, and what the curve shows of it."""
     advantage, pi = b["advantage"], agent.policy(b["obs"], b["legal"])
     if tricks.advantage_norm:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -214,12 +201,12 @@ def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config
             near = old + (value - old).clamp(-config.value_clip_range, config.value_clip_range)
             error = torch.maximum(error, (near - b["target"]) ** 2 / 2)
         loss = loss + config.value_coef * error.mean()
-    return [loss, policy_loss, entropy]
+    return loss, {"policy_loss": policy_loss, "entropy": entropy}
 
 
-def train(config: Config, tricks: Tricks) -> tuple[Agent, list[dict[str, float]]]:
+def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
     """The agent, and its curve: a row for each update."""
-    player, steps, curve = Player(config, tricks), 0, list[dict[str, float]]()
+    player, steps, curve = Player(config, tricks), 0, list[Any]()
     agent = Agent(player.env, config, tricks)
     optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
     while steps < config.steps:
@@ -228,15 +215,13 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[dict[str, float]]
             rate = rate * left
         if tricks.clip_anneal:
             clip_range = clip_range * left
-        rollout, ended = player.play(agent)
+        rollout, ended = player.play(agent, len(curve))
         judge(agent, rollout, config, tricks)
         batch = {name: x.flatten(0, 1) for name, x in rollout.items()}
         batch["advantage"], valid, notes = batch["advantage"].float(), batch["valid"], []
-        minibatches = [valid.nonzero()[:, 0]]  # REINFORCE: one gradient step on the whole batch
+        minibatches = [] if tricks.reuse else [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
         if tricks.reuse:
-            with torch.no_grad():
-                batch["old_log_prob"] = agent.policy(batch["obs"], batch["legal"]).log_prob(batch["action"])
-            minibatches = []
+            batch["old_log_prob"] = agent.policy(batch["obs"], batch["legal"]).log_prob(batch["action"]).detach()
             for epoch in range(config.epochs):
                 keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(len(valid)))
                 order = keys.masked_fill(~valid, torch.inf).argsort()[: valid.sum()]
@@ -244,8 +229,8 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[dict[str, float]]
                 minibatches += order.tensor_split(cuts)
         for rows in minibatches:
             b = {name: x[rows] for name, x in batch.items()}
-            loss, *noted = losses(agent, b, clip_range, config, tricks)
-            notes.append([x.item() for x in noted])
+            loss, noted = losses(agent, b, clip_range, config, tricks)
+            notes.append({name: x.item() for name, x in noted.items()})
             optimizer.zero_grad()
             loss.backward()
             if tricks.grad_clip:
@@ -258,26 +243,18 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[dict[str, float]]
             agent.squares += ((x - x.mean(0)) ** 2).sum(0) + delta**2 * before * len(x) / agent.rows
             agent.mean += delta * len(x) / agent.rows
         steps, score = steps + int(valid.sum()), float(np.mean(ended)) if ended else np.nan
-        policy_loss, entropy = np.mean(notes, 0)
-        curve.append({"step": steps, "return": score, "policy_loss": policy_loss, "entropy": entropy})
-        if len(curve) % 10 == 0:
-            print(f"{steps:9,} steps: return {score:.1f}", flush=True)
+        curve.append({"step": steps, "return": score} | pd.DataFrame(notes).mean().to_dict())
+        print(f"{steps:9,} steps: return {score:.1f}", flush=True)
     return agent, curve
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tricks", nargs="*", default=["reinforce"], help="ppo, a rung's last trick, or several tricks")
-    for f in fields(Config):
-        parser.add_argument(f"--{f.name.replace('_', '-')}", type=type(f.default), default=f.default)
-    given = vars(parser.parse_args())
-    names = given.pop("tricks")
-    _, curve = train(Config(**given), named(names[0]) if len(names) == 1 else switched(names))
-    plt.plot([row["step"] for row in curve], [row["return"] for row in curve], ".-")
-    plt.gca().set(xlabel="environment steps", ylabel=f"return in {given['env']}")
-    plt.savefig("one_agent.png")
-    print("the learning curve is in one_agent.png")
-
-
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tricks", nargs="*", default=["reinforce"], help="ppo, a rung's last trick, or several tricks")
+    for name, default in vars(Config()).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    names = (given := vars(parser.parse_args())).pop("tricks")
+    _, curve = train(Config(**given), named(names[0]) if len(names) == 1 else switched(names))
+    figure: Any = pd.DataFrame(curve).plot(x="step", y="return", title=given["env"], style=".-").get_figure()
+    figure.savefig("one_agent.png")
+    print("one_agent.png shows the learning curve")
