@@ -1,0 +1,260 @@
+"""One agent, one file: REINFORCE, and each trick of the ladder as a bare `if`, in plain PyTorch.
+
+`python -m tricks.one_agent ppo --env Acrobot-v1` trains it. `tricks.train` trains many such agents at once, faster, on
+any space: update by update, its curve is this one.
+"""
+
+import argparse
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.distributions import Categorical, Independent, Normal
+
+from tricks.ladder import Tricks, named, switched
+
+
+@dataclass
+class Config:
+    env: str = "CartPole-v1"
+    seed: int = 0
+    steps: int = 100_000
+    lanes: int = 8  # N: environments side by side
+    horizon: int = 128  # T: steps of a segment; a batch of whole episodes has at least N·T
+    lr: float = 1e-3
+    adam_eps: float = 1e-5
+    gamma: float = 0.99  # γ
+    hidden: int = 64  # width of both hidden layers
+    value_coef: float = 0.5  # c₁
+    epochs: int = 4
+    minibatches: int = 4
+    clip_range: float = 0.2  # ε
+    gae_lambda: float = 0.95  # λ
+    max_grad_norm: float = 0.5
+    entropy_coef: float = 0.01  # c₂
+    return_beta: float = 0.1  # β
+    value_clip_range: float = 0.2
+
+
+def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
+    """Random numbers of their own for each purpose and update, so that no trick shifts another's."""
+    place = ("init", "env", "action", "minibatch").index(purpose)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place, *index)))
+
+
+def net(sizes: list[int], head_gain: float, rng: np.random.Generator, seed: int, place: int, tricks: Tricks) -> Any:
+    """tanh layers and a linear head."""
+    layers: list[nn.Module] = []
+    for k, (inputs, outputs) in enumerate(pairwise(sizes)):
+        limit, gain = inputs**-0.5, head_gain if k == len(sizes) - 2 else 2**0.5
+        weight, bias = rng.uniform(-limit, limit, (inputs, outputs)), rng.uniform(-limit, limit, outputs)
+        if tricks.orthogonal_init:
+            q, r = np.linalg.qr(stream(seed, "init", place, k).standard_normal(sorted((inputs, outputs))[::-1]))
+            q = q * np.sign(np.diag(r))
+            weight, bias = gain * (q if inputs >= outputs else q.T), 0 * bias
+        layer = nn.Linear(inputs, outputs)
+        layer.weight.data, layer.bias.data = torch.tensor(weight.T).float(), torch.tensor(bias).float()
+        layers += [layer, nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+class Agent(nn.Module):
+    """Policy, value net, and the statistics by which observations and returns are standardized."""
+
+    def __init__(self, env: Any, config: Config, tricks: Tricks) -> None:
+        super().__init__()
+        (inputs,), space, self.tricks = env.single_observation_space.shape, env.single_action_space, tricks
+        self.discrete = isinstance(space, gym.spaces.Discrete)
+        self.actions = int(space.n) if self.discrete else space.shape[0]
+        rng, body = stream(config.seed, "init"), [inputs, config.hidden, config.hidden]
+        self.policy_net = net([*body, self.actions], 0.01, rng, config.seed, 0, tricks)
+        self.value_net = net([*body, 1], 1.0, rng, config.seed, 1, tricks)
+        self.log_std = nn.Parameter(torch.zeros(self.actions))
+        self.rows, self.mean, self.squares = 0, np.zeros(inputs), np.zeros(inputs)  # of observations
+        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: the units of the value net
+
+    def seen(self, obs: Tensor) -> Tensor:
+        if self.rows == 0:
+            return obs
+        scale = (self.squares / self.rows + 1e-8) ** -0.5
+        return ((obs - torch.tensor(self.mean).float()) * torch.tensor(scale).float()).clamp(-10, 10)
+
+    def policy(self, obs: Tensor, legal: Tensor) -> Any:
+        out = self.policy_net(self.seen(obs))
+        if self.tricks.action_mask:
+            out = out.masked_fill(~legal, -1e30)
+        return Categorical(logits=out) if self.discrete else Independent(Normal(out, self.log_std.exp()), 1)
+
+    def value(self, obs: Tensor) -> Any:
+        return self.value_net(self.seen(obs)).squeeze(-1).double()
+
+
+class Player:
+    """Steps the lanes. A lane whose episode has ended spends a step on its reset, a row that is not `valid`."""
+
+    def __init__(self, config: Config, tricks: Tricks) -> None:
+        self.env: Any = gym.make_vec(config.env, config.lanes)
+        self.config, self.tricks = config, tricks
+        self.begin(int(stream(config.seed, "env").integers(2**31)))
+
+    def begin(self, seed: int | None = None) -> None:
+        self.resetting, self.score = np.zeros(self.config.lanes, bool), np.zeros(self.config.lanes)
+        self.see(*self.env.reset(seed=seed))
+
+    def see(self, obs: Any, info: dict[str, Any]) -> None:
+        mask = info["action_mask"] | ~info["_action_mask"][:, None] if "action_mask" in info else True
+        self.obs, self.legal = torch.tensor(obs).float(), torch.tensor(mask).bool()
+
+    @torch.no_grad()
+    def play(self, agent: Agent, update: int) -> tuple[dict[str, Tensor], list[float]]:
+        """A segment, or whole episodes with at least N·T valid rows: columns [T, N, ...]; the returns that ended."""
+        config, space, rows, ended = self.config, self.env.single_action_space, list[Any](), list[float]()
+        if not self.tricks.segments:
+            self.begin()
+        playing, count = np.ones(config.lanes, bool), 0
+        while len(rows) < config.horizon if self.tricks.segments else playing.any():
+            block, row = divmod(len(rows), config.horizon)
+            if row == 0:
+                rng, size = stream(config.seed, "action", update, block), (config.horizon, config.lanes, agent.actions)
+                z = torch.tensor(rng.gumbel(size=size) if agent.discrete else rng.standard_normal(size, "f4")).float()
+            pi, before, valid = agent.policy(self.obs, self.legal), self.obs, playing & ~self.resetting
+            action = (pi.logits + z[row]).argmax(-1) if agent.discrete else pi.mean + pi.stddev * z[row]
+            taken, legal = action.numpy() if agent.discrete else action.numpy().clip(space.low, space.high), self.legal
+            obs, reward, terminated, truncated, info = self.env.step(taken)
+            self.see(obs, info)
+            reward, over, seen = reward * valid, terminated | truncated, {"obs": before, "next_obs": self.obs}
+            ends = {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated, "valid": valid}
+            rows.append(seen | ends | {"legal": legal.expand(size[1:]), "action": action, "reward": reward})
+            self.score, count = self.score + reward, count + valid.sum()
+            ended += self.score[over & valid].tolist()
+            self.score[over] = 0
+            if not self.tricks.segments:
+                playing = playing & ~((over | self.resetting) & (count >= config.lanes * config.horizon))
+            self.resetting = over
+        return {name: torch.stack([torch.as_tensor(row[name]) for row in rows]) for name in rows[0]}, ended
+
+
+def discounted(x: Tensor, discount: Tensor) -> Tensor:
+    """yₜ = xₜ + discountₜ·yₜ₊₁. [T, N]."""
+    y = x.clone()
+    for t in reversed(range(len(x) - 1)):
+        y[t] += discount[t] * y[t + 1]
+    return y
+
+
+@torch.no_grad()
+def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) -> None:
+    """How good was each action? Adds `advantage` and, for the value net, its prediction and `target`."""
+    done, cut = b["terminated"] | b["truncated"], torch.zeros_like(b["valid"])
+    cut[-1] = b["valid"][-1] & ~done[-1]
+    if tricks.bootstrap:
+        cut = cut | b["truncated"]
+    going, mu, sigma = config.gamma * (~done).double(), agent.mu, agent.sigma
+    b["advantage"] = target = discounted(b["reward"], going)
+    if not tricks.baseline:
+        return
+    value, next_value = (agent.value(x) * sigma + mu for x in (b["obs"], b["next_obs"]))
+    target = target + discounted(torch.where(cut, config.gamma * next_value, 0), going)
+    advantage = target - value
+    if tricks.gae:
+        delta = b["reward"] + config.gamma * torch.where(done & ~cut, 0, next_value) - value
+        advantage = discounted(delta, config.gae_lambda * going)
+        target = value + advantage
+    if tricks.return_norm:
+        g, beta = target[b["valid"]], config.return_beta
+        spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2
+        agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
+        agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
+    old_value = (value - mu) / sigma
+    if tricks.popart:
+        head = agent.value_net[-1]
+        head.weight *= sigma / agent.sigma
+        head.bias.copy_((sigma * head.bias.double() + mu - agent.mu) / agent.sigma)
+        old_value = (value - agent.mu) / agent.sigma
+    b |= {"advantage": advantage, "old_value": old_value, "target": (target - agent.mu) / agent.sigma}
+
+
+def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config, tricks: Tricks) -> Any:
+    """A minibatch's loss, and what the curve shows of it."""
+    advantage, pi = b["advantage"], agent.policy(b["obs"], b["legal"])
+    if tricks.advantage_norm:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    log_prob, entropy = pi.log_prob(b["action"]), pi.entropy().mean()
+    objective = log_prob * advantage
+    if tricks.reuse:
+        ratio = (log_prob - b["old_log_prob"]).exp()
+        objective = ratio * advantage
+    if tricks.clip:
+        objective = torch.minimum(objective, ratio.clamp(1 - clip_range, 1 + clip_range) * advantage)
+    loss = policy_loss = -objective.mean()
+    if tricks.entropy:
+        loss = loss - config.entropy_coef * entropy
+    if tricks.baseline:
+        value, old = agent.value(b["obs"]), b["old_value"]
+        error = (value - b["target"]) ** 2 / 2
+        if tricks.value_clip:
+            near = old + (value - old).clamp(-config.value_clip_range, config.value_clip_range)
+            error = torch.maximum(error, (near - b["target"]) ** 2 / 2)
+        loss = loss + config.value_coef * error.mean()
+    return loss, {"policy_loss": policy_loss, "entropy": entropy}
+
+
+def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
+    """The agent, and its curve: a row for each update."""
+    player, steps, curve = Player(config, tricks), 0, list[Any]()
+    agent = Agent(player.env, config, tricks)
+    optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
+    while steps < config.steps:
+        left, rate, clip_range = 1 - steps / config.steps, config.lr, config.clip_range
+        if tricks.lr_anneal:
+            rate = rate * left
+        if tricks.clip_anneal:
+            clip_range = clip_range * left
+        rollout, ended = player.play(agent, len(curve))
+        judge(agent, rollout, config, tricks)
+        batch = {name: x.flatten(0, 1) for name, x in rollout.items()}
+        batch["advantage"], valid, notes = batch["advantage"].float(), batch["valid"], []
+        minibatches = [] if tricks.reuse else [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
+        if tricks.reuse:
+            batch["old_log_prob"] = agent.policy(batch["obs"], batch["legal"]).log_prob(batch["action"]).detach()
+            for epoch in range(config.epochs):
+                keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(len(valid)))
+                order = keys.masked_fill(~valid, torch.inf).argsort()[: valid.sum()]
+                cuts = [len(order) * k // config.minibatches for k in range(1, config.minibatches)]
+                minibatches += order.tensor_split(cuts)
+        for rows in minibatches:
+            b = {name: x[rows] for name, x in batch.items()}
+            loss, noted = losses(agent, b, clip_range, config, tricks)
+            notes.append({name: x.item() for name, x in noted.items()})
+            optimizer.zero_grad()
+            loss.backward()
+            if tricks.grad_clip:
+                nn.utils.clip_grad_norm_(agent.parameters(), config.max_grad_norm)
+            optimizer.param_groups[0]["lr"] = rate
+            optimizer.step()
+        if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
+            x, before = batch["obs"][valid].double().numpy(), agent.rows
+            agent.rows, delta = before + len(x), x.mean(0) - agent.mean
+            agent.squares += ((x - x.mean(0)) ** 2).sum(0) + delta**2 * before * len(x) / agent.rows
+            agent.mean += delta * len(x) / agent.rows
+        steps, score = steps + int(valid.sum()), float(np.mean(ended)) if ended else np.nan
+        curve.append({"step": steps, "return": score} | pd.DataFrame(notes).mean().to_dict())
+        print(f"{steps:9,} steps: return {score:.1f}", flush=True)
+    return agent, curve
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tricks", nargs="*", default=["reinforce"], help="ppo, a rung's last trick, or several tricks")
+    for name, default in vars(Config()).items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    names = (given := vars(parser.parse_args())).pop("tricks")
+    _, curve = train(Config(**given), named(names[0]) if len(names) == 1 else switched(names))
+    figure: Any = pd.DataFrame(curve).plot(x="step", y="return", title=given["env"], style=".-").get_figure()
+    figure.savefig("one_agent.png")
+    print("one_agent.png shows the learning curve")
