@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from tricks import PPO, Config, Tricks, train
-from tricks.core.adam import Adam
 from tricks.core.rollout import Rollout
 from tricks.kl_stop import near_enough
 from tricks.ladder import named
@@ -80,26 +79,3 @@ def test_under_the_smallest_limit_each_batch_takes_the_one_step_whose_ratio_is_o
     curve = train(replace(CONFIG, target_kl=1e-6, lr=0.01), replace(named("kl_stop"), lr_anneal=False)).curve
     assert len(curve) > 6
     assert curve.steps_taken.tolist() == pytest.approx([1 / STEPS] * len(curve))
-
-
-def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_while_the_others_move(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    moved, step = [], Adam.step
-
-    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        before = [p.detach().clone() for p in self.parameters]
-        step(self, gradient, learning_rate, moving)
-        changed = [(p != q).flatten(1).any(1) for p, q in zip(self.parameters, before, strict=True)]
-        moved.append(torch.stack(changed).any(0))
-
-    monkeypatch.setattr(Adam, "step", recording)
-    curve = train(ONE_BATCH, named("kl_stop")).curve
-    taken = torch.stack(moved)  # [steps, S]
-    assert len(taken) == STEPS
-    assert taken[:, 1].all()
-    for seed in (0, 2):
-        count = int(taken[:, seed].sum())
-        assert 1 <= count < STEPS
-        assert taken[:count, seed].all()  # and none after the first that was not taken
-    assert curve.steps_taken.tolist() == pytest.approx((taken.sum(0) / STEPS).tolist())

@@ -1,15 +1,14 @@
 """return_norm: statistics of a mixture, which cannot cancel and invert exactly. popart: moving them moves no output."""
 
-import pandas as pd
 import pytest
 import torch
 from torch import Tensor
 
-from tricks import Config, Tricks, train
+from tricks import Config, train
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Net, mlp
 from tricks.core.seeds import stream
-from tricks.ladder import named, switched
+from tricks.ladder import named
 from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats, unmoved
 
@@ -75,12 +74,6 @@ def test_from_the_first_batch_on_the_statistics_are_in_the_rewards_own_scale() -
     small, usual = (std(env, True) for env in ("tricks/CartPoleReward0.0001-v0", "CartPole-v1"))
     assert small == pytest.approx(1e-4 * usual, rel=0.02)
     assert std("tricks/CartPoleReward0.0001-v0", False) > 100 * small  # one batch takes a tenth of the variance away
-
-
-@pytest.mark.parametrize("tricks", [switched(["baseline"]), switched(["baseline", "segments", "ppg"])])
-def test_without_return_norm_it_makes_no_difference(tricks: Tricks) -> None:
-    run, other = (train(Config(seeds=1, steps=300, horizon=16, return_first_batch=x), tricks) for x in (False, True))
-    pd.testing.assert_frame_equal(run.curve, other.curve)
 
 
 def test_denormalize_inverts_normalize() -> None:

@@ -7,7 +7,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.wrappers import NormalizeReward
 from torch import Tensor
 
 from tricks import CONTINUOUS, Checkpoints, Config, load, resume, train
@@ -80,32 +79,6 @@ def test_it_equals_stable_baselines3_with_ends_and_truncations_inside_and_in_two
     scale, parts = RewardScale(1, LANES), (slice(0, 25), slice(25, STEPS))
     found = torch.cat([scale(REWARD[:, s], DONE[:, s], EVERYTHING[:, s], GAMMA) for s in parts], 1)
     torch.testing.assert_close(found[0], torch.from_numpy(expected).double(), **TIGHT)
-
-
-class Lane(gym.Env[np.ndarray, int]):
-    """The first lane of the rows."""
-
-    observation_space, t = gym.spaces.Box(-1, 1, (1,)), -1
-    action_space = gym.spaces.Discrete(2)  # type: ignore[assignment]
-
-    def reset(self, *, seed: int | None = None, options: object = None) -> tuple[np.ndarray, dict]:
-        return np.zeros(1), {}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        reward, terminated, truncated = (x[0, self.t, 0].item() for x in (REWARD, TERMINATED, TRUNCATED))
-        return np.zeros(1), reward, bool(terminated), bool(truncated), {}
-
-
-def test_it_equals_gymnasium_where_a_sum_starts_anew_as_gymnasium_lets_it() -> None:
-    # its NormalizeReward drops the past at the row that terminates, not after it, and never at a time limit
-    theirs = NormalizeReward(Lane(), GAMMA)
-    theirs.reset()
-    expected = [float(theirs.step(0)[1]) for _ in range(STEPS)]
-    sums = running_sums(REWARD[..., :1], TERMINATED[..., :1], torch.zeros(1, 1).double(), GAMMA)
-    variance, _ = variance_so_far(sums, EVERYTHING[..., :1], RewardScale(1, 1).moments)
-    found = REWARD[0, :, 0] / (variance[0] + 1e-8).sqrt()
-    torch.testing.assert_close(found, torch.tensor(expected).double(), **TIGHT)
 
 
 def test_the_scale_of_the_rewards_does_not_matter_and_scaled_rewards_are_clipped_at_ten() -> None:

@@ -1,7 +1,6 @@
 """separate_optimizers: two Adams, equal to one at equal rates without limits. recompute: epochs judge rows anew."""
 
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,11 +13,7 @@ from torch import Tensor, nn
 import tricks.recompute
 from tricks import PPO, Config, Run, loop, train
 from tricks.baseline import squared_error
-from tricks.core.adam import Adam
-from tricks.core.agent import Agent
-from tricks.core.moments import ReturnStats, denormalize
-from tricks.core.rollout import Rollout
-from tricks.gae import gae
+from tricks.core.moments import ReturnStats
 from tricks.ladder import named, switched
 
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, lr=0.003)
@@ -64,61 +59,6 @@ def test_each_net_has_a_limit_of_its_own() -> None:
     assert many > 10 * few
 
 
-def test_each_net_has_its_rate() -> None:
-    usual, faster, untrained = (
-        train(replace(ONE_STEP, **numbers), SEPARATE).agent
-        for numbers in ({}, {"value_lr_factor": (1.0, 3.0)}, {"lr": 1e-30})
-    )
-    assert equal(usual.policy_net, faster.policy_net)
-    nets = (usual.value_net, faster.value_net, untrained.value_net)
-    for a, b, start in zip(*(net.parameters() for net in nets), strict=True):
-        assert torch.equal(a[0], b[0])
-        torch.testing.assert_close(b[1] - start[1], 3 * (a[1] - start[1]), rtol=1e-3, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("epochs", "value_epochs", "more"), [(1, 3, ()), (3, 1, ()), (2, 2, ()), (2, 5, ("recompute",))]
-)
-def test_each_net_has_its_number_of_epochs(
-    epochs: int, value_epochs: int, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken, step = dict[int, int](), Adam.step  # by the number of parameters
-
-    def counting(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        before = [p.detach().clone() for p in self.parameters]
-        step(self, gradient, learning_rate, moving)
-        moved = [not torch.equal(a, b) for a, b in zip(self.parameters, before, strict=True)]
-        taken[len(moved)] = taken.get(len(moved), 0) + any(moved)
-
-    monkeypatch.setattr(Adam, "step", counting)
-    agent = apart(*PPO.on, *more, steps=1, epochs=epochs, value_epochs=value_epochs, minibatches=2).agent
-    assert taken == {len([*agent.parameters()]): 2 * epochs, len([*agent.value_net.parameters()]): 2 * value_epochs}
-
-
-def test_the_value_net_goes_on_where_kl_stop_stops_the_policy() -> None:
-    numbers = {"steps": 1, "target_kl": 1e-6, "lr": 0.01}
-    stopped, alone = apart(*PPO.on, "kl_stop", **numbers).agent, apart(*PPO.on, **numbers).agent
-    assert equal(stopped.value_net, alone.value_net)
-    assert not equal(stopped.policy_net, alone.policy_net)
-
-
-def test_the_curve_shows_each_nets_own_steps() -> None:
-    few, many = (apart(*PPO.on, "kl_stop", steps=1, epochs=2, value_epochs=x, target_kl=10.0).curve for x in (2, 9))
-    assert (few.steps_taken == 1).all()
-    own = ["policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "steps_taken", "grad_norm"]
-    pd.testing.assert_frame_equal(few[own], many[own])
-    assert (many.value_loss < few.value_loss).all()  # of nine epochs
-    even, longer_policy, longer_value = (
-        apart(*PPO.on, steps=1, epochs=epochs, value_epochs=value_epochs).curve
-        for epochs, value_epochs in ((1, 1), (3, 1), (1, 3))
-    )
-    of_policy, of_value = ["policy_loss", "entropy", "approx_kl", "grad_norm"], ["value_loss", "value_grad_norm"]
-    pd.testing.assert_frame_equal(longer_value[of_policy], even[of_policy])
-    pd.testing.assert_frame_equal(longer_policy[of_value], even[of_value])
-    assert not np.allclose(longer_policy[of_policy], even[of_policy])
-    assert not np.allclose(longer_value[of_value], even[of_value])
-
-
 def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoiled(value: Tensor, target: Tensor) -> Tensor:
         return squared_error(value, target) * torch.tensor([[1.0], [torch.inf]])
@@ -140,36 +80,6 @@ def test_a_value_net_that_does_not_move_gives_the_same_advantages_again_and_one_
     again, plain = (train(still, tricks).curve for tricks in (named("recompute"), PPO))
     pd.testing.assert_frame_equal(again, plain, rtol=1e-6)
     assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)
-
-
-@pytest.mark.parametrize("more", [(), ("return_norm", "popart")])
-def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net(
-    more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged, step, found, taken, steps = tricks.recompute.judged, Adam.step, [], 0, list[int]()
-
-    def recording(agent: Agent, rollout: Rollout, config: Config) -> dict[str, Any]:
-        value, next_value = agent.values(rollout)
-        done = rollout.terminated | rollout.truncated
-        dead = rollout.terminated | (rollout.truncated & ~rollout.cut)
-        columns = judged(agent, rollout, config)
-        expected = gae(rollout.reward, value, next_value, dead, done, 0.99, 0.95)
-        torch.testing.assert_close(columns["advantage"], expected.float())
-        torch.testing.assert_close(denormalize(columns["target"], agent.return_stats), value + expected)
-        found.append(expected)
-        steps.append(taken)
-        return columns
-
-    def counting(*given: Any, **named: Any) -> None:
-        nonlocal taken
-        taken += 1
-        step(*given, **named)
-
-    monkeypatch.setattr(tricks.recompute, "judged", recording)
-    monkeypatch.setattr(Adam, "step", counting)
-    train(replace(CONFIG, steps=1, minibatches=3), switched([*PPO.on, "recompute", *more]))
-    assert steps == [3, 6, 9]  # at the start of each of four epochs but the first
-    assert all(not torch.equal(a, b) for a, b in pairwise(found))
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
