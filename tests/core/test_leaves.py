@@ -49,6 +49,8 @@ U8, F32 = np.uint8, np.float32
     [
         (Box(0, 255, (96, 96, 3), U8), (3, 96, 96)),
         (Box(0, 255, (10, 12, 1), U8), (1, 10, 12)),
+        (Box(0, 255, (1, 10, 12), U8), (1, 10, 12)),
+        (Box(0, 255, (4, 84, 84), U8), (4, 84, 84)),
         (Box(0, 255, (8, 9), U8), (1, 8, 9)),
         (Box(0, 1, (10, 10, 4), BOOL), (4, 10, 10)),
         (Box(0, 1, (4, 84, 84), F32), (4, 84, 84)),
@@ -69,8 +71,10 @@ def test_images_are_recognized_by_their_dtype_bounds_and_axes(space: gym.Space[A
     assert spaces.shape == shape
     assert spaces.pixels == (len(shape) == 3)
     assert spaces.encode(batch(space, 6)[0], (2, 3)).shape == (2, 3, *shape)
-    old = Spaces("x", space, TWO, as_vector=True)
-    assert old.shape == (gym.spaces.flatdim(space),)
+    old = Spaces("x", space, TWO, as_vector=True)  # only bytes with their channels first are pixels to it
+    assert old.pixels == (space in (Box(0, 255, (1, 10, 12), U8), Box(0, 255, (4, 84, 84), U8)))
+    assert old.shape == (space.shape if old.pixels else (gym.spaces.flatdim(space),))
+    assert old.encode(batch(space, 6)[0], (6,)).dtype == (torch.uint8 if old.pixels else torch.float32)
     assert old.seen == []
 
 
