@@ -120,5 +120,5 @@ def test_a_device_that_is_not_there_is_one_line() -> None:
     for name in ("meta" if torch.cuda.is_available() else "cuda", "cuda:7", "toaster"):
         with pytest.raises(InputError, match=rf"^no device '{name}'; PyTorch .* finds cpu"):
             make_env(Config(device=name))
-    with pytest.raises(InputError, match="^no device 'toaster'"):
+    with pytest.raises(InputError, match="no device 'toaster'"):
         train(Config(device="toaster"), PPO)

@@ -1,30 +1,21 @@
 """segments, reuse, entropy, lr_anneal, clip_anneal: rows are cut, dealt, and learned from at rates that fall."""
 
 import math
-from dataclasses import replace
-from itertools import pairwise
 
-import pytest
 import torch
 from support.probes import Probe
 from torch import Tensor
 
-import tricks.loop as loop
-from tricks import ATARI, PPO, Config, Tricks, train
+from tricks import ATARI, Config, Tricks, train
 from tricks.annealing import following_decay, linear_decay
-from tricks.clip import clipped_surrogate
 from tricks.config import ATARI_CONFIG
-from tricks.core.adam import Adam
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.ladder import closed, switched
-from tricks.reuse import drift, importance_ratio, minibatches
+from tricks.reuse import drift, minibatches
 from tricks.segments import play_segment
-from tricks.value_clip import clipped_error
-
-FALLING = Config(seeds=2, steps=512, lanes=4, horizon=32, lr=0.1, clip_range=0.1, value_clip_range=0.3)
 
 
 def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None:
@@ -73,15 +64,6 @@ def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -
     assert first(valid, 0) != first(valid, 1)
 
 
-def test_the_gradient_of_the_ratio_at_one_is_the_score_function() -> None:
-    logits = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    action, advantage = torch.tensor([[0, 1, 2, 0, 1, 2]]), torch.arange(6.0)
-    log_prob = Categorical.log_prob(logits, action)
-    score = torch.autograd.grad((log_prob * advantage).sum(), logits, retain_graph=True)[0]
-    ratio = importance_ratio(log_prob, log_prob.detach())
-    torch.testing.assert_close(torch.autograd.grad((ratio * advantage).sum(), logits)[0], score)
-
-
 def test_drift_and_the_bonus_count_valid_rows_only() -> None:
     ratio, valid = torch.tensor([[2.0, 0.5, 100.0]]), torch.tensor([[True, True, False]])
     found = drift(ratio, valid)
@@ -122,40 +104,6 @@ def test_update_i_of_n_gets_1_minus_i_over_n_and_what_does_not_follow_stays() ->
     for falling in (linear_decay(start, progress), following_decay(start, progress, True)):
         torch.testing.assert_close(falling, torch.tensor([0.4, 0.3, 0.1]).double())
     assert following_decay(start, progress, False) is start
-
-
-def test_the_rate_falls_with_the_steps_and_never_reaches_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates, step = list[Tensor](), Adam.step
-
-    def recording(adam: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        rates.append(learning_rate.clone())
-        step(adam, gradient, learning_rate, moving)
-
-    monkeypatch.setattr(Adam, "step", recording)
-    train(FALLING, switched(["baseline", "segments", "lr_anneal"]))
-    assert rates[0].tolist() == torch.full((2,), 0.1).tolist()
-    assert all((b < a).all() for a, b in pairwise(rates))
-    assert rates[-1].min() > 0
-
-
-@pytest.mark.parametrize("follows", [False, True])
-def test_the_value_range_follows_the_clip_range_if_it_is_to(follows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    shares, ranges = list[Tensor](), list[Tensor]()
-
-    def noting_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
-        shares.append(clip_range / 0.1)
-        return clipped_surrogate(ratio, advantage, clip_range)
-
-    def noting_error(value: Tensor, old: Tensor, target: Tensor, clip_range: Tensor) -> Tensor:
-        ranges.append(clip_range[:, 0])
-        return clipped_error(value, old, target, clip_range)
-
-    monkeypatch.setattr(loop, "clipped_surrogate", noting_surrogate)
-    monkeypatch.setattr(loop, "clipped_error", noting_error)
-    train(replace(FALLING, lr=1e-3, value_clip_anneals=follows), replace(PPO, clip_anneal=True))
-    assert shares[-1].max() < 0.5
-    for share, value_range in zip(shares, ranges, strict=True):
-        torch.testing.assert_close(value_range, (0.3 * share if follows else torch.full((2,), 0.3)).double())
     assert ATARI.clip_anneal
     assert ATARI.value_clip
     assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does

@@ -90,12 +90,11 @@ def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPa
     assert run.curve.groupby("update").step.first().tolist() == [3, 3, 6, 6, 9]
 
 
-def spun(length: int) -> Callable[[], gym.Env]:
-    return lambda: gym.wrappers.TimeLimit(Endless(), length)
-
-
 @pytest.mark.parametrize("horizon", [2, 16, 128])
 def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_everywhere(horizon: int) -> None:
+    def spun(length: int) -> Callable[[], gym.Env]:
+        return lambda: gym.wrappers.TimeLimit(Endless(), length)
+
     config = replace(CONFIG, seeds=1, steps=1, horizon=horizon, episode_limit=20)
     run = train(config, REINFORCE, env=spun(20))
     assert run.curve.length.tolist() == [20]
