@@ -1,7 +1,5 @@
 """Several choices at once are independent: each is a Categorical, and log-probabilities and entropies add."""
 
-import itertools
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -42,13 +40,6 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     sure = family.deterministic(logits)
     assert family.sample(sure, torch.full_like(sure, 99.0)).equal(modes)
     assert family.log_prob(sure, modes).abs().max() == 0
-
-
-@SIZES
-def test_probabilities_of_all_joint_actions_add_up_to_one(sizes: tuple[int, ...]) -> None:
-    actions = torch.tensor(list(itertools.product(*map(range, sizes))))
-    logits = drawn(sizes)[0, 0].expand(len(actions), -1)
-    assert multi_categorical(sizes).log_prob(logits, actions).exp().sum().item() == pytest.approx(1)
 
 
 def test_one_component_is_a_categorical_to_the_last_bit() -> None:

@@ -141,14 +141,6 @@ def test_each_image_has_convolutions_of_its_own_and_what_they_see_joins_the_vect
     assert obs.equal(kept)
 
 
-def test_a_seed_s_net_for_images_and_vectors_in_a_stack_is_that_of_the_seed_alone() -> None:
-    spaces = Spaces("x", MIXED, TWO)
-    stacked, alone = (Agent(spaces, Config(seeds=seeds, hidden=(6,))) for seeds in ((3, 5), (5,)))
-    obs = spaces.encode(batch(MIXED, 4)[0], (1, 4))
-    torch.testing.assert_close(stacked.policy(obs.expand(2, -1, -1))[1], alone.policy(obs)[0], rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(stacked[1].policy(obs), alone.policy(obs), rtol=1e-4, atol=1e-6)
-
-
 def test_an_agent_acts_on_observations_as_the_environment_gives_them() -> None:
     agent = Agent(Spaces("x", MIXED, TWO), Config(seeds=1, hidden=(6,)))
     many, samples = batch(MIXED, 5)

@@ -49,15 +49,6 @@ def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
     assert found.flatten().tolist() == [25, 50, 0, 0, 0]
 
 
-def test_one_mask_is_not_enough() -> None:
-    right, leaking, failing = (
-        gae(REWARD, VALUE, NEXT_VALUE, dead, done, GAMMA, 0.95).flatten()
-        for dead, done in ((TERMINATED, DONE), (TERMINATED, TERMINATED), (DONE, DONE))
-    )
-    assert float(leaking[3] - right[3]) == pytest.approx(0.9 * 0.95 * float(right[4]))
-    assert float(failing[3] - right[3]) == pytest.approx(-0.9 * 8)
-
-
 @pytest.mark.parametrize(
     ("env", "flags", "truth"),
     [
@@ -70,23 +61,6 @@ def test_what_lies_beyond_a_time_limit(env: str, flags: list[str], truth: float)
     agent = train(replace(ONE_STATE, env=env), switched(["baseline", "reuse", *flags])).agent
     value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.return_stats)
     np.testing.assert_allclose(value.detach(), truth, rtol=0.1)
-
-
-def test_a_baseline_keeps_the_expected_gradient_and_lowers_its_variance() -> None:
-    # a bandit with two actions of known reward, so that every expectation is a sum over the two
-    logits, reward = torch.tensor([0.3, -0.4], dtype=torch.float64), torch.tensor([11.0, 10.0], dtype=torch.float64)
-    p = logits.softmax(-1)
-    score = torch.eye(2, dtype=torch.float64) - p  # ∇ log π(a), a row an action
-
-    def moments(baseline: float) -> tuple[Tensor, float]:
-        samples = score * (reward - baseline).unsqueeze(1)
-        mean = (p.unsqueeze(1) * samples).sum(0)
-        return mean, float((p.unsqueeze(1) * (samples - mean).square()).sum())
-
-    plain, plain_variance = moments(0.0)
-    based, based_variance = moments(float((p * reward).sum()))
-    torch.testing.assert_close(plain, based)
-    assert based_variance < plain_variance / 100
 
 
 def test_squared_error_is_half_the_square_and_explained_variance_a_share() -> None:

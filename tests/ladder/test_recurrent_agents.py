@@ -11,9 +11,9 @@ from support.training import interrupted, same
 from torch import Tensor, nn
 
 from ablations import compare
-from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
+from tricks import PPO, Config, InputError, load, resume, train
 from tricks.cli.main import main
-from tricks.continuing import StartFrom, further
+from tricks.continuing import StartFrom
 from tricks.core.nets import Layer
 from tricks.core.recurrent_state import RecurrentState
 from tricks.recurrent import Recurrent
@@ -83,13 +83,6 @@ def test_a_resumed_run_goes_on_with_its_states(tmp_path: Path, monkeypatch: pyte
     annealed = replace(TRICKS, lr_anneal=True)
     interrupted(tmp_path, CONFIG, annealed, 2, monkeypatch)
     same(resume(tmp_path), train(CONFIG, annealed))
-
-
-@KINDS
-def test_a_continued_run_is_the_run_of_the_larger_budget(kind: str, tmp_path: Path) -> None:
-    config = replace(CONFIG, recurrent_cell=kind)
-    train(config, TRICKS, checkpoints=Checkpoints(tmp_path, 200)).save(tmp_path)
-    same(further(tmp_path, 500), train(replace(config, steps=1100), TRICKS))
 
 
 def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(

@@ -9,7 +9,6 @@ from torch import Tensor
 from tricks import ATARI, Config, Tricks, train
 from tricks.annealing import following_decay, linear_decay
 from tricks.config import ATARI_CONFIG
-from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
@@ -73,13 +72,6 @@ def test_drift_and_the_bonus_count_valid_rows_only() -> None:
     assert drift(torch.zeros(1, 2), valid[:, :2])["approx_kl"].isfinite()  # a ratio below 1e-38 rounds to 0
     entropy = torch.tensor([[1.0, 3.0, 100.0]])
     torch.testing.assert_close(entropy_bonus(entropy, valid, 0.01), torch.tensor([0.02]))
-
-
-def test_known_entropies() -> None:
-    torch.testing.assert_close(Categorical.entropy(torch.zeros(1, 4)), torch.tensor([math.log(4)]))
-    logits = torch.tensor([[0.3, -2.0, math.log(2.0), math.log(0.5)]])  # means 0.3 and −2, deviations 2 and ½
-    truth = torch.distributions.Normal(torch.tensor([0.3, -2.0]), torch.tensor([2.0, 0.5])).entropy().sum()
-    torch.testing.assert_close(DiagonalGaussian.entropy(logits), truth.view(1))
 
 
 class Unpaid(Probe):

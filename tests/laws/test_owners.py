@@ -27,6 +27,7 @@ KEEPING = {  # tricks that keep something from one update to the next, each with
     "plain": PPO,
     "episodes": switched(["baseline", "reuse", "reward_scaling"]),
     "recurrent": replace(PPO, recurrent=True),
+    "gru": replace(PPO, recurrent=True, shared_trunk=True),
     "statistics": replace(PPO, state_norm=True, reward_scaling=True, return_norm=True, popart=True),
     "ppg": replace(PPO, ppg=True, return_norm=True, popart=True),
     "ppg_buffers": replace(PPO, ppg=True, ppg_buffers=True),
@@ -38,7 +39,7 @@ EACH = pytest.mark.parametrize("tricks", KEEPING.values(), ids=KEEPING)
 
 def config_for(tricks: Tricks) -> Config:
     """A budget that one of two seeds reaches an update before the other."""
-    return LARGER if tricks.ppg else CONFIG
+    return LARGER if tricks.ppg else replace(CONFIG, recurrent_cell="gru" if tricks.shared_trunk else "lstm")
 
 
 class Parts(State):

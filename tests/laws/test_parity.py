@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from tricks.action_mask import mask_logits
 from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
-from tricks.core.moments import Moments, ReturnStats
+from tricks.core.moments import ReturnStats
 from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
@@ -24,7 +23,6 @@ from tricks.popart import preserve_outputs_
 from tricks.ppg import auxiliary_loss
 from tricks.return_norm import move_stats
 from tricks.reuse import importance_ratio
-from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
 
 STORED = json.loads((Path(__file__).parents[1] / "support" / "oracles.json").read_text())
@@ -102,32 +100,3 @@ def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
         found |= {"bias": bias.detach()[0, 0], "unnormalized": output * stats.std + stats.mean}
         for name, value in found.items():
             torch.testing.assert_close(value, torch.tensor(theirs[name]).double(), **TIGHT)
-
-
-def test_masked_categorical_equals_sb3_contrib() -> None:
-    masked = pytest.importorskip("sb3_contrib.common.maskable.distributions")
-    rng = np.random.default_rng(0)
-    logits = torch.tensor(rng.normal(size=(40, 6)), dtype=torch.float32)
-    legal = rng.random((40, 6)) < 0.5
-    legal[np.arange(40), rng.integers(6, size=40)] = True
-    action = torch.tensor([rng.choice(np.flatnonzero(row)) for row in legal])
-    theirs = masked.MaskableCategorical(logits=logits, masks=legal)
-    mine = mask_logits(logits, torch.from_numpy(legal))
-    torch.testing.assert_close(mine.softmax(-1), theirs.probs, **TIGHT)
-    torch.testing.assert_close(Categorical.log_prob(mine, action), theirs.log_prob(action), **TIGHT)
-    torch.testing.assert_close(Categorical.entropy(mine), theirs.entropy(), **TIGHT)
-
-
-def test_running_moments_equal_gymnasium() -> None:
-    from gymnasium.wrappers.utils import RunningMeanStd
-
-    theirs = RunningMeanStd(epsilon=1e-4, shape=(3,))
-    prior = torch.ones(1, 3, dtype=torch.float64)  # theirs starts as if it had seen 1e-4 rows of variance 1
-    mine = Moments(1e-4 * prior[:, :1], 0 * prior, 1e-4 * prior)
-    rng = np.random.default_rng(0)
-    for size in (1, 7, 30):
-        batch = rng.normal(5, 3, size=(size, 3))
-        theirs.update(batch)
-        mine = merge_moments(mine, torch.tensor(batch)[None], torch.ones(1, size, dtype=torch.bool))
-    np.testing.assert_allclose(mine.mean[0], theirs.mean, **TIGHT)
-    np.testing.assert_allclose(mine.variance[0], theirs.var, **TIGHT)
