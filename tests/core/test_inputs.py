@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -50,8 +50,8 @@ def test_observations_that_are_none(obs: Any, said: str) -> None:
         (lambda: agent().act(np.zeros(4), legal=[True]), r"legal must be \[2\], one entry for each action, not \[1\]"),
         (lambda: agent().act(np.zeros(4), legal="ab"), "legal must be an array of numbers, not 'ab'"),
         (lambda: agent(GRID).act(np.array(1), legal=np.array([True])), "Grid has Box actions, which are all legal"),
-        (lambda: agent().act(np.zeros(4), rng=3), "rng must be a np.random.Generator or None, not 3"),
-        (lambda: agent()["first"], "k must be a whole number, not 'first'"),
+        (lambda: agent().act(np.zeros(4), rng=cast(Any, 3)), "rng must be a np.random.Generator or None, not 3"),
+        (lambda: agent()[cast(Any, "first")], "k must be a whole number, not 'first'"),
     ],
 )
 def test_masks_generators_and_indices_that_do_not_fit(act: Callable[[], Any], said: str) -> None:

@@ -76,8 +76,8 @@ def test_gae_equals_stable_baselines3_with_ends_and_truncations_inside() -> None
         buffer.add(np.zeros((lanes, 1)), np.zeros((lanes, 1)), paid, starts[t], value_t, torch.zeros(lanes))
     buffer.compute_returns_and_advantage(torch.tensor(value[-1]), starts[-1])
     following = np.where(truncated, final, value[1:])
-    columns = [torch.tensor(x)[None] for x in (reward, value[:-1], following, terminated, done)]
-    found = gae(*columns, gamma=0.99, lam=0.95)
+    paid, v, v_next, dead, ended = (torch.tensor(x)[None] for x in (reward, value[:-1], following, terminated, done))
+    found = gae(paid, v, v_next, dead, ended, gamma=0.99, lam=0.95)
     np.testing.assert_allclose(found[0], buffer.advantages, **TIGHT)
     np.testing.assert_allclose(found[0] + torch.tensor(value[:-1]), buffer.returns, **TIGHT)
 

@@ -135,7 +135,7 @@ def test_exports_are_formatted_and_clean(tmp_path: Path) -> None:
         (tmp_path / f"export_{i}.py").write_text(text)
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
     for command in (["format", "--diff"], ["check", "--select=E,F,I,B,UP,SIM"]):
-        options = ["--isolated", "--line-length=120", tmp_path]
+        options = ["--isolated", "--line-length=120", str(tmp_path)]
         done = subprocess.run([ruff, *command, *options], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
