@@ -72,3 +72,11 @@ def test_a_plain_tensor_moves_and_a_frozen_parameter_does_not() -> None:
         Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))
     torch.testing.assert_close(plain, torch.full((2, 1), -0.1), rtol=1e-4, atol=0)
     assert not frozen.any()
+    weights = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 3))
+    adam, moving, rate = Adam(weights, 1e-8), torch.ones(2, dtype=torch.bool), torch.full((2,), 0.1)
+    adam.move((weights[0] + weights[1]).sum(1), rate, moving)
+    weights[0].requires_grad_(False)  # what the optimizer has in mind does not move it later
+    norm = adam.move((weights[0] + weights[1]).sum(1), rate, moving)
+    torch.testing.assert_close(weights[0], torch.full((2, 3), 0.9))
+    torch.testing.assert_close(weights[1].detach(), torch.full((2, 3), 0.8))
+    torch.testing.assert_close(norm, torch.full((2,), 3**0.5))  # of what may move

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from tricks import Config
 from tricks.core.agent import Agent
@@ -18,62 +19,53 @@ from tricks.state_norm import ObsStats, add_obs_stats_
 ACTIONS = gym.spaces.Discrete(3)
 VECTORS = Spaces("x", gym.spaces.Box(-1, 1, (4,)), ACTIONS, tasks=2)
 IMAGES = Spaces("x", gym.spaces.Box(0, 255, (1, 8, 8), np.uint8), ACTIONS)
-CONFIG = Config(seeds=2, hidden=(8,))
+CONFIG, OBS = Config(seeds=2, hidden=(8,)), torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
 
 
-def looking() -> Agent:
-    """Agents that standardize what they see, and have seen nothing yet."""
-    agent = Agent(VECTORS, CONFIG)
+def looking(seasoned: bool = False) -> Agent:
+    """Agents that standardize what they see, of which the second alone has seen something, or neither."""
+    agent, third = Agent(VECTORS, CONFIG), torch.full((2, 4), 1 / 3, dtype=torch.float64)
     add_obs_stats_(agent)
+    if seasoned:
+        stats = cast(ObsStats, agent.obs_stats)
+        stats.moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
+        agent.return_stats = ReturnStats(third[:, :2], 2 * third[:, :2])
     return agent
 
 
-def moments(agent: Agent) -> Moments:
-    return cast(ObsStats, agent.obs_stats).moments
-
-
-def seasoned() -> Agent:
-    """Agents of which the second alone has seen something."""
-    agent, third = looking(), torch.full((2, 4), 1 / 3, dtype=torch.float64)
-    stats = cast(ObsStats, agent.obs_stats)
-    stats.moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
-    agent.return_stats = ReturnStats(third[:, :2], 2 * third[:, :2])
-    return agent
+def statistics(agent: Agent) -> tuple[Tensor, ...]:
+    return *agent.return_stats[:2], *cast(ObsStats, agent.obs_stats).moments
 
 
 def test_a_loaded_agent_sees_and_values_what_the_saved_one_did() -> None:
-    agent, again, obs = seasoned(), looking(), torch.randn(2, 5, 4)
-    assert not torch.equal(again.policy(obs), agent.policy(obs))
+    agent, again = looking(seasoned=True), looking()
+    assert not torch.equal(again.policy(OBS), agent.policy(OBS))
     again.load_state_dict(agent.state_dict())
-    assert torch.equal(again.policy(obs), agent.policy(obs))
-    assert torch.equal(again.value(obs), agent.value(obs))
-    for mine, theirs in ((moments(again), moments(agent)), (again.return_stats[:2], agent.return_stats[:2])):
-        assert all(torch.equal(x, y) for x, y in zip(mine, theirs, strict=True))
+    assert torch.equal(again.policy(OBS), agent.policy(OBS))
+    assert torch.equal(again.value(OBS), agent.value(OBS))
+    assert all(torch.equal(x, y) for x, y in zip(statistics(again), statistics(agent), strict=True))
 
 
 @pytest.mark.parametrize("k", [0, 1, -1, -2])
 def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
-    agent, obs = seasoned(), torch.randn(2, 5, 4)
+    agent = looking(seasoned=True)
     assert agent[k].seeds == (agent.seeds[k],)
-    torch.testing.assert_close(agent[k].policy(obs[[k]]), agent.policy(obs)[[k]])
+    torch.testing.assert_close(agent[k].policy(OBS[[k]]), agent.policy(OBS)[[k]])
 
 
 def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again() -> None:
-    agent, obs = seasoned(), torch.randn(2, 5, 4)
-    kept = Features(torch.full_like(obs, torch.nan), agent.features(obs).hidden)
-    assert torch.equal(agent.policy(kept), agent.policy(obs))
+    agent = looking(seasoned=True)
+    kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
+    assert torch.equal(agent.policy(kept), agent.policy(OBS))
     assert agent.value(kept).isnan().all()  # the value net has a body of its own
 
 
-def test_values_and_statistics_have_the_digits_of_float64() -> None:
-    agent, obs = looking(), torch.zeros(2, 5, 4)
+def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as_they_are() -> None:
+    agent = looking()
     add_auxiliary_head_(agent)
-    numbers = agent.value(obs), agent.read(auxiliary_net(agent), obs), *agent.return_stats[:2], *moments(agent)
+    numbers = agent.value(OBS), agent.read(auxiliary_net(agent), OBS), *statistics(agent)
     assert {x.dtype for x in numbers} == {torch.float64}
-    assert agent.policy(obs).dtype == torch.float32
-
-
-def test_agents_see_images_as_they_are() -> None:
+    assert agent.policy(OBS).dtype == torch.float32
     agent, obs = Agent(IMAGES, CONFIG), torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)
     assert agent.standardized(obs) is obs
     assert agent.policy(obs).shape == (2, 5, 3)

@@ -1,7 +1,5 @@
 """Several choices at once are independent: each is a Categorical, and log-probabilities and entropies add."""
 
-import itertools
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -44,23 +42,6 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     assert family.log_prob(sure, modes).abs().max() == 0
 
 
-@SIZES
-def test_probabilities_of_all_joint_actions_add_up_to_one(sizes: tuple[int, ...]) -> None:
-    actions = torch.tensor(list(itertools.product(*map(range, sizes))))
-    logits = drawn(sizes)[0, 0].expand(len(actions), -1)
-    assert multi_categorical(sizes).log_prob(logits, actions).exp().sum().item() == pytest.approx(1)
-
-
-def test_samples_come_as_often_as_their_probability() -> None:
-    family, logits = multi_categorical((3, 2)), torch.tensor([0.3, -1.0, 1.2, 0.0, 0.8])
-    noise = torch.from_numpy(family.noise(np.random.default_rng(0), (40_000, 5)))
-    index = family.sample(logits, noise) @ torch.tensor([2, 1])
-    p, q = logits[:3].softmax(-1), logits[3:].softmax(-1)
-    torch.testing.assert_close(
-        index.bincount(minlength=6) / 40_000, torch.outer(p, q).flatten(), rtol=0, atol=0.01, check_dtype=False
-    )
-
-
 def test_one_component_is_a_categorical_to_the_last_bit() -> None:
     logits, noise = drawn((5,)), drawn((5,), 1)
     one, action = multi_categorical((5,)), Categorical.sample(logits, noise)
@@ -70,19 +51,14 @@ def test_one_component_is_a_categorical_to_the_last_bit() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2)], ids=str)
-def test_masked_choices_have_probability_zero_in_their_component_and_gradients_stay_finite(
-    sizes: tuple[int, ...],
-) -> None:
+def test_masked_choices_have_probability_zero_and_gradients_stay_finite(sizes: tuple[int, ...]) -> None:
     family, legal = multi_categorical(sizes), torch.ones(sum(sizes), dtype=torch.bool)
     legal[[0, sizes[0] + 1]] = False  # one choice of each of the first two components
     logits = drawn(sizes).requires_grad_()
-    masked = mask_logits(logits, legal)
-    for choice in (0, sizes[0] + 1):
-        component = 0 if choice == 0 else 1
-        action = torch.zeros(2, 7, len(sizes), dtype=torch.int64)
-        action[..., 0] = 1
-        action[..., component] = choice - component * sizes[0]
-        assert family.log_prob(masked, action).exp().max() == 0
+    masked, action = mask_logits(logits, legal), torch.zeros(2, 7, len(sizes), dtype=torch.int64)
+    assert family.log_prob(masked, action).exp().max() == 0
+    action[..., :2] = 1
+    assert family.log_prob(masked, action).exp().max() == 0
     noise = torch.full_like(logits, -9.0).masked_fill(~legal, 1e6).detach()
     taken = family.sample(masked, noise)
     assert (taken[..., 0] != 0).all()
@@ -90,10 +66,9 @@ def test_masked_choices_have_probability_zero_in_their_component_and_gradients_s
     left = [part[..., keep] for part, keep in zip(logits.split(sizes, -1), legal.split(sizes), strict=True)]
     entropy = family.entropy(masked)
     torch.testing.assert_close(entropy, sum(distributions.Categorical(logits=part).entropy() for part in left))
-    (entropy + family.log_prob(masked, taken)).sum().backward()
-    assert logits.grad is not None
-    assert logits.grad.isfinite().all()
-    assert logits.grad[..., ~legal].abs().max() == 0
+    (gradient,) = torch.autograd.grad((entropy + family.log_prob(masked, taken)).sum(), logits)
+    assert gradient.isfinite().all()
+    assert gradient[..., ~legal].abs().max() == 0
 
 
 @pytest.mark.parametrize("low", [-500.0, -1e6, -1e20])
@@ -117,12 +92,8 @@ def test_actions_come_in_the_environment_s_own_format() -> None:
     action = binary.decode(torch.tensor([[1, 0, 1, 1]]))
     assert binary.action.contains(action[0])
     assert binary.clip_share(torch.tensor([[1, 0, 1, 1]])) is None
-
-
-def test_a_mask_must_leave_a_choice_in_every_component() -> None:
-    spaces = Spaces("x", BOX, MultiDiscrete([2, 3]))
-    legal = torch.tensor([[1, 0, 0, 0, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]) > 0
-    assert spaces.possible(legal).tolist() == [True, False, False]
+    legal = torch.tensor([[1, 0, 0, 0, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]) > 0  # each component needs a choice
+    assert Spaces("x", BOX, MultiDiscrete([2, 3])).possible(legal).tolist() == [True, False, False]
 
 
 def test_an_agent_acts_with_flat_masks_and_with_a_tuple_of_one_for_each_component() -> None:

@@ -18,17 +18,10 @@ from tricks.fast.dispatch import plain
 from tricks.segments import play_segment
 from tricks.worlds import CLASSIC, GAMES, WORLDS
 
+# operations whose result, or its shape, the host must know before it can go on
+DEVICE_TO_HOST = {"_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "unique_dim", "_unique2"}
+DEVICE_TO_HOST |= {"bincount"}
 S, N, T = 64, 4, 300  # more steps than one block of chance has
-DEVICE_TO_HOST = {  # operations whose result, or its shape, the host must know before it can go on
-    "_local_scalar_dense",
-    "nonzero",
-    "masked_select",
-    "is_nonzero",
-    "equal",
-    "unique_dim",
-    "_unique2",
-    "bincount",
-}
 
 
 class NoWaiting(TorchDispatchMode):
@@ -47,12 +40,6 @@ class NoWaiting(TorchDispatchMode):
 
 def refuse(*_: object) -> None:
     raise AssertionError("a copy to the host waits for the device")
-
-
-def test_a_device_that_this_machine_lacks_is_one_line() -> None:
-    lacking = "meta" if torch.cuda.is_available() else "cuda"
-    with pytest.raises(InputError, match=rf"^no device '{lacking}'; PyTorch .* finds cpu"):
-        train(Config(device=lacking), PPO)
 
 
 QUICK = ("CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0")
@@ -129,7 +116,9 @@ def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
             assert torch.equal(column, getattr(carried, name)), name
 
 
-def test_a_device_that_is_not_there_is_named() -> None:
-    for name in ("cuda:7", "toaster"):
-        with pytest.raises(InputError, match=f"no device '{name}'; PyTorch .* finds cpu"):
+def test_a_device_that_is_not_there_is_one_line() -> None:
+    for name in ("meta" if torch.cuda.is_available() else "cuda", "cuda:7", "toaster"):
+        with pytest.raises(InputError, match=rf"^no device '{name}'; PyTorch .* finds cpu"):
             make_env(Config(device=name))
+    with pytest.raises(InputError, match="no device 'toaster'"):
+        train(Config(device="toaster"), PPO)

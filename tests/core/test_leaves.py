@@ -49,6 +49,8 @@ U8, F32 = np.uint8, np.float32
     [
         (Box(0, 255, (96, 96, 3), U8), (3, 96, 96)),
         (Box(0, 255, (10, 12, 1), U8), (1, 10, 12)),
+        (Box(0, 255, (1, 10, 12), U8), (1, 10, 12)),
+        (Box(0, 255, (4, 84, 84), U8), (4, 84, 84)),
         (Box(0, 255, (8, 9), U8), (1, 8, 9)),
         (Box(0, 1, (10, 10, 4), BOOL), (4, 10, 10)),
         (Box(0, 1, (4, 84, 84), F32), (4, 84, 84)),
@@ -69,8 +71,10 @@ def test_images_are_recognized_by_their_dtype_bounds_and_axes(space: gym.Space[A
     assert spaces.shape == shape
     assert spaces.pixels == (len(shape) == 3)
     assert spaces.encode(batch(space, 6)[0], (2, 3)).shape == (2, 3, *shape)
-    old = Spaces("x", space, TWO, as_vector=True)
-    assert old.shape == (gym.spaces.flatdim(space),)
+    old = Spaces("x", space, TWO, as_vector=True)  # only bytes with their channels first are pixels to it
+    assert old.pixels == (space in (Box(0, 255, (1, 10, 12), U8), Box(0, 255, (4, 84, 84), U8)))
+    assert old.shape == (space.shape if old.pixels else (gym.spaces.flatdim(space),))
+    assert old.encode(batch(space, 6)[0], (6,)).dtype == (torch.uint8 if old.pixels else torch.float32)
     assert old.seen == []
 
 
@@ -135,14 +139,6 @@ def test_each_image_has_convolutions_of_its_own_and_what_they_see_joins_the_vect
     kept = obs.clone()
     torch.testing.assert_close(body(obs), body.dense(torch.cat(seen, -1)))
     assert obs.equal(kept)
-
-
-def test_a_seed_s_net_for_images_and_vectors_in_a_stack_is_that_of_the_seed_alone() -> None:
-    spaces = Spaces("x", MIXED, TWO)
-    stacked, alone = (Agent(spaces, Config(seeds=seeds, hidden=(6,))) for seeds in ((3, 5), (5,)))
-    obs = spaces.encode(batch(MIXED, 4)[0], (1, 4))
-    torch.testing.assert_close(stacked.policy(obs.expand(2, -1, -1))[1], alone.policy(obs)[0], rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(stacked[1].policy(obs), alone.policy(obs), rtol=1e-4, atol=1e-6)
 
 
 def test_an_agent_acts_on_observations_as_the_environment_gives_them() -> None:

@@ -43,14 +43,6 @@ def made(how: Forward, observation: gym.Space[Any] | None = None) -> Agent:
     return Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(how, spaces.features))
 
 
-def plays_otherwise(own: Own, x: Tensor) -> Tensor:
-    return own.right(x) * (1 if torch.is_grad_enabled() else 2)
-
-
-def one_row_at_a_time(own: Own, x: Tensor) -> Tensor:
-    return own.right(x) if x.shape[1] > 1 else own.right(x)[..., :-1]
-
-
 WRONG: dict[str, tuple[Forward, str]] = {
     "zeros for all": (lambda own, x: torch.zeros(*x.shape[:2], WIDTH), "no gradient reaches"),
     "a gradient that is cut": (lambda own, x: own.right(x).detach(), "no gradient reaches"),
@@ -67,8 +59,14 @@ WRONG: dict[str, tuple[Forward, str]] = {
     "an axis for another": (lambda own, x: own.right(x.transpose(0, 1).reshape(x.shape)), "mixes"),
     "dropout": (lambda own, x: F.dropout(own.right(x), 0.5), "second time"),
     "noise": (lambda own, x: own.right(x) + 0.1 * torch.randn(()), "second time"),
-    "another way to play": (plays_otherwise, "where gradients are computed"),
-    "a shape for one row": (one_row_at_a_time, r"maps observations \[3, 1, 4\] to \[3, 1, 5\]"),
+    "another way to play": (
+        lambda own, x: own.right(x) * (2 - torch.is_grad_enabled()),
+        "where gradients are computed",
+    ),
+    "a shape for one row": (
+        lambda own, x: own.right(x)[..., : 5 + (len(x[0]) > 1)],
+        r"maps observations \[3, 1, 4\] to \[3, 1, 5\]",
+    ),
     "float64": (lambda own, x: own.right(x).double(), "must be float32, and are float64"),
     "weights for fewer features": (lambda own, x: dense(x[..., :3], [(own.weight, own.bias)], True), "fails on"),
     "one seed's rows": (lambda own, x: dense(x[:1], [(own.weight, own.bias)], True), "fails on"),
@@ -94,17 +92,16 @@ RIGHT: dict[str, Forward] = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_body_that_is_right_is_taken(name: str) -> None:
+def test_a_body_that_is_right_is_taken_also_if_its_features_are_frozen(name: str) -> None:
     assert made(RIGHT[name]).policy_net.body.width == WIDTH
+    spaces = Spaces("x", Box(-1, 1, (INPUTS,)), Discrete(2))
+    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(RIGHT[name]).requires_grad_(False))
 
 
-def test_a_body_of_frozen_features_is_taken() -> None:
-    class Frozen(Own):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(Own.right)
-            self.requires_grad_(False)
-
-    Agent(Spaces("x", Box(-1, 1, (INPUTS,)), Discrete(2)), Config(seeds=SEEDS), Frozen)
+def test_our_own_bodies_are_right_by_the_same_rules() -> None:
+    dense, images = Box(-9, 9, (4,)), Box(0, 255, (2, 36, 36), np.uint8)
+    Agent(Spaces("x", dense, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Dense(rngs, (4, 7, 5)))
+    Agent(Spaces("x", images, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Nature(rngs, spaces.shape))
 
 
 @pytest.mark.parametrize(
@@ -129,16 +126,6 @@ def test_it_is_tried_on_observations_that_the_space_allows(space: gym.Space[Any]
     spaces = Spaces("x", space, Discrete(2))
     assert all(x.shape[2:] == spaces.shape and x.dtype is spaces.dtype for x in seen)
     assert all(len(x.flatten(0, 1).unique(dim=0)) > 1 for x in seen if x.shape[1] > 1)
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_our_own_bodies_are_right_by_the_same_rules(own: bool) -> None:
-    space = Box(-9, 9, (4,)) if own else Box(0, 255, (2, 36, 36), np.uint8)
-
-    def body(generators: Any, spaces: Spaces) -> Any:
-        return Dense(generators, (4, 7, 5)) if own else Nature(generators, spaces.shape)
-
-    Agent(Spaces("x", space, Discrete(2)), Config(seeds=2), body)
 
 
 def test_trying_a_body_takes_no_random_numbers_of_anyone() -> None:

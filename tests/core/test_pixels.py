@@ -22,8 +22,7 @@ SHAPE = (2, 5, 4)
 class Screen(gym.Env):
     """A gray screen: the first image is as bright as the time, the second as its double; episodes of three steps."""
 
-    observation_space = Box(0, 255, SHAPE, np.uint8)
-    action_space = Discrete(2)
+    observation_space, action_space = Box(0, 255, SHAPE, np.uint8), Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
@@ -54,6 +53,7 @@ def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> N
     rollout = played([True, False])
     assert rollout.obs.dtype == torch.uint8
     assert rollout.obs.shape == (2, 10, 3, *SHAPE)
+    assert rollout.obs.nbytes == 2 * 10 * 3 * 40  # a byte per pixel
     bright = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0, 1])  # three steps, and what the reset shows
     for image, factor in ((0, 1), (1, 2)):
         expected = (100 + factor * bright).view(10, 1, 1, 1).expand(10, 3, 5, 4)
@@ -77,10 +77,6 @@ def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
         assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.born - 100))
         seen += int(b.valid.sum())
     assert seen == int(rollout.valid.sum())
-
-
-def test_a_rollout_of_images_has_a_byte_per_pixel() -> None:
-    assert played([True, True]).obs.nbytes == 2 * 10 * 3 * 40
 
 
 def test_envpool_shows_pixels_too() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from tricks import Config
+from tricks.action_mask import mask_logits
 from tricks.core.agent import Agent
 from tricks.core.policies import Categorical, DiagonalGaussian, deterministic
 from tricks.core.rollout import Player
@@ -18,29 +19,28 @@ def test_gumbel_noise_samples_the_softmax() -> None:
     torch.testing.assert_close(counts, logits.softmax(-1), atol=0.01, rtol=0)
 
 
+def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:
+    mean, log_std = logits.chunk(2, -1)
+    return torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
+
+
 def test_policies_agree_with_torch_distributions() -> None:
-    generator = torch.Generator().manual_seed(0)
+    generator, D = torch.Generator().manual_seed(0), torch.distributions
     logits, action = torch.randn(5, 4, generator=generator), torch.tensor([0, 3, 1, 2, 2])
-    theirs = torch.distributions.Categorical(logits=logits)
-    torch.testing.assert_close(Categorical.log_prob(logits, action), theirs.log_prob(action))
-    torch.testing.assert_close(Categorical.entropy(logits), theirs.entropy())
-    torch.testing.assert_close(Categorical.log_prob(logits[0], action[0]), theirs.log_prob(action)[0])
-    new, old = (torch.distributions.Categorical(logits=x) for x in (logits, logits.flip(0)))
-    torch.testing.assert_close(Categorical.kl(logits.flip(0), logits), torch.distributions.kl_divergence(old, new))
-
-
-def test_a_gaussian_policy_agrees_with_torch_distributions() -> None:
-    generator = torch.Generator().manual_seed(0)
-    logits, box = torch.randn(5, 6, generator=generator), torch.randn(5, 3, generator=generator)
-    mean, log_std = logits[:, :3], logits[:, 3:]
-    normal = torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
-    torch.testing.assert_close(DiagonalGaussian.log_prob(logits, box), normal.log_prob(box))
-    torch.testing.assert_close(DiagonalGaussian.entropy(logits), normal.entropy())
+    box, (mean, log_std) = torch.randn(5, 2, generator=generator), logits.chunk(2, -1)
+    for family, taken, theirs, other in (
+        (Categorical, action, D.Categorical(logits=logits), D.Categorical(logits=logits.flip(0))),
+        (DiagonalGaussian, box, gaussian(logits), gaussian(logits.flip(0))),
+    ):
+        torch.testing.assert_close(family.log_prob(logits, taken), theirs.log_prob(taken))
+        torch.testing.assert_close(family.log_prob(logits[0], taken[0]), theirs.log_prob(taken)[0])
+        torch.testing.assert_close(family.entropy(logits), theirs.entropy())
+        torch.testing.assert_close(family.kl(logits.flip(0), logits), D.kl_divergence(other, theirs))
     torch.testing.assert_close(DiagonalGaussian.sample(logits, box), mean + log_std.exp() * box)
     torch.testing.assert_close(DiagonalGaussian.std(logits), log_std.exp().mean(-1))
-    other = torch.distributions.Independent(torch.distributions.Normal(mean.flip(0), log_std.flip(0).exp()), 1)
-    apart = torch.distributions.kl_divergence(other, normal)
-    torch.testing.assert_close(DiagonalGaussian.kl(logits.flip(0), logits), apart)
+    legal = torch.tensor([True, False, True, True])
+    masked = Categorical.kl(mask_logits(logits, legal), mask_logits(logits.flip(0), legal))  # counts legal actions only
+    torch.testing.assert_close(masked, Categorical.kl(logits[:, legal], logits.flip(0)[:, legal]))
 
 
 def test_a_greedy_policy_takes_the_mode_whatever_the_noise() -> None:

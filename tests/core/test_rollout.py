@@ -1,10 +1,13 @@
-"""Rollouts: whole episodes, and rows that follow from one another."""
+"""Rollouts: whole episodes, and rows that follow from one another. Batches: named columns. Faults: where they are."""
 
+import pytest
 import torch
 
 from tricks import Config
-from tricks.core.rollout import Player, play_episodes
+from tricks.core.faults import find_faults, without
+from tricks.core.rollout import Batch, Player, play_episodes
 from tricks.envs.make import make_env
+from tricks.reuse import minibatches
 from tricks.segments import play_segment
 
 
@@ -39,3 +42,47 @@ def test_a_row_follows_from_the_one_before_unless_a_reset_lies_between() -> None
     assert (~rollout.valid).sum() > 3
     done = rollout.terminated | rollout.truncated
     assert torch.equal(~rollout.valid[:, 1:], done[:, :-1])  # a reset row follows each end and nothing else
+
+
+def test_columns_given_as_steps_and_lanes_become_rows_of_which_a_minibatch_has_every_column() -> None:
+    batch, action = Batch(), torch.arange(6).view(1, 2, 3)
+    batch.add(action=action, valid=torch.ones_like(action, dtype=torch.bool), value=action.double())
+    batch.target = 10 * batch.value
+    assert batch.action.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert list(batch.columns) == ["action", "valid", "value", "target"]
+    with pytest.raises(AttributeError, match="log_prob"):
+        _ = batch.log_prob
+    for b in minibatches(batch, seeds=(0,), update=0, epochs=1, count=2):
+        assert list(b.columns) == list(batch.columns)
+        assert torch.equal(b.target, 10.0 * b.action)
+
+
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [
+        (0, "the observation is not finite"),
+        (3, "the reward is not finite"),
+        (2, "the action mask leaves no legal action"),
+    ],
+)
+def test_one_wrong_number_of_one_lane_is_a_fault_of_its_seed(step: int, fault: str) -> None:
+    obs, reward = torch.zeros(3, 5, 2, 4), torch.zeros(3, 4, 2)
+    legal, valid = torch.ones(3, 4, 2, 2, dtype=torch.bool), torch.ones(3, 4, 2, dtype=torch.bool)
+    assert find_faults(obs, legal, reward, valid, 10) == {}
+    if "observation" in fault:
+        obs[1, step, 0, 2] = torch.nan
+    elif "reward" in fault:
+        reward[1, step, 0] = torch.inf
+    else:
+        legal[1, step, 0] = False
+    assert find_faults(obs, legal, reward, valid, 10) == {1: (fault, f"step {10 + step}")}
+    valid[1] = False  # nobody played there
+    assert find_faults(obs, legal, reward, valid, 10) == {}
+
+
+def test_the_rows_of_the_faulty_seeds_alone_are_taken_out() -> None:
+    rows = torch.ones(3, 4, 2, dtype=torch.bool)
+    for found in without([0, 2], rows, rows):
+        assert found.flatten(1).all(1).tolist() == [False, True, False]
+        assert found.flatten(1).any(1).tolist() == [False, True, False]
+    assert rows.all()

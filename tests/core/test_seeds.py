@@ -10,10 +10,8 @@ from tricks.ladder import named
 
 
 def test_streams_differ_by_seed_purpose_and_place_and_repeat() -> None:
-    firsts = [
-        stream(*key).random() for key in ((0, "env"), (1, "env"), (0, "action"), (0, "action", 1), (0, "action", 0))
-    ]
-    assert len(set(firsts)) == len(firsts)
+    keys = ((0, "env"), (1, "env"), (0, "action"), (0, "action", 1), (0, "action", 0))
+    assert len({stream(*key).random() for key in keys}) == len(keys)
     pair = draw((4, 7), "init", by=lambda rng: rng.random(3))
     assert torch.equal(pair[1:], draw((7,), "init", by=lambda rng: rng.random(3)))
 

@@ -32,6 +32,10 @@ def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
         assert isinstance(again, gym.spaces.Box)
         np.testing.assert_array_equal(again.low, space.low)  # Box compares bounds only roughly
         np.testing.assert_array_equal(again.high, space.high)
+    with pytest.raises(ValueError, match="unknown space 'Text'"):
+        from_plain({"kind": "Text"})
+    equal_bounds = {"kind": "Box", "shape": [4, 84, 84], "dtype": "uint8", "low": [0], "high": [255]}
+    assert to_plain(SPACES["pixels"]) == equal_bounds
 
 
 def test_what_the_bounds_cut_off_is_a_share_of_the_dimensions() -> None:
@@ -44,27 +48,7 @@ def test_what_the_bounds_cut_off_is_a_share_of_the_dimensions() -> None:
     assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clip_share(torch.tensor([9])) is None
 
 
-def test_equal_bounds_are_one_number() -> None:
-    assert to_plain(SPACES["pixels"]) == {
-        "kind": "Box",
-        "shape": [4, 84, 84],
-        "dtype": "uint8",
-        "low": [0],
-        "high": [255],
-    }
-
-
-def test_what_is_no_space_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown space 'Text'"):
-        from_plain({"kind": "Text"})
-
-
-def test_integer_actions_are_rounded_and_clipped() -> None:
-    spaces = Spaces("x", gym.spaces.Discrete(5), gym.spaces.Box(-3, 3, (1,), np.int64))
-    assert spaces.decode(torch.tensor([[-9.0], [-0.6], [0.4], [2.99]])).tolist() == [[-3], [-1], [0], [3]]
-
-
-def test_discrete_observations_become_one_hot() -> None:
+def test_discrete_observations_become_one_hot_and_actions_what_the_space_allows() -> None:
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
     for kind in (np.int64, np.int32, np.float32):
         assert spaces.encode(np.array([2, 6], kind), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
@@ -72,36 +56,5 @@ def test_discrete_observations_become_one_hot() -> None:
         with pytest.raises(InputError, match=rf"x: the observation {bad} is not in Discrete\(5, start=2\)"):
             spaces.encode(np.array([2, bad]), (2,))
     assert spaces.decode(torch.tensor([0, 2])).tolist() == [-1, 1]
-
-
-def test_the_first_features_say_which_task_an_observation_belongs_to() -> None:
-    two, images = gym.spaces.Box(0, 1, (2,)), gym.spaces.Box(0, 255, (1, 8, 8), np.uint8)
-    spaces = Spaces("x", two, SPACES["discrete"], tasks=2)
-    assert spaces.task(torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])).tolist() == [[1, 0]]  # type: ignore[union-attr]
-    for space, tasks in ((two, 3), (images, 2), (gym.spaces.Box(0, 1, (1,)), 2), (two, 0), (two, 1.5)):
-        with pytest.raises(InputError, match="task"):
-            Spaces("x", space, SPACES["discrete"], tasks)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("space", "pixels"),
-    [
-        (gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), True),
-        (gym.spaces.Box(0, 255, (1, 10, 12), np.uint8), True),
-        (gym.spaces.Box(0, 255, (96, 96, 3), np.uint8), False),  # channels last
-        (gym.spaces.Box(0, 255, (8, 9, 8), np.uint8), False),  # as many channels as columns
-        (gym.spaces.Box(0, 255, (128,), np.uint8), False),
-        (gym.spaces.Box(0, 1, (4, 84, 84), np.float32), False),
-        (gym.spaces.Discrete(7), False),
-    ],
-    ids=str,
-)
-def test_as_vectors_only_bytes_with_their_channels_first_are_pixels(space: gym.Space, pixels: bool) -> None:
-    spaces = Spaces("x", space, SPACES["discrete"], as_vector=True)
-    rows = np.stack([space.sample() for _ in range(6)])
-    encoded = spaces.encode(rows.astype(rows.dtype if rows.dtype.kind == "f" else np.int64), (2, 3))
-    assert spaces.pixels == pixels
-    assert encoded.dtype == (torch.uint8 if pixels else torch.float32)
-    assert encoded.shape == (2, 3, *spaces.shape)
-    if isinstance(space, gym.spaces.Box):
-        np.testing.assert_array_equal(encoded.numpy().reshape(rows.shape), rows)
+    whole = Spaces("x", gym.spaces.Discrete(5), gym.spaces.Box(-3, 3, (1,), np.int64))  # rounded and clipped
+    assert whole.decode(torch.tensor([[-9.0], [-0.6], [0.4], [2.99]])).tolist() == [[-3], [-1], [0], [3]]

@@ -1,37 +1,108 @@
-"""clip: the surrogate stops paying, on the side where it would pay, and only there."""
+"""clip, dual_clip, value_clip, huber, grad_clip: each limits what it is to limit, on its own side, and nothing else."""
 
+from collections.abc import Callable
+
+import pytest
 import torch
+from torch import Tensor
+from torch.nn.functional import huber_loss
 
+from tricks import Config, InputError
+from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
-
-EPSILON = torch.tensor([0.2])
-
-
-def test_known_values_in_all_four_corners() -> None:
-    ratio, advantage = torch.tensor([[1.5, 0.5, 1.5, 0.5]]), torch.tensor([[1.0, 1.0, -1.0, -1.0]])
-    found = clipped_surrogate(ratio, advantage, EPSILON)
-    torch.testing.assert_close(found, torch.tensor([[1.2, 0.5, -1.5, -0.8]]))
+from tricks.dual_clip import bounded_below, bounded_fraction
+from tricks.grad_clip import shorten
+from tricks.huber import linear_beyond
+from tricks.value_clip import clipped_error
 
 
-def test_the_gradient_vanishes_only_where_moving_on_would_gain() -> None:
-    ratio = torch.tensor([[1.5, 0.5, 1.5, 0.5]], requires_grad=True)
-    advantage = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
-    clipped_surrogate(ratio, advantage, EPSILON).sum().backward()
-    assert ratio.grad is not None
-    assert ratio.grad.tolist() == [[0, 1, -1, 0]]
+def row(*numbers: float) -> Tensor:
+    return torch.tensor([numbers], dtype=torch.float64)
+
+
+SIGNS, ALL = row(1, 1, -1, -1), torch.ones(1, 4, dtype=torch.bool)
+BAD, PAIR = row(-1, -1, -1, 1), row(0, 0)
+# a function of x, which may have a gradient; x; what comes out; and the gradient
+LIMITS: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, Tensor, Tensor]] = {
+    "clip, in all four corners": (
+        lambda ratio: clipped_surrogate(ratio, SIGNS, row(0.2)[0]),
+        *(row(1.5, 0.5, 1.5, 0.5), row(1.2, 0.5, -1.5, -0.8), row(0, 1, -1, 0)),
+    ),
+    "dual_clip, where A < 0 and where not": (
+        lambda ratio: bounded_below(ratio * BAD, BAD, 3.0),
+        *(row(5, 2, 0.5, 5), row(-3, -2, -0.5, 5), row(0, -1, -1, 1)),
+    ),
+    "value_clip, where the clipped error wins, where the plain one does, and where they are equal": (
+        lambda value: clipped_error(value, row(0, 0, 0), row(2, 0, 2), 0.2),  # near is 0.2, 0.2 and 0.1
+        *(row(1, 1, 0.1), row(0.5 * 1.8**2, 0.5, 0.5 * 1.9**2), row(0, 1, -1.9)),
+    ),
+    "a range as precise as the values": (
+        lambda value: clipped_error(value, row(0), row(2), 0.3),
+        *(row(1), row(0.5 * 1.7**2), row(0)),
+    ),
+    "huber, far out": (
+        lambda value: linear_beyond(squared_error(value, PAIR), 2.0),
+        *(row(1e6, -1e6), row(1_999_998, 1_999_998), row(2, -2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_known_values_and_gradients_on_either_side_of_a_limit(name: str) -> None:
+    function, x, values, slopes = LIMITS[name]
+    found = function(x := x.clone().requires_grad_())
+    torch.testing.assert_close(found, values, rtol=1e-12, atol=0)
+    (gradient,) = torch.autograd.grad(found.sum(), x)
+    torch.testing.assert_close(gradient, slopes, rtol=1e-12, atol=0)
 
 
 def test_each_seed_has_its_own_range() -> None:
-    ratio, advantage = torch.full((2, 1), 3.0), torch.ones(2, 1)
-    found = clipped_surrogate(ratio, advantage, torch.tensor([0.1, 0.5]))
+    found = clipped_surrogate(torch.full((2, 1), 3.0), torch.ones(2, 1), torch.tensor([0.1, 0.5]))
     torch.testing.assert_close(found, torch.tensor([[1.1], [1.5]]))
+    value, old, target = torch.tensor([[1.0, 3.0], [1.0, 3.0]]), torch.zeros(2, 2), torch.full((2, 2), 4.0)
+    both = clipped_error(value, old, target, torch.tensor([[0.2], [2.0]]))
+    for seed, limit in enumerate((0.2, 2.0)):
+        torch.testing.assert_close(both[seed], clipped_error(value, old, target, limit)[seed])
 
 
-def test_clip_fraction_counts_valid_rows_outside_the_range() -> None:
-    ratio, valid = torch.tensor([[1.3, 1.1, 0.7, 9.0]]), torch.tensor([[True, True, True, False]])
-    torch.testing.assert_close(clip_fraction(ratio, EPSILON, valid), torch.tensor([2 / 3]))
+def test_shares_count_valid_rows_beyond_a_limit_and_none_at_it() -> None:
+    valid = torch.tensor([[True, True, True, False]])
+    assert clip_fraction(row(1.3, 1.1, 0.7, 9), torch.tensor([0.2]), valid).item() == pytest.approx(2 / 3)
+    assert clip_fraction(row(1.25, 0.75, 1.26, 0.74), torch.tensor([0.25]), ALL).tolist() == [0.5]
+    valid = torch.tensor([[True, True, False, True]])
+    assert bounded_fraction(row(5, 2, 0.5, 5), BAD, 3.0, valid).item() == pytest.approx(1 / 3)
+    assert bounded_fraction(row(3, 9, 9), row(-1, 0, -1), 3.0, ALL[:, :3]).item() == pytest.approx(1 / 3)
 
 
-def test_a_ratio_at_the_edge_of_the_range_is_within_it() -> None:
-    ratio, valid = torch.tensor([[1.25, 0.75, 1.26, 0.74]]), torch.ones(1, 4, dtype=torch.bool)
-    assert clip_fraction(ratio, torch.tensor([0.25]), valid).tolist() == [0.5]
+def test_a_dual_clip_that_would_undo_the_clip_is_refused() -> None:
+    with pytest.raises(InputError, match="dual_clip_limit must be more than 1, not 1"):
+        Config(dual_clip_limit=1)
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.5, 1.0, 2.0])
+def test_huber_is_torchs_loss_of_the_error_and_under_value_clip_the_larger_of_two(delta: float) -> None:
+    given, target = row(0, 0.5, 2, 3, -7), torch.zeros(1, 5).double()
+    value, other = given.clone().requires_grad_(), given.clone().requires_grad_()
+    found = linear_beyond(squared_error(value, target), delta)
+    expected = huber_loss(other, target, reduction="none", delta=delta)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    found.sum().backward()
+    expected.sum().backward()
+    torch.testing.assert_close(value.grad, other.grad)
+    old = row(0, 2, -1, 6, 0)
+    near = old + (given - old).clamp(-0.2, 0.2)
+    each = [huber_loss(v, target, reduction="none", delta=delta) for v in (given, near)]
+    torch.testing.assert_close(linear_beyond(clipped_error(given, old, target, 0.2), delta), torch.maximum(*each))
+
+
+def test_grad_clip_equals_torch_on_one_seed_alone_and_does_not_move_another() -> None:
+    gradient = torch.randn(3, 20, generator=torch.Generator().manual_seed(0)) * torch.tensor([[0.01], [1.0], [100.0]])
+    found = shorten(gradient, gradient.norm(dim=1), 0.5)
+    for seed in range(3):
+        parameter = torch.nn.Parameter(torch.zeros(20))
+        parameter.grad = gradient[seed].clone()
+        torch.nn.utils.clip_grad_norm_([parameter], 0.5)
+        torch.testing.assert_close(found[seed], parameter.grad)
+    torch.testing.assert_close(found[0], gradient[0])  # a short gradient stays as it is
+    halved = shorten(torch.tensor([[1e-6, 0.0]]), torch.tensor([1e-6]), 1e-6)  # as small as the constant beside it
+    torch.testing.assert_close(halved, torch.tensor([[5e-7, 0.0]]), rtol=1e-5, atol=0)

@@ -2,7 +2,9 @@
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,12 +24,7 @@ TIMES = {"baseline": 2, "reuse": 2, "return_norm": 2, "ppg": 5, "ppg_buffers": 4
 TIMES |= {"reward_scaling": 2, "separate_optimizers": 4, "grad_clip": 2}  # and each of two optimizers has its gradient
 TIMES |= {"recurrent": 4, "squash": 2}
 
-
-def test_an_unmet_need_names_both_flags() -> None:
-    with pytest.raises(InputError, match="popart needs return_norm"):
-        Tricks(baseline=True, popart=True)
-    with pytest.raises(InputError, match="unknown trick magic"):
-        switched(["magic"])
+MISTYPED = {"lr-aneal": "lr_anneal", "return-norm": "return_norm", "reinforse": "reinforce", "PPO": "ppo"}
 
 
 @pytest.mark.parametrize(
@@ -50,15 +47,11 @@ def test_all_that_is_missing_is_named_at_once_with_the_switches_to_type(on: list
     switched([*on, *(name.replace("-", "_") for name in re.findall(r"--([a-z-]+)", said))])  # what was advised is legal
 
 
-def test_flags_that_exclude_each_other_are_both_named() -> None:
-    with pytest.raises(InputError, match="ppg cannot be combined with shared_trunk"):
-        switched([*PPO.on, "ppg", "shared_trunk"])
-
-
 @pytest.mark.parametrize("name", NEEDS)
 def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
     assert (LIBRARY / f"{FILES[name]}.py").read_text().splitlines()[0].split(":")[0].find(name) > 0
-    assert (Path(__file__).parent / f"test_{FILES[name]}.py").exists()
+    first = [path.read_text().splitlines()[0] for path in Path(__file__).parent.glob("test_*.py")]
+    assert any(re.search(rf'\b{name}\b[^"]*:', line) for line in first)
 
 
 @pytest.mark.parametrize("name", NEEDS)
@@ -86,37 +79,41 @@ def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
     assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in LADDER]
 
 
-def test_names_stand_for_presets_and_rungs() -> None:
-    assert named("ppo") == PPO
-    assert named("clip").on == ("baseline", "reuse", "clip")
-    assert named("shared_trunk").on == (*PPO.on, "shared_trunk")
-    assert named("ppg_buffers").on == (*PPO.on, "ppg", "ppg_buffers")
-    with pytest.raises(InputError, match="unknown rung 'ppoo'"):
-        named("ppoo")
+@pytest.mark.parametrize(
+    ("name", "on"),
+    [
+        ("ppo", PPO.on),
+        ("clip", ("baseline", "reuse", "clip")),
+        ("shared_trunk", (*PPO.on, "shared_trunk")),
+        ("ppg", (*PPO.on, "ppg")),
+        ("ppg_buffers", (*PPO.on, "ppg", "ppg_buffers")),
+        ("ppg+kl_stop", (*PPO.on, "ppg", "kl_stop")),
+        ("reinforce+popart+clip", ("baseline", "reuse", "clip", "return_norm", "popart")),
+    ],
+)
+def test_names_stand_for_presets_and_rungs_to_which_flags_may_be_added(name: str, on: tuple[str, ...]) -> None:
+    assert named(name).on == on
 
 
-def test_flags_may_be_added_to_a_name_with_what_they_need() -> None:
-    assert named("ppg+kl_stop").on == (*named("ppg").on, "kl_stop")
-    assert named("reinforce+popart+clip").on == ("baseline", "reuse", "clip", "return_norm", "popart")
-    with pytest.raises(InputError, match="unknown trick klstop"):
-        named("ppg+klstop")
-
-
-def test_a_mistyped_name_gets_a_suggestion_and_nonsense_gets_none() -> None:
-    for name, meant in (
-        ("lr-aneal", "lr_anneal"),
-        ("return-norm", "return_norm"),
-        ("reinforse", "reinforce"),
-        ("PPO", "ppo"),
-    ):
-        with pytest.raises(
-            InputError, match=rf"unknown rung '{name}' \(did you mean {meant}\?\); choose reinforce, ppo"
-        ):
-            named(name)
-    with pytest.raises(InputError, match=r"unknown trick clipp \(did you mean clip\?\); the tricks are"):
-        switched(["clipp"])
-    with pytest.raises(InputError, match="unknown rung 'xyz'; choose"):
-        named("xyz")
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Tricks(baseline=True, popart=True), "popart needs return_norm"),
+        (lambda: switched([*PPO.on, "ppg", "shared_trunk"]), "ppg cannot be combined with shared_trunk"),
+        (lambda: switched(["magic"]), "unknown trick magic"),
+        (lambda: switched(["clipp"]), r"unknown trick clipp \(did you mean clip\?\); the tricks are"),
+        (lambda: named("ppg+klstop"), "unknown trick klstop"),
+        (lambda: named("ppoo"), "unknown rung 'ppoo'"),
+        (lambda: named("xyz"), "unknown rung 'xyz'; choose"),
+        *[
+            (partial(named, name), rf"unknown rung '{name}' \(did you mean {meant}\?\); choose reinforce, ppo")
+            for name, meant in MISTYPED.items()
+        ],
+    ],
+)
+def test_what_is_no_set_is_named_and_a_mistyped_name_gets_a_suggestion(made: Callable[[], Tricks], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        made()
 
 
 def test_a_trick_without_a_color_is_an_error_where_it_is_defined() -> None:
@@ -160,11 +157,8 @@ def test_a_trick_brings_its_diagnostics(name: str) -> None:
         assert without[column].isna().all(), column
 
 
-def test_a_diagnostic_that_nobody_named_is_an_error() -> None:
+def test_a_diagnostic_that_nobody_named_is_an_error_and_the_table_shows_every_flag_and_its_paper() -> None:
     with pytest.raises(KeyError, match="no diagnostic 'luck': name it in its trick's field"):
         log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
-
-
-def test_the_table_shows_every_flag_and_its_paper() -> None:
     shown = " ".join(table().split())
     assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))

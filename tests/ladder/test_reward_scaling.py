@@ -3,144 +3,55 @@
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pytest
 import torch
-from gymnasium.wrappers import NormalizeReward
+from torch import Tensor
 
 from tricks import CONTINUOUS, Checkpoints, Config, load, resume, train
-from tricks.envs.lane import make_lane
 from tricks.ladder import switched
 from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
 from tricks.runs.log import Rows
 
-TIGHT: Any = {"rtol": 1e-5, "atol": 1e-5}
-GAMMA, STEPS, LANES = 0.9, 60, 3
 
-
-def column(*numbers: float) -> torch.Tensor:
+def column(*numbers: float) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).view(1, -1, 1)
 
 
-def rows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rewards of three lanes, with terminations and truncations. [1, T, N] each."""
-    rng = np.random.default_rng(0)
-    reward = torch.from_numpy(rng.normal(2, 3, (1, STEPS, LANES)))
-    terminated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1)
-    truncated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1) & ~terminated
-    return reward, terminated, truncated
-
-
 def test_a_running_sum_by_hand_starts_anew_where_an_episode_does_and_goes_on_from_the_last_rollout() -> None:
-    fresh = torch.tensor([False, False, True, False]).view(1, -1, 1)
-    found = running_sums(column(1, 2, 3, 4), fresh, torch.tensor([[10.0]]).double(), 0.5)
+    ten, fresh = torch.tensor([[10.0]]).double(), column(0, 0, 1, 0).bool()
+    found = running_sums(column(1, 2, 3, 4), fresh, ten, 0.5)
     torch.testing.assert_close(found, column(1 + 5, 2 + 3, 3, 4 + 1.5))
-    fresh = torch.tensor([True, False]).view(1, -1, 1)
-    torch.testing.assert_close(running_sums(column(1, 2), fresh, torch.tensor([[10.0]]).double(), 0.5), column(1, 2.5))
+    torch.testing.assert_close(running_sums(column(1, 2), column(1, 0).bool(), ten, 0.5), column(1, 2.5))
 
 
-def test_where_nothing_varies_the_deviation_is_the_root_of_epsilon() -> None:
-    scale, no = RewardScale(1, 1), torch.zeros(1, 1, 1).bool()
-    scale.moments = torch.tensor([[1e9, 0, 0]]).double()
-    assert scale(column(0), no, ~no, 0.5).item() == 0
-    assert scale.std.item() == pytest.approx(1e-4)
-
-
-def test_the_deviation_that_it_shows_is_that_of_the_last_step() -> None:
+def test_the_deviation_that_it_shows_is_that_of_the_last_step_and_never_below_the_root_of_epsilon() -> None:
+    assert RewardScale(2, 3).std.tolist() == [1, 1]  # before the first reward, nothing is divided by
     scale, no = RewardScale(1, 1), torch.zeros(1, 4, 1).bool()
     found = scale(column(1, -2, 3, 0.5), no, ~no, 0.5)
     assert scale.std.item() == pytest.approx(0.5 / found[0, -1, 0].item())
-
-
-def test_before_the_first_reward_nothing_is_divided_by() -> None:
-    assert RewardScale(2, 3).std.tolist() == [1, 1]
+    scale.moments = torch.tensor([[1e9, 0, 0]]).double()
+    scale.sums.zero_()
+    assert scale(column(0), no[:, :1], ~no[:, :1], 0.5).item() == 0
+    assert scale.std.item() == pytest.approx(1e-4)
 
 
 def test_the_variance_by_hand_counts_all_rows_so_far_and_only_valid_ones() -> None:
-    x, valid = column(1, 3, 100, 5), torch.tensor([True, True, False, True]).view(1, -1, 1)
-    nothing = torch.zeros(1, 3).double()
-    found, moments = variance_so_far(x, valid, nothing)
+    found, moments = variance_so_far(column(1, 3, 100, 5), column(1, 1, 0, 1).bool(), torch.zeros(1, 3).double())
     torch.testing.assert_close(found, torch.tensor([[0, 1, 1, 8 / 3]]).double())
     torch.testing.assert_close(moments, torch.tensor([[3.0, 3.0, 8.0]]).double())
-    again, _ = variance_so_far(column(7), torch.ones(1, 1, 1).bool(), moments)  # 1, 3, 5, 7
+    again, _ = variance_so_far(column(7), column(1).bool(), moments)  # 1, 3, 5, 7
     torch.testing.assert_close(again, torch.tensor([[5.0]]).double())
 
 
-def test_it_equals_stable_baselines3_with_ends_and_truncations_inside_and_in_two_rollouts() -> None:
-    vectors = pytest.importorskip("stable_baselines3.common.vec_env")
-    reward, terminated, truncated = rows()
-    done = terminated | truncated
-
-    class Scripted(vectors.VecEnv):  # type: ignore[name-defined]
-        def __init__(self) -> None:
-            lane = make_lane(Config())
-            super().__init__(LANES, lane.observation_space, lane.action_space)
-            self.t = 0
-
-        def reset(self) -> np.ndarray:
-            return np.zeros((LANES, 4))
-
-        def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, object]]]:
-            self.t += 1
-            now = reward[0, self.t - 1].numpy(), done[0, self.t - 1].numpy()
-            return np.zeros((LANES, 4)), *now, [{} for _ in range(LANES)]
-
-        step_async = close = set_attr = env_method = lambda *_, **__: None
-        env_is_wrapped = get_attr = lambda *_, **__: [None] * LANES
-
-    theirs = vectors.VecNormalize(Scripted(), norm_obs=False, gamma=GAMMA)
-    theirs.reset()
-    expected = np.stack([theirs.step(np.zeros(LANES))[1] for _ in range(STEPS)])
-    scale, everything = RewardScale(1, LANES), torch.ones_like(done)
-    parts = [slice(0, 25), slice(25, STEPS)]
-    found = torch.cat([scale(reward[:, s], done[:, s], everything[:, s], GAMMA) for s in parts], 1)
-    torch.testing.assert_close(found[0], torch.from_numpy(expected).double(), **TIGHT)
-
-
-def test_it_equals_gymnasium_where_a_sum_starts_anew_as_gymnasium_lets_it() -> None:
-    # its NormalizeReward drops the past at the row that terminates, not after it, and never at a time limit
-    reward, terminated, truncated = (x[..., :1] for x in rows())
-    theirs = NormalizeReward(_scripted(reward, terminated, truncated), GAMMA)
-    theirs.reset()
-    expected = [float(theirs.step(0)[1]) for _ in range(STEPS)]
-    sums = running_sums(reward, terminated, torch.zeros(1, 1).double(), GAMMA)
-    variance, _ = variance_so_far(sums, torch.ones_like(terminated), RewardScale(1, 1).moments)
-    found = reward[0, :, 0] / (variance[0] + 1e-8).sqrt()
-    torch.testing.assert_close(found, torch.tensor(expected).double(), **TIGHT)
-
-
-def _scripted(reward: torch.Tensor, terminated: torch.Tensor, truncated: torch.Tensor):  # type: ignore[no-untyped-def]
-    import gymnasium as gym
-
-    class Scripted(gym.Env[np.ndarray, int]):
-        observation_space = gym.spaces.Box(-1, 1, (1,))
-        action_space = gym.spaces.Discrete(2)  # type: ignore[assignment]
-        t = 0
-
-        def reset(self, *, seed: int | None = None, options: object = None):  # type: ignore[no-untyped-def]
-            return np.zeros(1), {}
-
-        def step(self, action: int):  # type: ignore[no-untyped-def]
-            now = [x[0, self.t, 0].item() for x in (reward, terminated, truncated)]
-            self.t += 1
-            return np.zeros(1), *now, {}
-
-    return Scripted()
-
-
-def test_the_scale_of_the_rewards_does_not_matter() -> None:
+def test_the_scale_of_the_rewards_does_not_matter_and_scaled_rewards_are_clipped_at_ten() -> None:
     """Unlike return_norm, it removes the scale from the advantages as well."""
-    reward, terminated, truncated = rows()
-    done, everything = terminated | truncated, torch.ones_like(terminated)
-    small, large = (RewardScale(1, LANES)(size * reward, done, everything, GAMMA) for size in (1.0, 1000.0))
+    reward, done = 2 + 3 * torch.randn(1, 60, 3).double(), torch.rand(1, 60, 3) < 0.2
+    small, large = (RewardScale(1, 3)(size * reward, done, torch.ones_like(done), 0.9) for size in (1.0, 1000.0))
     torch.testing.assert_close(small[:, 9:], large[:, 9:], rtol=1e-2, atol=1e-4)  # once the prior is outweighed
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_scaled_rewards_are_clipped_at_ten(sign: int) -> None:
-    reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), sign * 1e6)], 1).double()
-    done = torch.ones_like(reward).bool()
-    assert RewardScale(1, 1)(reward, done, done, GAMMA)[0, -1, 0] == sign * 10
+    for sign in (1, -1):
+        reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), sign * 1e6)], 1).double()
+        done = torch.ones_like(reward).bool()
+        assert RewardScale(1, 1)(reward, done, done, 0.9)[0, -1, 0] == sign * 10
 
 
 def test_curves_report_the_rewards_as_they_were() -> None:
@@ -152,18 +63,20 @@ def test_curves_report_the_rewards_as_they_were() -> None:
     assert (curve["reward_std"] != 1).all()
 
 
-def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> None:
-    config = Config("Pendulum-v1", seeds=2, steps=1200, lanes=2, horizon=32, minibatches=2)
-
+def interrupted(config: Config, folder: Path, after: int) -> None:
     def interrupt(rows: Rows) -> None:
-        if rows[0]["step"] > 600:
+        if rows[0]["step"] > after:
             raise KeyboardInterrupt
 
-    whole = train(config, CONTINUOUS)
     with pytest.raises(KeyboardInterrupt):
-        train(config, CONTINUOUS, checkpoints=Checkpoints(tmp_path / "a", every=64), on_update=interrupt)
-    resumed = resume(tmp_path / "a")
-    assert resumed.curve.equals(whole.curve)
+        train(config, CONTINUOUS, checkpoints=Checkpoints(folder, every=64), on_update=interrupt)
+
+
+def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> None:
+    config = Config("Pendulum-v1", seeds=2, steps=1200, lanes=2, horizon=32, minibatches=2)
+    whole = train(config, CONTINUOUS)
+    interrupted(config, tmp_path / "a", 600)
+    assert resume(tmp_path / "a").curve.equals(whole.curve)
     whole.save(tmp_path / "b")
     again = load(tmp_path / "b").agent
     loaded, saved, second = (cast(RewardScale, agent.reward_scale) for agent in (again, whole.agent, again[1]))
@@ -174,17 +87,12 @@ def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> 
 def test_a_resumed_run_that_starts_new_episodes_starts_their_sums_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2)
+    interrupted(
+        Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2), tmp_path, 200
+    )
+    before, scaled = list[Tensor](), RewardScale.forward
 
-    def interrupt(rows: Rows) -> None:
-        if rows[0]["step"] > 200:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(config, CONTINUOUS, checkpoints=Checkpoints(tmp_path, every=64), on_update=interrupt)
-    before, scaled = [], RewardScale.forward
-
-    def watching(self: RewardScale, *arguments: Any) -> torch.Tensor:
+    def watching(self: RewardScale, *arguments: Any) -> Tensor:
         before.append(self.sums.clone())
         return scaled(self, *arguments)
 

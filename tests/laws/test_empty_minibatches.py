@@ -19,13 +19,35 @@ CONFIG = Config("ShortCartPole-v0", seeds=2, steps=1, lanes=4, horizon=16, hidde
 FIRST = torch.tensor([[True], [False]])
 
 
-def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[list[bool]]]:
-    """How many minibatches had no rows of the second seed, and which seeds took each step of any optimizer.
+@pytest.fixture
+def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+    """Which seeds took each step of any optimizer."""
+    step, moved = Adam.step, list[list[bool]]()
 
-    both: also drop its rows from the value net's buffer, of which otherwise only the first row is dropped.
-    """
+    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        moved.append(moving.tolist())
+        step(self, gradient, learning_rate, moving)
+
+    monkeypatch.setattr(Adam, "step", recording)
+    return moved
+
+
+@pytest.mark.parametrize(
+    ("dealer", "tricks", "optimizers", "both"),
+    [
+        ("minibatches", PPO, 1, True),
+        ("in_turn", named("separate_optimizers"), 2, True),
+        ("minibatches", PPG, 1, True),
+        ("dealt_apart", named("ppg_buffers"), 1, True),
+        ("dealt_apart", named("ppg_buffers"), 1, False),  # with buffers, rows of either net are enough
+    ],
+)
+def test_a_seed_without_rows_takes_no_step(
+    dealer: str, tricks: Tricks, optimizers: int, both: bool, moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """both: also drop its rows from the value net's buffer, of which otherwise only the first row is dropped."""
     owner = AuxiliaryPhase if dealer == "minibatches" and tricks.ppg else loop
-    deal, step, emptied, moved = getattr(owner, dealer), Adam.step, 0, list[list[bool]]()
+    deal, emptied = getattr(owner, dealer), 0
 
     def some_empty(*given: Any) -> Iterator[Batch]:
         nonlocal emptied
@@ -38,54 +60,24 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
                     b.value_rows.valid = b.value_rows.valid & (FIRST if both else rows)
             yield b
 
-    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        moved.append(moving.tolist())
-        step(self, gradient, learning_rate, moving)
-
     monkeypatch.setattr(owner, dealer, some_empty)
-    monkeypatch.setattr(Adam, "step", recording)
     train(replace(CONFIG, aux_every=1 if owner is not loop else 100), tricks)
-    return emptied, moved
+    assert emptied > 2
+    assert moved.count([True, False]) == optimizers * emptied * both
+    assert moved.count([True, True]) == len(moved) - optimizers * emptied * both
 
 
-@pytest.mark.parametrize(
-    ("dealer", "tricks", "optimizers"),
-    [
-        ("minibatches", PPO, 1),
-        ("in_turn", named("separate_optimizers"), 2),
-        ("minibatches", PPG, 1),
-        ("dealt_apart", named("ppg_buffers"), 1),
-    ],
-)
-def test_a_seed_without_rows_takes_no_step(
-    dealer: str, tricks: Tricks, optimizers: int, monkeypatch: pytest.MonkeyPatch
+def test_an_auxiliary_loss_that_is_not_finite_ends_its_own_seed_there_and_no_other(
+    moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    emptied, moved = steps(dealer, tricks, True, monkeypatch)
-    assert emptied > 2
-    assert moved.count([True, False]) == optimizers * emptied
-    assert moved.count([True, True]) == len(moved) - optimizers * emptied
-
-
-def test_with_buffers_rows_of_either_net_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    emptied, moved = steps("dealt_apart", named("ppg_buffers"), False, monkeypatch)
-    assert emptied > 2
-    assert set(map(tuple, moved)) == {(True, True)}
-
-
-def test_an_auxiliary_gradient_that_is_not_finite_stops_its_own_seed_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    step, moved = Adam.step, list[list[bool]]()
-
     def infinite(*given: Any) -> tuple[Tensor, ...]:
         return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in auxiliary_errors(*given))
 
-    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        moved.append(moving.tolist())
-        step(self, gradient, learning_rate, moving)
-
     monkeypatch.setattr(loop, "auxiliary_errors", infinite)
-    monkeypatch.setattr(Adam, "step", recording)
-    run = train(replace(CONFIG, aux_every=1, aux_epochs=1), PPG)
+    run = train(replace(CONFIG, steps=300, aux_every=2, aux_epochs=1), PPG)
     assert [True, False] in moved
     assert all(first for first, _ in moved)
     assert list(run.diverged) == [1]
     assert all(p.isfinite().all() for p in run.agent.parameters())
+    assert run.curve[run.curve.seed == 1]["update"].max() == 1
+    assert run.curve[run.curve.seed == 0].step.max() >= 300

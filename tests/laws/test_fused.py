@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import replace
+from functools import partial
+from operator import mul
 from typing import Any
 from unittest.mock import patch
 
@@ -100,12 +102,8 @@ def test_the_first_ratios_are_exactly_1_whatever_the_range(flags: dict[str, bool
 def test_a_seed_whose_numbers_are_not_finite_ends_and_the_other_learns_as_before() -> None:
     def curve(reward: float) -> Any:
         given = iter([1.0, 1.0, reward, reward])  # two lanes of each seed
-        return train(
-            replace(SMALL, env="own"), PPO, env=lambda: TransformReward(gym.make(ENVS[0]), scaled(next(given)))
-        )
-
-    def scaled(by: float) -> Any:
-        return lambda reward: reward * by
+        make = lambda: TransformReward(gym.make(ENVS[0]), partial(mul, next(given)))  # noqa: E731
+        return train(replace(SMALL, env="own"), PPO, env=make)
 
     well, ill = curve(1.0), curve(1e308)
     assert [*ill.diverged] == [8]
@@ -113,20 +111,12 @@ def test_a_seed_whose_numbers_are_not_finite_ends_and_the_other_learns_as_before
     assert all(p.isfinite().all() for p in ill.agent.parameters())
 
 
-def test_a_function_that_is_replaced_is_called() -> None:
-    calls = list[None]()
+def test_an_optimizer_a_mask_and_a_function_of_one_s_own_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, calls, masked = list[None](), list[None](), list[bool]()
 
     def mine(*args: Any) -> Any:
         calls.append(None)
         return clipped_surrogate(*args)
-
-    with patched(clipped_surrogate=mine):
-        train(SMALL, PPO)
-    assert calls
-
-
-def test_an_optimizer_and_a_mask_of_one_s_own_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps, masked = list[None](), list[bool]()
 
     class Counting(Adam):
         def step(self, *given: Any) -> None:
@@ -137,10 +127,10 @@ def test_an_optimizer_and_a_mask_of_one_s_own_are_used(monkeypatch: pytest.Monke
         masked.append(torch.is_grad_enabled())
         return mask_logits(logits, legal)
 
-    with monkeypatch.context() as one:
-        one.setattr(tricks.loop, "Adam", Counting)
+    with patch.object(tricks.loop, "Adam", Counting), patched(clipped_surrogate=mine):
         train(SMALL, PPO)
     assert steps
+    assert calls
     monkeypatch.setattr(tricks.loop, "mask_logits", mask)
     train(replace(SMALL, env=ENVS[0]), replace(PPO, action_mask=True))
     assert any(masked)  # in the loss, too

@@ -35,6 +35,9 @@ from tricks.worlds import CLASSIC
 SEED = 11  # of a learner with both actions, three seeds, and two minibatches
 
 
+BOXES = pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_single_forms(form: str) -> None:
     with interpreted():
@@ -48,7 +51,7 @@ def test_learning(seed: int) -> None:
         assert_learned(Learner(seed, usual=True))
 
 
-@pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+@BOXES
 def test_kernels_learn_from_whatever_is_finite_and_from_every_action(
     box: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +69,7 @@ def test_kernels_learn_from_whatever_is_finite_and_from_every_action(
         assert {int(a) for b in learner.batches for a in b.action.unique()} == {0, 1}
 
 
-@pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+@BOXES
 @pytest.mark.parametrize("active", [False, True])
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("column", ["obs", "action", "advantage", "old_log_prob", "value", "target"])

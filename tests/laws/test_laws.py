@@ -33,12 +33,24 @@ def test_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks, home: str) -> 
 
 
 def test_the_first_ratio_is_one(setting: Tricks, home: str) -> None:
-    tricks = switched(sorted({*setting.on, "reuse"}))
-    curve = train(
-        replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1), tricks
-    ).curve
+    once = replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1)
+    curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(SMALL, seeds=3)
+    length = len(curve_of(train(config, PPO), 0))
+
+    def spoiled(value: Tensor, target: Tensor) -> Tensor:
+        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf], [1.0]])
+
+    monkeypatch.setattr(loop, "squared_error", spoiled)
+    run = train(config, switched([name for name in PPO.on if name != "value_clip"]))
+    assert run.diverged == {1: int(curve_of(run, 1).step.iloc[-1])}
+    assert [len(curve_of(run, seed)) for seed in (0, 1)] == [length, 1]
+    assert all(p.isfinite().all() for p in run.agent.parameters())
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO, EVERY], ids=["reinforce", "ppo", "every"])
@@ -73,36 +85,17 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
     assert poisoned > 0
 
 
-def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = replace(SMALL, seeds=3)
-    clean = train(config, PPO)
-
-    def spoiled(value: Tensor, target: Tensor) -> Tensor:
-        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf], [1.0]])
-
-    monkeypatch.setattr(loop, "squared_error", spoiled)
-    run = train(config, switched([name for name in PPO.on if name != "value_clip"]))
-    assert run.diverged == {1: int(curve_of(run, 1).step.iloc[-1])}
-    assert len(curve_of(run, 1)) == 1
-    assert len(curve_of(run, 0)) == len(curve_of(clean, 0))
-    assert all(p.isfinite().all() for p in run.agent.parameters())
-
-
 def test_truncation_bootstraps_from_the_true_last_observation() -> None:
-    config = replace(SMALL, lanes=1)
-    env = make_env(config)
-    player = Player(env, block=16)
-    everyone = torch.ones(1, 1, dtype=torch.bool)
+    player = Player(make_env(replace(SMALL, lanes=1)), block=16)
     always_balance = lambda obs, legal: 50 * (obs[..., 2:3] + obs[..., 3:4]) * torch.tensor([-1.0, 1.0])  # noqa: E731
     for _ in range(16):
-        player.step(always_balance, everyone)
+        player.step(always_balance, torch.ones(1, 1, dtype=torch.bool))
     rollout = player.rollout()
     assert rollout.truncated[0, :, 0].nonzero().flatten().tolist() == [14]
     assert not rollout.terminated.any()
     assert rollout.valid[0, :, 0].tolist() == [True] * 15 + [False]
-    last, reset = rollout.obs[0, 15, 0], rollout.obs[0, 16, 0]
+    before, last, reset = rollout.obs[0, 14:, 0]
     # one Euler step of CartPole: the last observation follows from the one before, the reset one does not
-    before = rollout.obs[0, 14, 0]
     torch.testing.assert_close(last[0], before[0] + 0.02 * before[1])
     assert not torch.isclose(reset[0], last[0] + 0.02 * last[1])
     assert reset.abs().max() <= 0.05

@@ -14,21 +14,20 @@ from tricks import PPO, Checkpoints, Config, Evaluation, Tricks, further, resume
 from tricks.continuing import StartFrom
 from tricks.core.owners import owned, owners_of
 from tricks.envs.make import make_env
-from tricks.ladder import closed, switched
+from tricks.ladder import switched
 from tricks.loop import build_agent
 from tricks.runs import checkpoint
 from tricks.runs.folder import LAST
 from tricks.runs.state import State
 
-CONFIG = Config(
-    "CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2, recurrent_size=4,
-    aux_every=2, aux_epochs=1, policy_rollouts=2, value_rollouts=3, value_uses=4,
-)  # fmt: skip
+CONFIG = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)
+CONFIG = replace(CONFIG, recurrent_size=4, aux_every=2, aux_epochs=1, policy_rollouts=2, value_rollouts=3, value_uses=4)
 LARGER = replace(CONFIG, lanes=8, horizon=32, steps=1229)
 KEEPING = {  # tricks that keep something from one update to the next, each with what it needs
     "plain": PPO,
     "episodes": switched(["baseline", "reuse", "reward_scaling"]),
     "recurrent": replace(PPO, recurrent=True),
+    "gru": replace(PPO, recurrent=True, shared_trunk=True),
     "statistics": replace(PPO, state_norm=True, reward_scaling=True, return_norm=True, popart=True),
     "ppg": replace(PPO, ppg=True, return_norm=True, popart=True),
     "ppg_buffers": replace(PPO, ppg=True, ppg_buffers=True),
@@ -40,7 +39,7 @@ EACH = pytest.mark.parametrize("tricks", KEEPING.values(), ids=KEEPING)
 
 def config_for(tricks: Tricks) -> Config:
     """A budget that one of two seeds reaches an update before the other."""
-    return LARGER if tricks.ppg else CONFIG
+    return LARGER if tricks.ppg else replace(CONFIG, recurrent_cell="gru" if tricks.shared_trunk else "lstm")
 
 
 class Parts(State):
@@ -94,18 +93,10 @@ def test_seeds_that_finished_apart_go_on_as_each_alone_in_one_long_run(tricks: T
         assert [name for name, x in ours.items() if not torch.equal(x, theirs[name])] == []
 
 
-def test_they_do_so_again_and_after_an_interruption(tmp_path: Path) -> None:
+def test_they_do_so_again_and_after_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tricks = KEEPING["statistics"]
     folder = finished(tmp_path, tricks)
     further(folder, 100).save(folder, overwrite=True)
-    with pytest.raises(KeyboardInterrupt):
-        _stopped(folder)
-    alone = train(replace(CONFIG, seeds=(1,), steps=CONFIG.steps + 300), tricks).curve
-    curve = resume(folder).curve
-    pd.testing.assert_frame_equal(curve[curve.seed == 1].reset_index(drop=True), alone, check_exact=True)
-
-
-def _stopped(folder: Path) -> None:
     saved = checkpoint.read(folder, LAST)
     assert saved.every == 10**6
 
@@ -113,9 +104,13 @@ def _stopped(folder: Path) -> None:
         if rows[0]["step"] > CONFIG.steps + 200:
             raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tricks.continuing.read", lambda *_: replace(saved, every=1))
+    monkeypatch.setattr("tricks.continuing.read", lambda *_: replace(saved, every=1))
+    with pytest.raises(KeyboardInterrupt):
         further(folder, 200, on_update=stop)
+    monkeypatch.undo()
+    alone = train(replace(CONFIG, seeds=(1,), steps=CONFIG.steps + 300), tricks).curve
+    curve = resume(folder).curve
+    pd.testing.assert_frame_equal(curve[curve.seed == 1].reset_index(drop=True), alone, check_exact=True)
 
 
 @EACH
@@ -153,6 +148,7 @@ def tensors(state: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
 def test_every_tensor_in_a_checkpoint_has_an_owner(setting: Tricks, home: str) -> None:
     config, parts = replace(CONFIG, env=home, steps=65), Parts()
     train(config, setting, checkpoints=parts, evaluation=Evaluation(32, 1, keep_best=True))
+    assert {len(x) for x in parts.seen[-1].values()} == {len(config.seed_list)}  # what is not the run's
     for name, part in parts._parts.items():
         owners = owners_of(part)
         for path in tensors(part.state_dict()):
@@ -160,10 +156,3 @@ def test_every_tensor_in_a_checkpoint_has_an_owner(setting: Tricks, home: str) -
         for module in part.modules() if isinstance(part, nn.Module) else ():
             kept = set(module._buffers) - module._non_persistent_buffers_set
             assert kept <= getattr(module, "OWNERS", {}).keys(), f"{type(module).__name__} keeps {kept}"
-
-
-@pytest.mark.parametrize("name", closed(["recurrent", "reward_scaling"]))
-def test_what_is_not_the_runs_leads_with_the_seeds(name: str) -> None:
-    parts = Parts()
-    train(replace(CONFIG, steps=65), switched(closed([name])), checkpoints=parts)
-    assert {len(x) for x in parts.seen[-1].values()} == {2}

@@ -42,6 +42,7 @@ def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, flo
 
 
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
+SETS["ppg in units"], SETS["recompute in units"] = (named(f"{x}+return_norm+popart") for x in ("ppg", "ppo+recompute"))
 SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= set(PPO.on)}
 
 

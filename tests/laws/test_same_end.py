@@ -1,15 +1,17 @@
-"""Which seed diverges of a bad number, when, and why is the same whether or not numba compiles."""
+"""Which seed diverges of a bad number, when, and why is the same whether or not numba compiles, and in any dtype."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 
-from tricks import PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks import CONTINUOUS, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.fast.dispatch import plain
 from tricks.ladder import named
 
@@ -60,15 +62,37 @@ def end(run: Callable[[], Run]) -> object:
     return found.diverged, found.reasons
 
 
-def same_end(run: Callable[[], Run]) -> None:
-    """Train compiled and plain."""
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("where", ["reward", "observation"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_bad_number_the_same_seeds_diverge(kind: str, where: str, bad: float) -> None:
+    def run() -> Run:
+        return train(SMALL, KINDS[kind], env=lambda: Odd(bad, where))
+
     compiled = end(run)
     with plain():
         assert end(run) == compiled
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("where", ["reward", "observation"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_a_bad_number_the_same_seeds_diverge(kind: str, where: str, bad: float) -> None:
-    same_end(lambda: train(SMALL, KINDS[kind], env=lambda: Odd(bad, where)))
+TINY = Config("CartPole-v1", seeds=2, lanes=2, horizon=16, steps=128, hidden=(4,), epochs=1, minibatches=2)
+CASES = {
+    "discrete": (TINY, PPO),
+    "another world": (replace(TINY, env="Acrobot-v1"), PPO),
+    "rewards": (replace(TINY, env="tricks/Shuttle4-v0"), PPO),
+    "box": (replace(TINY, env="Pendulum-v1"), CONTINUOUS),
+    "squash": (replace(TINY, env="Pendulum-v1"), replace(PPO, squash=True)),
+    "recurrent": (TINY, replace(PPO, recurrent=True)),
+}
+
+
+@pytest.mark.parametrize("formulas", [False, True])
+@pytest.mark.parametrize(("config", "flags"), CASES.values(), ids=CASES)
+def test_float64_by_default_trains_the_same_curve(config: Config, flags: Tricks, formulas: bool) -> None:
+    with plain() if formulas else nullcontext():
+        wanted = train(config, flags).curve
+        torch.set_default_dtype(torch.float64)
+        try:
+            found = train(config, flags).curve
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert found.equals(wanted)

@@ -35,19 +35,12 @@ def enlarged(learner: Learner, rng: random.Random) -> None:
     """Make something about it huge. Filler repeats a row of the seed, as it does in the loop."""
     agent, b = learner.agent, learner.batches[0]
     for kind in rng.choices(("policy_net", "value_net", "one", "log_std", *COLUMNS), k=rng.choice([1, 1, 2, 3])):
-        chosen = list(agent.parameters())
-        if kind.endswith("net"):
-            chosen = list(getattr(agent, kind).parameters())
-        elif kind == "one":
-            chosen = [rng.choice(chosen)]
-        elif kind == "log_std":
-            chosen = []
-            if learner.box:
-                agent.log_std.data.fill_(rng.choice(LOG_STD))
-        else:
-            chosen = [getattr(b, kind)]
-        for x in chosen:
-            enlarge(x, rng, learner.generator)
+        if kind == "log_std" and learner.box:
+            agent.log_std.data.fill_(rng.choice(LOG_STD))
+        elif kind != "log_std":
+            one = getattr(b, kind) if kind in COLUMNS else rng.choice(list(agent.parameters()))
+            for x in getattr(agent, kind).parameters() if kind.endswith("net") else [one]:
+                enlarge(x, rng, learner.generator)
     for s, valid in enumerate(b.valid):
         if valid.any():
             for column in (getattr(b, name) for name in (*COLUMNS, "legal", "action")):

@@ -22,13 +22,12 @@ STOPPING = named("ppg+separate_optimizers+kl_stop+state_norm+dual_clip+huber")
 OF_STOPPING = ("max_value_grad_norm", "value_lr_factor", "target_kl", "clone_coef")
 WHOLE = replace(PPO, huber=True, dual_clip=True, state_norm=True, value_clip=True, return_norm=True, kl_stop=True)
 
-
 FORMS = [
     pytest.param(name, tricks, form, id=f"{name}-{kind}-{form}", marks=[] if usual else [pytest.mark.slow])
-    for name in PER_SEED
     for kind, tricks in (("every", UNMASKED), ("whole", WHOLE), ("stopping", STOPPING))
-    for form in ("compiled", "plain")
+    for name in PER_SEED
     for usual in [kind == "every" or (kind == "stopping" and name in OF_STOPPING)]
+    for form in ("compiled", "plain")
 ]
 
 

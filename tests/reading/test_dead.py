@@ -8,6 +8,7 @@ import pytest
 from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import text
 
+BOTH = "if y:\n    a = 1\nelse:\n    a = 2\nreturn a"
 CASES = {
     "overwritten": ("a = x\na = y\nreturn a", "a = y\nreturn a"),
     "never read": ("a = x\nreturn y", "return y"),
@@ -20,26 +21,14 @@ CASES = {
     "annotated": ("a: int = x\na = y\nreturn a", "a = y\nreturn a"),
     "an attribute": ("a.b = x\na.b = y", "a.b = x\na.b = y"),
     "on one branch only": ("a = x\nif y:\n    a = 1\nreturn a", "a = x\nif y:\n    a = 1\nreturn a"),
-    "on both branches": (
-        "a = x\nif y:\n    a = 1\nelse:\n    a = 2\nreturn a",
-        "if y:\n    a = 1\nelse:\n    a = 2\nreturn a",
-    ),
-    "carried around a loop": (
-        "a = x\nwhile y:\n    use(a)\n    a = y",
-        "a = x\nwhile y:\n    use(a)\n    a = y",
-    ),
+    "on both branches": (f"a = x\n{BOTH}", BOTH),
+    "carried around a loop": ("a = x\nwhile y:\n    use(a)\n    a = y",) * 2,
     "set anew in every turn": (
         "a = x\nfor i in y:\n    a = i\n    a = i + 1\n    use(a)",
         "for i in y:\n    a = i + 1\n    use(a)",
     ),
-    "read where a loop is left": (
-        "a = x\nwhile y:\n    a = 1\n    break\nreturn a",
-        "a = x\nwhile y:\n    a = 1\n    break\nreturn a",
-    ),
-    "read by a closure": (
-        "a = x\ndef f():\n    return a\na = y\nreturn f",
-        "a = x\ndef f():\n    return a\na = y\nreturn f",
-    ),
+    "read where a loop is left": ("a = x\nwhile y:\n    a = 1\n    break\nreturn a",) * 2,
+    "read by a closure": ("a = x\ndef f():\n    return a\na = y\nreturn f",) * 2,
     "a paragraph keeps its comment": ("use(x)\n\n# Why.\na = x\nb = y\nreturn b", "use(x)\n\n# Why.\nb = y\nreturn b"),
 }
 

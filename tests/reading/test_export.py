@@ -6,7 +6,9 @@ import random
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import fields
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,23 +21,44 @@ from tricks import ATARI, EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.core import layers, nets
 from tricks.fast.dispatch import plain
-from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
+from tricks.ladder import NEEDS, closed, named, switched
 from tricks.runs.learning_curve import OF_BOX
 
+FLAGS = [name for name in NEEDS if name != "squash"]  # these sets are for Discrete actions
+Pair = tuple[str, bool, str, bool]
 
-def legal_sets(count: int, seed: int = 0) -> list[Tricks]:
-    """Flags switched by chance, as often as not, wherever they go together."""
-    rng, found = random.Random(seed), list[Tricks]()
-    while len(found) < count:
-        try:
-            found.append(switched([name for name in NEEDS if rng.random() < 0.8 and name != "squash"]))  # for Discrete
-        except InputError:
-            continue
+
+def pairs(tricks: Tricks) -> set[Pair]:
+    return {(a, getattr(tricks, a), b, getattr(tricks, b)) for a, b in combinations(FLAGS, 2)}
+
+
+def drawn(pair: Pair, rng: random.Random, share: float) -> Tricks | None:
+    """A legal set with this pair, and a share of all other flags that fit; None if the pair itself does not."""
+    a, a_is_on, b, b_is_on = pair
+    tricks, others = None, rng.sample(FLAGS, round(share * len(FLAGS)))
+    for more in ((), *((name,) for name in others)):
+        with suppress(InputError):
+            on = [*([a] * a_is_on), *([b] * b_is_on), *(tricks.on if tricks else ()), *more]
+            found = switched(closed(on))
+            tricks = found if pair in pairs(found) else tricks
+    return tricks
+
+
+def covering() -> list[Tricks]:
+    """A few sets in which every two flags are on or off together in every way that is legal."""
+    rng, found = random.Random(0), [REINFORCE]
+    every = [(a, x, b, y) for a, b in combinations(FLAGS, 2) for x, y in product((True, False), repeat=2)]
+    left = {pair for pair in every if drawn(pair, rng, 0)} - pairs(REINFORCE)
+    while left:
+        pair = rng.choice(sorted(left))
+        sets = [tricks for _ in range(10) if (tricks := drawn(pair, rng, rng.random()))]
+        found.append(max(sets, key=lambda tricks: len(pairs(tricks) & left)))
+        left -= pairs(found[-1])
     return found
 
 
-SETS = list(dict.fromkeys([*PRESETS.values(), *rungs(), *legal_sets(10)]))
-EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: "-".join(tricks.on) or "reinforce")
+SETS = covering()
+EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: f"{len(tricks.on)} flags")
 
 
 def assert_same_curve(tricks: Tricks, images: bool = False, **numbers: Any) -> None:
@@ -53,8 +76,27 @@ def assert_same_curve(tricks: Tricks, images: bool = False, **numbers: Any) -> N
 
 
 @EACH
-def test_an_export_trains_the_same_curve(tricks: Tricks) -> None:
+def test_an_export_trains_the_same_curve_under_every_pair_of_flags(tricks: Tricks) -> None:
     assert_same_curve(tricks, env="ShortCartPole-v0", seeds=2, steps=150, lanes=2, horizon=16, epochs=2, minibatches=2)
+
+
+SMALL: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 2, "steps": 250, "lanes": 2, "horizon": 16}
+OTHERS: dict[str, tuple[Tricks, dict[str, Any]]] = {
+    "return statistics from the first batch": (switched(closed(["popart"])), {"return_first_batch": True}),
+    "Box actions of reinforce": (REINFORCE, {"env": "Pendulum-v1", "steps": 450, "horizon": 32}),
+    "Box actions of ppo": (PPO, {"env": "Pendulum-v1", "steps": 450, "horizon": 32}),
+    "squashed actions of reinforce": (named("reinforce+squash"), {"env": "ShortPendulum-v0"}),
+    "squashed actions": (named("squash"), {"env": "ShortPendulum-v0"}),
+    "squashed actions of ppg": (named("ppg+squash"), {"env": "ShortPendulum-v0", "aux_every": 2}),
+    "whole numbers, which are rounded": (PPO, {"env": "WholeNumbers-v0", "steps": 80}),
+    "action masks": (switched(["action_mask"]), {"env": "Forbidding-v0", "steps": 100}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_so_it_does_with_other_numbers_and_actions(name: str) -> None:
+    tricks, numbers = OTHERS[name]
+    assert_same_curve(tricks, **SMALL | numbers)
 
 
 def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,45 +104,9 @@ def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkey
     for place in (module, vars(loop)):
         right = place["auxiliary_loss"]
         monkeypatch.setitem(place, "auxiliary_loss", lambda *given, right=right: right(*given) * math.nan)
-    numbers: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 1, "steps": 250, "lanes": 2, "horizon": 16}
-    run = module["train"](module["Config"](**numbers, aux_every=2))
-    assert len(run.curve) == len(train(Config(**numbers, aux_every=2), PPG).curve) == 2
-
-
-def test_the_numbers_are_the_library_s() -> None:
-    config = executed(EVERY)["Config"]()
-    assert all(getattr(config, field.name) == getattr(Config(), field.name) for field in fields(config))
-
-
-def test_return_statistics_that_start_from_the_first_batch_too() -> None:
-    numbers: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 2, "steps": 250, "lanes": 2, "horizon": 16}
-    assert_same_curve(switched(closed(["popart"])), **numbers, return_first_batch=True)
-
-
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
-def test_box_actions_too(tricks: Tricks) -> None:
-    assert_same_curve(tricks, env="Pendulum-v1", seeds=2, steps=450, lanes=2, horizon=32)
-
-
-@pytest.mark.parametrize("rung", ["reinforce+squash", "squash", "ppg+squash"])
-def test_squashed_actions_too(rung: str) -> None:
-    assert_same_curve(named(rung), env="ShortPendulum-v0", seeds=2, steps=300, lanes=2, horizon=16, aux_every=2)
-
-
-def test_a_file_for_squashed_actions_refuses_others_in_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "squashing.py"
-    path.write_text(export(named("squash")))
-    done = subprocess.run([sys.executable, path, "--env", "CartPole-v1"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: squash needs Box actions between two finite bounds, not Discrete(2)")
-
-
-def test_box_actions_of_whole_numbers_are_rounded_too() -> None:
-    assert_same_curve(PPO, env="WholeNumbers-v0", seeds=2, steps=80, lanes=2, horizon=16)
-
-
-def test_action_masks_too() -> None:
-    assert_same_curve(switched(["action_mask"]), env="Forbidding-v0", seeds=2, steps=100, lanes=2, horizon=16)
+    numbers = SMALL | {"seeds": 1, "aux_every": 2}
+    run = module["train"](module["Config"](**numbers))
+    assert len(run.curve) == len(train(Config(**numbers), PPG).curve) == 2
 
 
 @pytest.mark.parametrize("env", ["SmallPictures-v0", "LargePictures-v0"])
@@ -116,52 +122,35 @@ def test_games_too() -> None:
     assert_same_curve(ATARI, images=True, env="ALE/Breakout-v5", life_ends=True, **numbers)
 
 
-def test_a_preset_s_own_numbers_are_the_defaults() -> None:
+@pytest.mark.parametrize(("tricks", "numbers"), [(EVERY, Config()), (PPO, CONTINUOUS_CONFIG)])
+def test_a_preset_s_own_numbers_are_the_defaults(tricks: Tricks, numbers: Config) -> None:
     module: dict[str, Any] = {"__name__": "exported"}
-    exec(export(PPO, CONTINUOUS_CONFIG), module)
+    exec(export(tricks, numbers), module)
     config = module["Config"]()
-    assert (config.env, config.horizon, config.epochs) == ("HalfCheetah-v5", 2048, 10)
-    assert all(getattr(config, field.name) == getattr(CONTINUOUS_CONFIG, field.name) for field in fields(config))
+    assert all(getattr(config, field.name) == getattr(numbers, field.name) for field in fields(config))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All exports, as files."""
-    folder = tmp_path_factory.mktemp("exports")
-    for i, tricks in enumerate(SETS):
-        (folder / f"export_{i}.py").write_text(code(tricks))
-    (folder / "images.py").write_text(code(ATARI, images=True))
-    return folder
-
-
-def test_exports_are_formatted_and_clean(folder: Path) -> None:
+def test_exports_are_formatted_and_clean(tmp_path: Path) -> None:
+    for i, text in enumerate([*map(code, SETS), code(named("squash")), code(ATARI, images=True)]):
+        (tmp_path / f"export_{i}.py").write_text(text)
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    options = ["--isolated", "--line-length=120"]
     for command in (["format", "--diff"], ["check", "--select=E,F,I,B,UP,SIM"]):
-        done = subprocess.run([ruff, *command, *options, folder], capture_output=True, text=True, check=False)
+        options = ["--isolated", "--line-length=120", str(tmp_path)]
+        done = subprocess.run([ruff, *command, *options], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
 
 @EACH
-def test_an_export_needs_torch_numpy_and_gymnasium_only(tricks: Tricks) -> None:
-    for node in ast.walk(ast.parse(code(tricks))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert {name.split(".")[0] for name in names} <= {"torch", "numpy", "gymnasium", *sys.stdlib_module_names}
-
-
-@EACH
-def test_nothing_in_an_export_is_unused(tricks: Tricks) -> None:
+def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_does_not_use(tricks: Tricks) -> None:
     nodes = list(ast.walk(ast.parse(code(tricks))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert {name.split(".")[0] for name in names} <= {"torch", "numpy", "gymnasium", *sys.stdlib_module_names}
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     used |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}  # "Batch" as an annotation
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert {name for name in defined if not name.startswith("__")} <= used | {"forward", "backward"}
-
-
-@EACH
-def test_images_devices_and_other_backends_are_left_out(tricks: Tricks) -> None:
     for word in ("conv2d", "lives", "cuda", ".to(device", "envpool", "pandas", "state_dict", "checkpoints"):
         assert word not in code(tricks)
 
@@ -170,7 +159,4 @@ def test_what_only_a_trick_needs_comes_with_it() -> None:
     for name, trick in {"Memory": "ppg", "ObsStats": "state_norm", "ReturnStats": "return_norm"}.items():
         assert f"class {name}" in code(switched(closed([trick])))
         assert f"class {name}" not in code(PPO)
-
-
-def test_ppo_fits_on_700_lines() -> None:
     assert len(code(PPO).splitlines()) <= 700

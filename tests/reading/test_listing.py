@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from conftest import SETTINGS
 
 from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
 from tricks.fast.dispatch import plain
@@ -29,25 +30,6 @@ def test_executing_a_listing_gives_the_same_curve(setting: Tricks, home: str) ->
     assert run.tricks == setting
 
 
-def test_a_listing_has_no_flag_left_and_imports_only_what_it_uses(setting: Tricks) -> None:
-    text = listing(setting)
-    assert "tricks." not in text.split("def train")[1]
-    names = [alias.asname or alias.name for node in ast.parse(text).body for alias in getattr(node, "names", [])]
-    assert all(text.count(name) > 1 for name in names)
-
-
-def test_a_listing_keeps_no_checkpoints(setting: Tricks) -> None:
-    text = listing(setting)
-    assert "def train(config: Config) -> Run:" in text
-    assert "checkpoints" not in text
-    assert "Checkpoints" not in text
-
-
-def test_a_memory_is_made_once() -> None:
-    for name in ("ppg", "ppg_buffers"):
-        assert sum("Memory(config" in line for line in listing(named(name)).splitlines()) == 1
-
-
 def test_comments_and_blank_lines_are_kept() -> None:
     text = listing(PPO)
     for comment in ("# Play: collect a rollout", "# Judge: how good was each action?", "# Learn:"):
@@ -55,14 +37,6 @@ def test_comments_and_blank_lines_are_kept() -> None:
     assert "# only now, so that the first" in listing(EVERY)
     assert "# only now" not in text
     assert "# a time limit is a cut" not in text
-
-
-def test_listings_are_formatted(setting: Tricks, tmp_path: Path) -> None:
-    path = tmp_path / "listing.py"
-    path.write_text(listing(setting))
-    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", str(path)]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
 
 
 def test_each_rung_changes_a_few_lines() -> None:
@@ -84,8 +58,14 @@ def loaded(statement: ast.AST) -> set[str]:
     return {name.id for name in names if isinstance(name.ctx, ast.Load)}
 
 
-def test_no_value_is_overwritten_or_forgotten_before_it_is_read(setting: Tricks) -> None:
-    tree = ast.parse(listing(setting))
+def test_a_listing_has_no_flag_left_imports_only_what_it_uses_and_forgets_no_value(setting: Tricks) -> None:
+    text = listing(setting)
+    tree = ast.parse(text)
+    assert "tricks." not in text.split("def train")[1]
+    assert "def train(config: Config) -> Run:" in text
+    assert "heckpoints" not in text
+    names = [alias.asname or alias.name for node in tree.body for alias in getattr(node, "names", [])]
+    assert all(text.count(name) > 1 for name in names)
     blocks = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)]
     for block in blocks:
         for i, first in enumerate(block):
@@ -97,11 +77,21 @@ def test_no_value_is_overwritten_or_forgotten_before_it_is_read(setting: Tricks)
     assert {name for block in blocks for line in block for name in stored(line)} <= loaded(tree) | {"TRICKS"}
 
 
+def test_listings_are_formatted(tmp_path: Path) -> None:
+    for name, setting in SETTINGS.items():
+        (tmp_path / f"{name}.py").write_text(listing(setting))
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
+    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
+
+
 def test_a_diff_replaces_what_is_overwritten() -> None:
     lines = diff(REINFORCE, switched(["baseline"])).splitlines()
     assert "-    advantage = reward_to_go(reward, done, config.gamma)" in lines
     assert "+    advantage = target - value" in lines
     assert listing(named("ppg_buffers")).count("Memory(config.aux_every)") == 0
+    for name in ("ppg", "ppg_buffers"):
+        assert sum("Memory(config" in line for line in listing(named(name)).splitlines()) == 1
     assert "batches = [batch]" not in listing(PPO)
     assert "# Learn: make the actions that turned out well more likely.\n        batch.old_log_prob = " in listing(PPO)
 

@@ -8,7 +8,7 @@ NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loo
 NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "orphans")
 SLOW = " or ".join(  # tests whose laws quicker ones hold, too
     (
-        *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step", "ages_are_those"),
+        *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step"),
         *("any_size_are_all_learned", "learns_from_images", "falls_on_the_time_limit", "trains_what_is_drawn"),
         "is_measured_again",
     )
@@ -37,12 +37,12 @@ ROOMS = (
         "`tricks/loop.py`",
         ("tricks/loop.py",),
         (
-            *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/ladder/test_segments.py"),
+            *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/ladder/test_reuse.py"),
             *("tests/laws/test_empty_minibatches.py", "tests/laws/test_one_seed_fails.py"),
-            *("tests/ladder/test_orthogonal_init.py", "tests/ladder/test_action_mask.py", "tests/ladder/test_ppg.py"),
+            *("tests/ladder/test_shared_trunk.py", "tests/ladder/test_action_mask.py", "tests/ladder/test_ppg.py"),
             *(
                 "tests/ladder/test_separate_optimizers.py",
-                "tests/ladder/test_value_clip.py",
+                "tests/ladder/test_clip.py",
                 "tests/runs/test_folder.py",
             ),
             *("tests/runs/test_checkpoint.py", "tests/runs/test_evaluation.py", "tests/runs/test_listeners.py"),
@@ -59,7 +59,7 @@ ROOMS = (
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),
             *("tests/envs/test_contract.py", "tests/envs/test_faults.py", "tests/runs/test_run.py"),
             *("tests/runs/test_doors.py", "tests/runs/test_evaluation.py", "tests/runs/test_checkpoint.py"),
-            *("tests/ladder/test_action_mask.py", "tests/ladder/test_segments.py", "tests/ladder/test_tasks.py"),
+            *("tests/ladder/test_action_mask.py", "tests/ladder/test_reuse.py", "tests/ladder/test_tasks.py"),
             *("tests/ladder/test_state_norm.py", "tests/ladder/test_reward_scaling.py"),
             "tests/ladder/test_shared_trunk.py",
         ),
