@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.wrappers import NormalizeReward
 
+from tricks import Config
 from tricks.action_mask import mask_logits
 from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
@@ -20,16 +22,20 @@ from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
 from tricks.dual_clip import bounded_below
+from tricks.envs.lane import make_lane
 from tricks.gae import gae
 from tricks.popart import preserve_outputs_
 from tricks.ppg import auxiliary_loss
 from tricks.return_norm import move_stats
 from tricks.reuse import importance_ratio
+from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
+from tricks.squash import SquashedGaussian, log_slope
 from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
 
 STORED = json.loads((Path(__file__).parents[1] / "support" / "oracles.json").read_text())
 TIGHT: Any = {"rtol": 1e-5, "atol": 1e-5}
+GAMMA, STEPS, LANES = 0.9, 60, 3
 
 
 def row(name: str) -> torch.Tensor:
@@ -179,3 +185,89 @@ def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
     assert loss.item() == pytest.approx(STORED["ding_ppg_auxiliary_loss"], abs=1e-6)
     clipped = clipped_error(row("new_value"), row("old_value"), row("target"), 0.2).mean()
     assert clipped.item() == pytest.approx(STORED["ding_ppg_clipped_auxiliary_loss"], abs=1e-6)
+
+
+def rows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rewards of three lanes, with terminations and truncations. [1, T, N] each."""
+    rng = np.random.default_rng(0)
+    reward = torch.from_numpy(rng.normal(2, 3, (1, STEPS, LANES)))
+    terminated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1)
+    truncated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1) & ~terminated
+    return reward, terminated, truncated
+
+
+def test_reward_scaling_equals_stable_baselines3_with_ends_and_truncations_inside_and_in_two_rollouts() -> None:
+    vectors = pytest.importorskip("stable_baselines3.common.vec_env")
+    reward, terminated, truncated = rows()
+    done = terminated | truncated
+
+    class Scripted(vectors.VecEnv):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            lane = make_lane(Config())
+            super().__init__(LANES, lane.observation_space, lane.action_space)
+            self.t = 0
+
+        def reset(self) -> np.ndarray:
+            return np.zeros((LANES, 4))
+
+        def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, object]]]:
+            self.t += 1
+            now = reward[0, self.t - 1].numpy(), done[0, self.t - 1].numpy()
+            return np.zeros((LANES, 4)), *now, [{} for _ in range(LANES)]
+
+        step_async = close = set_attr = env_method = lambda *_, **__: None
+        env_is_wrapped = get_attr = lambda *_, **__: [None] * LANES
+
+    theirs = vectors.VecNormalize(Scripted(), norm_obs=False, gamma=GAMMA)
+    theirs.reset()
+    expected = np.stack([theirs.step(np.zeros(LANES))[1] for _ in range(STEPS)])
+    scale, everything = RewardScale(1, LANES), torch.ones_like(done)
+    parts = [slice(0, 25), slice(25, STEPS)]
+    found = torch.cat([scale(reward[:, s], done[:, s], everything[:, s], GAMMA) for s in parts], 1)
+    torch.testing.assert_close(found[0], torch.from_numpy(expected).double(), **TIGHT)
+
+
+def test_reward_scaling_equals_gymnasium_where_a_sum_starts_anew_as_gymnasium_lets_it() -> None:
+    # its NormalizeReward drops the past at the row that terminates, not after it, and never at a time limit
+    reward, terminated, truncated = (x[..., :1] for x in rows())
+    theirs = NormalizeReward(_scripted(reward, terminated, truncated), GAMMA)
+    theirs.reset()
+    expected = [float(theirs.step(0)[1]) for _ in range(STEPS)]
+    sums = running_sums(reward, terminated, torch.zeros(1, 1).double(), GAMMA)
+    variance, _ = variance_so_far(sums, torch.ones_like(terminated), RewardScale(1, 1).moments)
+    found = reward[0, :, 0] / (variance[0] + 1e-8).sqrt()
+    torch.testing.assert_close(found, torch.tensor(expected).double(), **TIGHT)
+
+
+def _scripted(reward: torch.Tensor, terminated: torch.Tensor, truncated: torch.Tensor):  # type: ignore[no-untyped-def]
+    import gymnasium as gym
+
+    class Scripted(gym.Env[np.ndarray, int]):
+        observation_space = gym.spaces.Box(-1, 1, (1,))
+        action_space = gym.spaces.Discrete(2)  # type: ignore[assignment]
+        t = 0
+
+        def reset(self, *, seed: int | None = None, options: object = None):  # type: ignore[no-untyped-def]
+            return np.zeros(1), {}
+
+        def step(self, action: int):  # type: ignore[no-untyped-def]
+            now = [x[0, self.t, 0].item() for x in (reward, terminated, truncated)]
+            self.t += 1
+            return np.zeros(1), *now, {}
+
+    return Scripted()
+
+
+def test_squash_of_stable_baselines3_is_less_exact_by_its_epsilon() -> None:
+    distributions = pytest.importorskip("stable_baselines3.common.distributions")
+    torch.manual_seed(0)
+    logits = torch.randn(500, 4).double() * torch.tensor([1.0, 1.0, 0.4, 0.4])
+    u = SquashedGaussian((-2.0, 0.5), (2.0, 0.75)).sample(logits, torch.randn(500, 2).double())
+    mean, log_std = logits.chunk(2, -1)
+    other = distributions.SquashedDiagGaussianDistribution(2).proba_distribution(mean, log_std)
+    found = SquashedGaussian((-1, -1), (1, 1)).log_prob(logits, u)
+    gap = found - other.log_prob(u.tanh(), gaussian_actions=u)
+    # log(1 − tanh² + ε) is too large by less than ε/(1 − tanh²), so their log π is too small
+    assert (gap >= -1e-9).all()
+    assert (gap <= (other.epsilon * (-log_slope(u)).exp()).sum(-1) + 1e-9).all()
+    assert gap.max() > 1e-6
