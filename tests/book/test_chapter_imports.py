@@ -17,16 +17,9 @@ from chapters.book.setup_cells import EXTRAS
 
 ROOT = CHAPTERS.parent
 OWN = {"tricks", "ablations", "chapters"}
-CALLED = {"pillow": "PIL"}  # what a distribution's module is called, if not the same
-NOTEBOOK = {"IPython"}  # which runs the cells
-
-
-@cache
-def dependencies() -> frozenset[str]:
-    """The modules of the package's dependencies."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = [re.split(r"[^\w-]", each)[0] for each in project["dependencies"]]
-    return frozenset(CALLED.get(each, each) for each in found)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+THERE = {re.split(r"[^\w-]", each)[0] for each in PROJECT["dependencies"]}
+THERE |= {*OWN, *sys.stdlib_module_names, "PIL", "IPython"}  # pillow's module, and what runs the cells
 
 
 def imports(nodes: list[ast.stmt], everywhere: bool) -> Iterator[str]:
@@ -37,9 +30,7 @@ def imports(nodes: list[ast.stmt], everywhere: bool) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)
-        elif isinstance(node, ast.Try) and any(
-            "ImportError" in ast.unparse(each.type or node) for each in node.handlers
-        ):
+        elif isinstance(node, ast.Try) and any("ImportError" in ast.unparse(h.type or node) for h in node.handlers):
             continue
         elif everywhere or not isinstance(node, ast.FunctionDef | ast.If):
             for block in ("body", "orelse", "finalbody"):
@@ -62,17 +53,16 @@ def needed(text: str) -> set[str]:
         if name not in found:
             found.add(name)
             if name.partition(".")[0] in OWN:
-                parents = [name.rsplit(".", k)[0] for k in range(1, name.count(".") + 1)]
-                waiting += [*parents, *behind(name)]
+                waiting += [name.rsplit(".", k)[0] for k in range(1, name.count(".") + 1)]
+                waiting += behind(name)
     return found
 
 
 @pytest.mark.parametrize("name", names())
 def test_a_chapter_needs_nothing_but_the_packages_dependencies(name: str) -> None:
-    allowed = {*OWN, *NOTEBOOK, *dependencies(), *sys.stdlib_module_names, *EXTRAS.get(name, ())}
     roots = {each.partition(".")[0] for each in needed((CHAPTERS / f"{name}.py").read_text(encoding="utf-8"))}
     assert {"torch", "chapters"} <= roots
-    assert roots - allowed == set()
+    assert roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
 def test_what_is_foreign_is_found_behind_ours_and_a_guard_is_seen() -> None:

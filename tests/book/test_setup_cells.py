@@ -13,7 +13,10 @@ from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_se
 from tricks import __version__
 from tricks.version import DISTRIBUTION
 
+THIS, ATARI = f"{DISTRIBUTION}=={__version__}", f"{DISTRIBUTION}[atari]=={__version__}"
 NUMBA = 'numba>=0.61; python_version < "3.15"'
+NEEDS = ["torch<2.14,>=2.5", "pandas>=2.2", NUMBA, 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
+CPU = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
 
 
 @pytest.mark.parametrize("name", names())
@@ -22,8 +25,7 @@ def test_a_stored_notebook_has_the_badges_and_the_set_up_of_this_version(name: s
     assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
     assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
     assert notebook.cells[0].source == badges(name)
-    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    assert setup.source == code(name)
+    assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)
 
 
 def test_the_other_cells_stay_as_they_are(tmp_path: Path) -> None:
@@ -36,10 +38,15 @@ def test_the_other_cells_stay_as_they_are(tmp_path: Path) -> None:
     assert stored(copy) == plain
 
 
-def test_the_badges_open_this_version_of_the_chapter() -> None:
+def test_the_badges_open_this_version_of_the_chapter_and_the_set_up_is_folded_in_jupyter_and_in_colab() -> None:
     colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
     assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
     assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")
+    cells = json.loads((CHAPTERS / "04_gae.ipynb").read_text(encoding="utf-8"))["cells"]
+    (setup,) = (cell for cell in cells if cell["id"] == "04_gae-setup")
+    assert setup["metadata"]["jupyter"] == {"source_hidden": True}
+    assert setup["metadata"]["cellView"] == "form"  # which shows the title alone
+    assert setup["source"][0].startswith("# @title Set-up: ")
 
 
 @pytest.mark.parametrize("name", ["04_gae", *EXTRAS])
@@ -52,33 +59,22 @@ def test_the_set_up_does_nothing_where_the_package_is(name: str, monkeypatch: py
     assert "install" not in known
 
 
-def calls_of(name: str, torch: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the set-up cell asks pip for where the package is missing."""
-    asked: list[list[str]] = []
+@pytest.mark.parametrize(
+    ("name", "torch", "asked"),
+    [
+        ("04_gae", True, [["--no-deps", THIS], ["pandas>=2.2", NUMBA]]),
+        ("23_atari", True, [["--no-deps", THIS], ["pandas>=2.2", NUMBA, "ale-py>=0.11.1"]]),
+        ("04_gae", False, [[THIS, *CPU]]),
+        ("23_atari", False, [[ATARI, *CPU]]),
+    ],
+)
+def test_the_set_up_installs_everything_but_the_torch_that_is_there_and_else_the_one_for_cpus(
+    name: str, torch: bool, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[list[str]] = []
     monkeypatch.setitem(sys.modules, "chapters.book", None)
-    monkeypatch.setattr("subprocess.run", lambda words, check: asked.append(words[4:]))
+    monkeypatch.setattr("subprocess.run", lambda words, check: found.append(words[4:]))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if torch else None)
-    needs = ["torch<2.14,>=2.5", "pandas>=2.2", NUMBA, 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDS)
     exec(code(name), {})
-    return asked
-
-
-def test_the_set_up_installs_everything_but_the_torch_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    this = f"{DISTRIBUTION}=={__version__}"
-    assert calls_of("04_gae", True, monkeypatch) == [["--quiet", "--no-deps", this], ["--quiet", "pandas>=2.2", NUMBA]]
-    assert calls_of("23_atari", True, monkeypatch)[1] == ["--quiet", "pandas>=2.2", NUMBA, "ale-py>=0.11.1"]
-
-
-def test_without_a_torch_the_set_up_installs_the_one_for_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
-    assert calls_of("04_gae", False, monkeypatch) == [["--quiet", f"{DISTRIBUTION}=={__version__}", *cpu]]
-    assert calls_of("23_atari", False, monkeypatch) == [["--quiet", f"{DISTRIBUTION}[atari]=={__version__}", *cpu]]
-
-
-def test_in_jupyter_and_in_colab_the_set_up_is_folded() -> None:
-    cells = json.loads((CHAPTERS / "04_gae.ipynb").read_text(encoding="utf-8"))["cells"]
-    (setup,) = (cell for cell in cells if cell["id"] == "04_gae-setup")
-    assert setup["metadata"]["jupyter"] == {"source_hidden": True}
-    assert setup["metadata"]["cellView"] == "form"  # which shows the title alone
-    assert setup["source"][0].startswith("# @title Set-up: ")
+    assert found == [["--quiet", *words] for words in asked]
