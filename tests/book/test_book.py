@@ -45,7 +45,7 @@ def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: pytest.MonkeyPatch) -
         pass
 
 
-def test_evidence_says_what_the_stored_effects_say_and_counts_every_comparison_once() -> None:
+def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_comparison_once() -> None:
     study = next(s for s in load_all(RESULTS) if s.env == "CartPole-v1" and len(s.designs) == 3)
     ladder = next(design for design in study.designs if design.name == "ladder")
     row = effects(study, ladder).set_index("trick").loc["clip"]
@@ -61,6 +61,12 @@ def test_evidence_says_what_the_stored_effects_say_and_counts_every_comparison_o
     counts = [int(part.split(" × ")[0]) for line in (usual, robots) for part in line.split(": ")[1].split("; ")]
     assert sum(counts) == len(found.table) > len(of_ladder)
     assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
+    said = [text.get_text() for axis in found.strip().axes for text in axis.texts]
+    assert len(said) == 2 * (len(found.table) + len(found.worlds))  # the difference, and the verdict below it
+    helps = int(found.table.verdict.eq("helps").sum() + found.worlds.verdict.eq("helps").sum())
+    assert said.count("helps") == helps > 0
+    cartpole = found.table[found.table.env == "CartPole-v1"].difference
+    assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
     with pytest.raises(InputError, match="unknown trick 'klip'"):
         evidence("klip")
 
@@ -69,16 +75,6 @@ def test_a_comparison_that_two_designs_share_is_shown_once() -> None:
     table = evidence("baseline").table  # the first rung is `baseline` alone
     for env, kinds in table[table.subject == "ladder"].groupby("env").kind:
         assert sorted(kinds) == ["alone, on what it needs", "in the full set"], env
-
-
-def test_the_strip_has_a_cell_for_every_row_of_the_table_and_every_world() -> None:
-    found = evidence("clip")
-    said = [text.get_text() for axis in found.strip().axes for text in axis.texts]
-    assert len(said) == 2 * (len(found.table) + len(found.worlds))  # the difference, and the verdict below it
-    helps = int(found.table.verdict.eq("helps").sum() + found.worlds.verdict.eq("helps").sum())
-    assert said.count("helps") == helps > 0
-    cartpole = found.table[found.table.env == "CartPole-v1"].difference
-    assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
 
 
 def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:

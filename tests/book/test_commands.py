@@ -11,7 +11,7 @@ from chapters.__main__ import main
 from chapters.book import handout
 from tricks.cli.shell import guarded
 
-main = partial(guarded, main)  # type: ignore[assignment]
+main = partial(guarded, main)
 
 
 @pytest.mark.parametrize(

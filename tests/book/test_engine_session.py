@@ -63,7 +63,7 @@ def test_memory_stays_flat(engine: Browser) -> None:
 def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
     make = "return fault(() => new Playground.Session(arguments[0]))"
     close = "return fault(() => Playground.closed(arguments[0]).join())"
-    faults = {
+    faults: dict[str, dict[str, Any]] = {
         "clip needs reuse; popart needs return_norm": {"tricks": ["clip", "popart"]},
         f"unknown trick magic; there are {', '.join(offered())}": {"tricks": ["magic"]},
         "unknown world Chess; ": {"world": "Chess"},

@@ -15,20 +15,15 @@ from tricks.worlds import WORLDS
 from tricks.worlds.world import World
 
 LENGTH = 60  # steps; in so many, a pole magnifies what rounding does a hundredfold
-IDS = (
-    *("CartPole-v1", "tricks/CartPoleShocks-v0"),
-    *(f"tricks/CartPoleReward{scale}-v0" for scale in ("0.0001", "0.01", "0.1", "10", "100")),
-    *("tricks/Corridor-v0", "tricks/Corridor1-v0", "tricks/Mail1-v0", "tricks/Mail3-v0", "tricks/Mail6-v0"),
-    *("tricks/Tightrope12-v0", "tricks/Tightrope50-v0", "tricks/Tightrope-v0"),
-    *(f"tricks/Grid{useless}-v0" for useless in (0, 10, 20, 40, 60)),
-    *(f"tricks/CartPoleShockPairs{size}-v0" for size in ("1000", "10000", "100000")),
-    *(f"tricks/CartPoleOddUnits{units}-v0" for units in ("1", "10", "100", "")),
-    *(f"tricks/Loan{loan}Pay0.1-v0" for loan in ("0", "0.6", "6", "18")),
-    *(f"tricks/Loan{loan}Pay0.3-v0" for loan in ("0", "3", "30")),
-    *("tricks/Lottery2-v0", "tricks/Lottery5-v0", "tricks/Lottery20-v0"),
-    *("tricks/Marathon100-v0", "tricks/Marathon500-v0", "tricks/Marathon-v0"),
-    *("tricks/Shuttle4-v0", "tricks/Shuttle16-v0", "tricks/Shuttle64-v0"),
-)
+NAMES = """
+CartPoleShocks CartPoleReward0.0001 CartPoleReward0.01 CartPoleReward0.1 CartPoleReward10 CartPoleReward100
+CartPoleShockPairs1000 CartPoleShockPairs10000 CartPoleShockPairs100000
+CartPoleOddUnits1 CartPoleOddUnits10 CartPoleOddUnits100 CartPoleOddUnits Corridor Corridor1 Mail1 Mail3 Mail6
+Tightrope12 Tightrope50 Tightrope Grid0 Grid10 Grid20 Grid40 Grid60 Marathon100 Marathon500 Marathon
+Loan0Pay0.1 Loan0.6Pay0.1 Loan6Pay0.1 Loan18Pay0.1 Loan0Pay0.3 Loan3Pay0.3 Loan30Pay0.3
+Lottery2 Lottery5 Lottery20 Shuttle4 Shuttle16 Shuttle64
+"""
+IDS = ("CartPole-v1", *(f"tricks/{name}-v0" for name in NAMES.split()))
 PLAYED = ("CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0")
 
 

@@ -128,7 +128,7 @@ def test_a_reply_that_is_no_number_is_an_error_and_not_an_object() -> None:
         {},
     ):
         with pytest.raises((ValueError, TypeError, KeyError)):
-            decoded(sent)  # type: ignore[arg-type]
+            decoded(sent)
 
 
 def test_a_student_reads_no_answer_and_harms_nobody(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ json.dump({name: module.__file__ for name, module in sys.modules.items() if geta
           open("modules.json", "w"))
 """
 NEWER = "Metadata-Version: 2.1\nName: torch\nVersion: 99.0\n"  # than pyproject.toml allows
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}  # a copy would compile everything anew
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.com")
 CHECKED = ("test_chapters.py", "test_two_hours.py", "test_teaching.py", "test_readme.py")
 IGNORED = (".*", "*.egg-info", "__pycache__", "build", "runs", "site", "slides")  # at the top, as by git
@@ -79,13 +80,12 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"\(solutions|colab|mybinder", text), path
         for exercise in re.split(r"\*\*Exercise \d", text.partition("## Exercises")[2])[1:]:
-            own = re.split(r"## Going further|\*\*Question", exercise)[0]
-            assert "<summary>Answer" not in own, path
+            assert "<summary>Answer" not in re.split(r"## Going further|\*\*Question", exercise)[0], path
     shutil.copytree(clone / "tests", copy / "tests")
-    environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}", "NUMBA_DISABLE_JIT": "1"}
+    environ = os.environ | PLAIN | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}"}
     tests = [str(Path("tests", "book", name)) for name in CHECKED]
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", CHOSEN, *tests]
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=copy, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -102,9 +102,9 @@ def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(
     handed_in(tmp_path / "class" / "ada.ipynb", RIGHT)
     handed_in(tmp_path / "class" / "eve.ipynb", spy)
     handed_in(tmp_path / "class" / "stop.ipynb", name="t3_reuse_and_clip")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
+    environ = os.environ | PLAIN | {"PYTHONPATH": str(tmp_path / "installed")}
     command = [sys.executable, "-P", "-m", "chapters", "grade", "."]
-    done = subprocess.run(command, cwd=tmp_path / "class", env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path / "class", env=environ, capture_output=True, text=True)
     assert "ada.ipynb: chapter 3, 1 of 2 points" in done.stdout, done.stderr
     assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout
     assert "has no attribute '_right'" in done.stdout
@@ -145,7 +145,7 @@ def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: 
     notebook.cells.append(nbformat.v4.new_code_cell(WHERE))
     nbformat.write(notebook, tmp_path / "chapter.ipynb")
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
+    env |= PLAIN | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run([place.python, "-c", RUN], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     modules = json.loads((tmp_path / "modules.json").read_text())

@@ -88,7 +88,7 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     assert "no band: fewer than 5 seeds" in said(figures[0])
     assert "no episode ended in 1 seeds: mean of the others" in " ".join(said(figures[1]).split())
     behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
-    np.testing.assert_allclose(behind.loc["reinforce", "return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
+    np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
     assert behind.loc["reinforce"].low.isna().all()
     assert behind.loc["+ baseline"].low.notna().all()
 
