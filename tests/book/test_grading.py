@@ -137,7 +137,7 @@ def test_a_class_is_a_table_and_a_report_and_a_notebook_that_cannot_be_read_does
     shown = capsys.readouterr().out
     assert "ada/mine.ipynb: chapter 3, 1 of 2 points" in shown
     assert "bob.ipynb: not graded: " in shown
-    assert "9 words to read" in shown
+    assert "by hand: 4 words to read" in shown
     with (tmp_path / "grades.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["notebook", "points", "of", "2.1", "3.1", "3.4", "note"]
