@@ -72,7 +72,7 @@ def test_every_world_is_drawn(browser: Browser) -> None:
     kinds = browser.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
     assert {*kinds} == {*browser.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
     for id in dict(zip(kinds, ids, strict=True)).values():
-        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=1000")
+        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=6000")
         trained(browser)
         time.sleep(0.2)
         assert not browser.ask("blank", ".play-stage canvas"), id
