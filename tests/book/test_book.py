@@ -11,13 +11,14 @@ import pytest
 import torch
 
 import tricks.loop
-from ablations import RESULTS, SCALES, effects, load_all
+from ablations import SCALES, effects
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
 from ablations.design.story import story_of
 from ablations.figures.ends import spread
 from chapters.book import best_at, evidence, lost_at, planted, swept, unwatched
 from chapters.book.exercise import Exercise
+from chapters.book.results import everything
 from tricks import PPG, Config, InputError, source, train
 from tricks.gae import gae
 from tricks.ppg import auxiliary_loss
@@ -46,7 +47,7 @@ def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_comparison_once() -> None:
-    study = next(s for s in load_all(RESULTS) if s.env == "CartPole-v1" and len(s.designs) == 3)
+    study = next(s for s in everything() if s.env == "CartPole-v1" and len(s.designs) == 3)
     ladder = next(design for design in study.designs if design.name == "ladder")
     row = effects(study, ladder).set_index("trick").loc["clip"]
     found = evidence("clip")
