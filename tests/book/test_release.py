@@ -145,7 +145,7 @@ def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: 
     notebook.cells.append(nbformat.v4.new_code_cell(WHERE))
     nbformat.write(notebook, tmp_path / "chapter.ipynb")
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    env |= PLAIN | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
+    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run([place.python, "-c", RUN], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     modules = json.loads((tmp_path / "modules.json").read_text())
