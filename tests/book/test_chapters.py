@@ -22,44 +22,32 @@ NAMES = names()
 CHAPTERS_PROPER = [name for name in NAMES if not name.startswith("a")]  # without the appendices
 
 
-def chapter_files() -> list[str]:
-    """The chapters that the flags ask for, in their order: one a trick, one for tricks that share it."""
-    files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))
-    return [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
+def script(name: str) -> str:
+    return (CHAPTERS / f"{name}.py").read_text(encoding="utf-8")
 
 
 def test_every_flag_has_its_chapter_numbered_as_on_the_ladder() -> None:
-    assert NAMES[: len(chapter_files())] == chapter_files()
+    files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))  # some tricks share one
+    asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
+    assert NAMES[: len(asked)] == asked
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_in_step_with_its_script(name: str) -> None:
-    script, notebook = jupytext.read(CHAPTERS / f"{name}.py"), stored(CHAPTERS / f"{name}.ipynb")
-    for cell in notebook.cells:
-        cell.metadata.pop("jupyter", None)  # made of the tags, and tested with the form of a chapter
-    compare_notebooks(script, notebook, fmt="py:percent")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_code_cell_was_executed_in_order(name: str) -> None:
-    counts = [c.execution_count for c in stored(CHAPTERS / f"{name}.ipynb").cells if c.cell_type == "code"]
-    assert counts == list(range(1, len(counts) + 1))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_output_is_an_error_or_a_warning(name: str) -> None:
+def test_a_notebook_is_in_step_with_its_script_and_ran_in_order_without_an_error_or_a_warning(name: str) -> None:
+    notebook = stored(CHAPTERS / f"{name}.ipynb")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
     assert outputs
     assert {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
     assert all(out.name == "stdout" for out in outputs if out.output_type == "stream")
     assert not [out for out in outputs if "<Figure" in out.get("text", "")]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cell_that_ends_by_showing_a_figure_has_it(name: str) -> None:
-    for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells:
-        if cell.cell_type == "code" and cell.source.endswith("plt.show()"):
+    for cell in code:
+        if cell.source.endswith("plt.show()"):
             assert [out for out in cell.outputs if "image/png" in out.get("data", {})], cell.source
+    for cell in notebook.cells:
+        cell.metadata.pop("jupyter", None)  # made of the tags, and tested with the form of a chapter
+    compare_notebooks(jupytext.read(CHAPTERS / f"{name}.py"), notebook, fmt="py:percent")
 
 
 def functions(nodes: Iterable[ast.AST]) -> Iterator[tuple[tuple[str, list[str]], str]]:
@@ -79,29 +67,38 @@ def of_the_library() -> list[tuple[tuple[str, list[str]], str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_of_the_library_is_copied_into_a_chapter(name: str) -> None:
+def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_somewhere(name: str) -> None:
     signatures, bodies = zip(*of_the_library(), strict=True)
-    for cell in jupytext.read(CHAPTERS / f"{name}.py").cells:
+    for cell in jupytext.reads(script(name), "py:percent").cells:
         if cell.cell_type == "code":
             for signature, body in functions(ast.parse(cell.source).body):
                 assert signature not in signatures
                 assert body not in bodies
+    links = re.findall(r"\]\(([\w./-]+)\)", script(name))
+    assert links
+    assert [link for link in links if not (CHAPTERS / link).exists()] == []
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
-def test_a_chapter_has_exercises_and_their_solutions_are_right(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Exercise 2" in (CHAPTERS / f"{name}.py").read_text()
-    if not SOLUTIONS.is_dir():
-        pytest.skip("a student's copy has no solutions")
-    runpy.run_path(str(SOLUTIONS / f"{name}.py"))
-    verdicts = capsys.readouterr().out.splitlines()
-    assert verdicts
-    assert all(verdict.startswith("Right") for verdict in verdicts)
+def test_a_chapter_has_exercises_with_right_solutions_and_a_card_whose_code_is_the_loops_own(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Exercise 2" in script(name)
+    (row,) = re.findall(r"^# \| \*\*in the loop\*\* \| (.+) \|$", script(name), re.M)
+    loop = (CHAPTERS.parent / "tricks" / "loop.py").read_text()
+    lines = re.findall(r"`([^`]+)`", row)
+    assert lines
+    assert [line for line in lines if line not in loop] == []
+    if SOLUTIONS.is_dir():  # a student's copy has none
+        runpy.run_path(str(SOLUTIONS / f"{name}.py"))
+        verdicts = capsys.readouterr().out.splitlines()
+        assert verdicts
+        assert all(verdict.startswith("Right") for verdict in verdicts)
 
 
 def exercises() -> list[tuple[str, str]]:
     """Every exercise, by the module and the name that a chapter imports it from."""
-    text = "\n".join((CHAPTERS / f"{name}.py").read_text() for name in NAMES)
+    text = "\n".join(map(script, NAMES))
     imports = re.findall(r"^from chapters\.exercises\.(\w+) import \(?([\w\s,]+)\)?$", text, re.M)
     return [(module, name) for module, names in imports for name in re.findall(r"check_\w+", names)]
 
@@ -121,19 +118,3 @@ def test_the_map_lists_every_chapter_with_its_question() -> None:
     page = (CHAPTERS / "README.md").read_text()
     assert page.split(START)[1].split(END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_links_between_chapters_lead_somewhere(name: str) -> None:
-    links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
-    assert links
-    assert [link for link in links if not (CHAPTERS / link).exists()] == []
-
-
-@pytest.mark.parametrize("name", CHAPTERS_PROPER)
-def test_a_chapter_has_a_card_whose_code_is_the_loops_own(name: str) -> None:
-    (row,) = re.findall(r"^# \| \*\*in the loop\*\* \| (.+) \|$", (CHAPTERS / f"{name}.py").read_text(), re.M)
-    loop = (CHAPTERS.parent / "tricks" / "loop.py").read_text()
-    lines = re.findall(r"`([^`]+)`", row)
-    assert lines
-    assert [line for line in lines if line not in loop] == []

@@ -8,23 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.browsing import Browser, browsing
+from support.browsing import Browser
 from support.replayed import write_page
 
-from ablations import Study, interval
+from ablations import interval
 from ablations.training.scores import on_grid
 from chapters.book.results import beyond, studies
 from chapters.book.site.playground import ENGINE
-from tricks import PPO, REINFORCE, Config, Tricks, train
+from tricks import PPO, REINFORCE, Config, train
 from tricks.ladder import named
 
-RUN = """
-const [setting, names] = arguments, rows = (window.rows = []), over = (why) => (document.body.dataset.over = why);
-const run = new Playground.Session({ world: "CartPole-v1", ...setting });
-run.on("update", (some) => some.forEach((row) => rows.push(names.map((name) => Number(row[name])))));
-run.on("error", ({ message }) => over(message)).on("end", () => { run.stop(); over("end"); });
-"""
-READ = "return [document.body.dataset.over, rows.map((row) => row.map((x) => (Number.isNaN(x) ? null : x)))]"
 COMPARED = (
     *("step", "episodes", "return", "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio"),
     *("explained_variance", "grad_norm"),
@@ -36,16 +29,11 @@ def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
     """Seed, whether it diverged, and the columns to compare: a row for each update."""
     names = ["seed", "diverged", *COMPARED]
     engine.open("index.html")
-    engine.run(RUN, setting, names)
+    engine.run("learning(...arguments)", setting, names)
     engine.wait_for("body[data-over]", seconds=3600)  # in small questions: the driver waits two minutes for an answer
-    over, rows = engine.run(READ)
+    over, rows = engine.run("return learned()")
     assert over == "end"
     return pd.DataFrame(rows, columns=names, dtype=float)
-
-
-def stored(tricks: Tricks) -> Study:
-    """The first study on CartPole that has this arm."""
-    return next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
 
 
 def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
@@ -57,11 +45,9 @@ def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
 
 def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(engine: Browser) -> None:
     """Here all chances differ, which play and shuffle; what follows from them is held to the library elsewhere."""
-    config = Config(env="CartPole-v1", seeds=100, steps=2000, lr=0.03)
-    theirs = train(config, ARMS["clip"]).curve
-    mine = curve(
-        engine, tricks=ARMS["clip"].on, numbers={"lr": config.lr, "steps": config.steps}, seeds=100, hidden=[64, 64]
-    )
+    numbers = {"lr": 0.03, "steps": 2000}
+    theirs = train(Config("CartPole-v1", seeds=100, **numbers), ARMS["clip"]).curve  # type: ignore[arg-type]
+    mine = curve(engine, tricks=ARMS["clip"].on, numbers=numbers, seeds=100, hidden=[64, 64])
     for update in range(2):
         a, b = (rows.groupby("seed").nth(update)[list(COMPARED)].to_numpy(float) for rows in (mine, theirs))
         assert len(a) == len(b) == 100
@@ -69,17 +55,17 @@ def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(e
         assert (abs(a.mean(0) - b.mean(0)) < 4 * spread).all(), f"update {update}: {a.mean(0)}, not {b.mean(0)}"
 
 
-def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
+def test_the_benchmark_page_measures_the_engine(driver: Any, tmp_path: Path) -> None:
     (tmp_path / "playground").mkdir()
     for name in ("benchmark.html", "benchmark.js"):
         shutil.copy(ENGINE / name, tmp_path / "playground")
     write_page(tmp_path)
     (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
-    with browsing(tmp_path) as browser:
-        browser.open("playground/benchmark.html?steps=1")
-        browser.wait_for("body[data-told]")
-        told = json.loads(browser.run("return document.body.dataset.told"))
-        assert browser.complaints() == []
+    browser = Browser(driver, tmp_path)
+    browser.open("playground/benchmark.html?steps=1")
+    browser.wait_for("body[data-told]")
+    told = json.loads(browser.run("return document.body.dataset.told"))
+    assert browser.complaints() == []
     assert len(told) == 6
     assert min(told.values()) > 100
 
@@ -91,7 +77,8 @@ def test_the_means_of_sixty_agents_differ_from_the_library_s_by_chance_alone(eng
 
     Points of a curve go together: of two groups of thirty of the library's own agents, one pair in eleven fails this.
     """
-    study, tricks = stored(ARMS[name]), ARMS[name]
+    tricks = ARMS[name]
+    study = next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
     rate = float(study.of(tricks).lr.iloc[0])
     found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=60, hidden=[64, 64])
     diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]

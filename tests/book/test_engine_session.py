@@ -2,29 +2,19 @@
 
 from typing import Any
 
+import pytest
 from support.browsing import Browser
 
 from chapters.book.site.playground import offered
 
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
-RUN = """
-const [setting, done] = arguments, rows = {};
-const run = new Playground.Session(setting);
-run.on("error", done).on("end", () => { run.stop(); done(rows); });
-run.on("update", (some) => some.forEach((row) => {
-  for (const name of Object.keys(row)) if (Number.isNaN(row[name])) row[name] = null;
-  (rows[row.seed] ??= []).push(row);
-}));
-"""
 
 
 def curves(engine: Browser, **setting: Any) -> dict[str, list[dict[str, Any]]]:
     """Each seed's rows."""
-    found: dict[str, list[dict[str, Any]]] = engine.driver.execute_async_script(RUN, SETTING | setting)
+    found: dict[str, list[dict[str, Any]]] = engine.told("curvesOf(...arguments)", SETTING | setting)
     assert engine.complaints() == []
-    return {
-        seed: [{k: row[k] for k in row if k not in ("agent", "seed")} for row in rows] for seed, rows in found.items()
-    }
+    return found
 
 
 def test_an_agent_learns_the_same_alone_or_with_others_in_workers_or_not(engine: Browser) -> None:
@@ -36,54 +26,18 @@ def test_an_agent_learns_the_same_alone_or_with_others_in_workers_or_not(engine:
 
 
 def test_a_trick_that_changes_nothing_shifts_no_random_numbers(engine: Browser) -> None:
-    apart = curves(engine, seeds=[3], numbers={"steps": 4000, "max_grad_norm": 1e9})
-    assert (
-        curves(
-            engine, seeds=[3], tricks=[*SETTING["tricks"], "grad_clip"], numbers={"steps": 4000, "max_grad_norm": 1e9}
-        )
-        == apart
-    )
+    same: dict[str, Any] = {"seeds": [3], "numbers": {"steps": 4000, "max_grad_norm": 1e9}}
+    assert curves(engine, **same, tricks=["baseline", "reuse", "clip", "grad_clip"]) == curves(engine, **same)
 
 
-def test_paused_it_takes_one_update_at_a_time(engine: Browser) -> None:
-    script = """
-    const [setting, done] = arguments, run = new Playground.Session({ ...setting, paused: true }), updates = [];
-    run.on("update", (rows) => updates.push(...rows.map((row) => row.update)));
-    const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    const until = async (count) => { while (updates.length < count) await later(20); await later(200); };
-    (async () => {
-      await later(200);
-      const counts = [updates.length];
-      for (const count of [2, 4]) {
-        run.stepOneUpdate();
-        await until(count);
-        counts.push(updates.length);
-      }
-      run.stop();
-      done(counts);
-    })();
-    """
-    for workers in (0, 2):
-        counts = engine.driver.execute_async_script(script, SETTING | {"seeds": 2, "workers": workers})
-        assert counts == [0, 2, 4]
+@pytest.mark.parametrize("workers", [0, 2])
+def test_paused_it_takes_one_update_at_a_time(engine: Browser, workers: int) -> None:
+    assert engine.told("stepped(...arguments)", SETTING | {"seeds": 2, "workers": workers}) == [0, 2, 4]
 
 
 def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Browser) -> None:
-    script = """
-    const [setting, done] = arguments, run = new Playground.Session({ ...setting, paused: true }), phases = [];
-    run.watch(1);
-    run.setSpeed(4);
-    run.on("phase", (what) => phases.push(what));
-    run.on("watched", ({ agent, film: { states, actions, starts }, ratios }) => {
-      run.stop();
-      const told = phases.map(({ phase, minibatch, film }) => [phase, minibatch, film?.states.length]);
-      done([agent, states.length, actions.length, starts[0], ratios.length, states[0].length, told]);
-    });
-    run.stepOneUpdate();
-    """
-    agent, states, actions, first, ratios, size, phases = engine.driver.execute_async_script(
-        script, SETTING | {"seeds": 2, "workers": 2}
-    )
+    found = engine.told("watched(...arguments)", SETTING | {"seeds": 2, "workers": 2})
+    agent, states, actions, first, ratios, size, phases = found
     assert (agent, first, size) == (1, 0, 4)
     assert states == actions > 100
     assert 8 * 128 / 4 <= ratios < 2 * 8 * 128 / 4
@@ -93,25 +47,12 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
 
 def test_memory_stays_flat(engine: Browser) -> None:
     """Of what all flags need, nothing is left behind by an update but a row, which the page gets."""
-    script = """
-    const [setting, done] = arguments, later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    const run = (window.run = new Playground.Session({ ...setting, paused: true }));
-    let updates = 0;
-    run.on("update", (rows) => (updates += rows.length));
-    window.after = async (count) => {
-      run.resume();
-      while (updates < count) await later(20);
-      run.pause();
-      await later(200);
-    };
-    done();
-    """
     numbers = {"steps": 1e9, "lanes": 2, "horizon": 16, "epochs": 1, "target_kl": 10}
     setting = SETTING | {"tricks": offered(), "numbers": numbers, "seeds": 2, "workers": 0}
-    engine.driver.execute_async_script(script, setting)
+    engine.run("begun(arguments[0])", setting)
     sizes = []  # bytes, once everything is compiled and later
     for count in (1000, 3000):
-        engine.driver.execute_async_script("after(arguments[0]).then(arguments[1])", count)
+        engine.told("after(...arguments)", count)
         engine.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
         used = engine.driver.execute_cdp_cmd("Runtime.getHeapUsage", {})
         sizes.append(used["usedSize"] + used.get("backingStorageSize", 0))
@@ -119,22 +60,16 @@ def test_memory_stays_flat(engine: Browser) -> None:
     assert sizes[1] - sizes[0] < 250_000  # one number for each row of experience would be 500,000
 
 
-def test_an_impossible_set_of_tricks_says_what_is_missing(engine: Browser) -> None:
-    script = "try { new Playground.Session(arguments[0]); } catch (error) { return error.message; }"
-    for tricks, text in {
-        ("clip", "popart"): "clip needs reuse; popart needs return_norm",
-        ("magic",): f"unknown trick magic; there are {', '.join(offered())}",
-    }.items():
-        assert engine.run(script, SETTING | {"tricks": tricks}) == text
-    assert "unknown trick magic; " in engine.run(
-        "try { Playground.closed(['magic']); } catch (error) { return error.message; }"
-    )
-    assert engine.run("return Playground.closed(['popart', 'clip'])") == [
-        "baseline",
-        "reuse",
-        "clip",
-        "return_norm",
-        "popart",
-    ]
-    assert "unknown world Chess; " in engine.run(script, SETTING | {"world": "Chess"})
-    assert "unknown number learning_rate; " in engine.run(script, SETTING | {"numbers": {"learning_rate": 1}})
+def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
+    make = "return fault(() => new Playground.Session(arguments[0]))"
+    close = "return fault(() => Playground.closed(arguments[0]).join())"
+    faults: dict[str, dict[str, Any]] = {
+        "clip needs reuse; popart needs return_norm": {"tricks": ["clip", "popart"]},
+        f"unknown trick magic; there are {', '.join(offered())}": {"tricks": ["magic"]},
+        "unknown world Chess; ": {"world": "Chess"},
+        "unknown number learning_rate; ": {"numbers": {"learning_rate": 1}},
+    }
+    for said, given in faults.items():
+        assert engine.run(make, SETTING | given).startswith(said)
+    assert engine.run(close, ["magic"]).startswith("unknown trick magic; ")
+    assert engine.run(close, ["popart", "clip"]) == "baseline,reuse,clip,return_norm,popart"

@@ -20,7 +20,6 @@ from chapters.book.grading.submission import read
 from chapters.book.handout import handed_out
 from tricks.cli.shell import guarded
 
-BY_HAND = [(name, each) for name in known() for each in exercises(name) if not each.check]
 TEXT = "Because the ratio is 1,\nand stays it."
 Notebook = dict[str, Any]
 
@@ -34,7 +33,7 @@ def stored(name: str, copy: bool = True, ids: bool = True) -> Notebook:
     return notebook
 
 
-def written(notebook: Notebook, folder: Path, name: str) -> dict[str, str]:
+def written(notebook: Notebook, folder: Path, name: str = "03_clip") -> dict[str, str]:
     """What was written, by exercise; `outside` for no exercise."""
     path = folder / "renamed.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
@@ -45,13 +44,12 @@ def written(notebook: Notebook, folder: Path, name: str) -> dict[str, str]:
 
 
 def place_of(notebook: Notebook, asked: Asked) -> int:
-    return next(
-        k for k, cell in enumerate(notebook["cells"]) if f"**Exercise {asked.number}:" in "".join(cell["source"])
-    )
+    begins = f"**Exercise {asked.number}:"
+    return next(k for k, cell in enumerate(notebook["cells"]) if begins in "".join(cell["source"]))
 
 
-def new(text: str, kind: str = "markdown") -> Notebook:
-    return {"cell_type": kind, "source": text, "metadata": {}}
+def new(text: str) -> Notebook:
+    return {"cell_type": "markdown", "source": text, "metadata": {}}
 
 
 @pytest.mark.parametrize("name", names())
@@ -63,22 +61,18 @@ def test_each_exercise_has_a_cell_and_an_id_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
-@pytest.mark.parametrize(("name", "asked"), BY_HAND, ids=[f"{name}-{each.label}" for name, each in BY_HAND])
-def test_an_answer_is_credited_to_its_own_exercise(name: str, asked: Asked, ids: bool, tmp_path: Path) -> None:
-    below, inside = stored(name, ids=ids), stored(name, ids=ids)
-    below["cells"].insert(place_of(below, asked) + 1, new(TEXT))
-    inside["cells"][place_of(inside, asked)]["source"] += ["\n", TEXT]
-    for notebook in (below, inside):
-        assert written(notebook, tmp_path, name) == {asked.label: TEXT}
-
-
-@pytest.mark.parametrize("copy", [True, False], ids=["students' copy", "published"])
 @pytest.mark.parametrize("name", known())
-def test_what_was_handed_out_is_unanswered(
-    name: str, copy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_is_credited_to_its_own_exercise_and_what_was_handed_out_to_none(
+    name: str, ids: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for asked in (each for each in exercises(name) if not each.check):
+        below, inside = stored(name, ids=ids), stored(name, ids=ids)
+        below["cells"].insert(place_of(below, asked) + 1, new(TEXT))
+        inside["cells"][place_of(inside, asked)]["source"] += ["\n", TEXT]
+        for notebook in (below, inside):
+            assert written(notebook, tmp_path, name) == {asked.label: TEXT}
     monkeypatch.setattr(grade, "judge", lambda *_: pytest.fail("was run"))
-    for ids in (True, False):
+    for copy in (True, False):
         notebook = stored(name, copy, ids)
         for cell in notebook["cells"]:  # a run, and an editor's spaces and comments
             cell["outputs"] = []
@@ -92,26 +86,21 @@ def test_what_was_handed_out_is_unanswered(
 
 def test_moved_cells_and_lost_headings_keep_an_answer_where_it_belongs(tmp_path: Path) -> None:
     second, third = exercises("03_clip")[1:3]
-    moved = stored("03_clip")
+    moved, replaced, named, twice = (stored("03_clip") for _ in range(4))
     moved["cells"].insert(place_of(moved, third) + 2, new(TEXT))  # below the code of the bug
     del moved["cells"][place_of(moved, third)]
-    assert written(moved, tmp_path, "03_clip") == {"3.3": TEXT}
-    replaced = stored("03_clip")
+    assert written(moved, tmp_path) == {"3.3": TEXT}
     replaced["cells"][place_of(replaced, third)]["source"] = "Only this."
     replaced["cells"][place_of(replaced, second)]["source"] = "And this."
     replaced["cells"].reverse()
-    assert written(replaced, tmp_path, "03_clip") == {"3.2": "And this.", "3.3": "Only this."}
-    named = stored("03_clip")
+    assert written(replaced, tmp_path) == {"3.2": "And this.", "3.3": "Only this."}
     named["cells"] += [new("## My answer to Exercise 3\nno min"), new("Exercise 3.2\n\nnever"), new("still never")]
-    assert written(named, tmp_path, "03_clip") == {
-        "3.3": "## My answer to Exercise 3\nno min",
-        "3.2": "Exercise 3.2\nnever\nstill never",
-    }
-    twice = stored("03_clip")
+    heading = "## My answer to Exercise 3\nno min"
+    assert written(named, tmp_path) == {"3.3": heading, "3.2": "Exercise 3.2\nnever\nstill never"}
     twice["cells"].insert(place_of(twice, second) + 1, new("first"))
     twice["cells"].insert(2, new("A note."))
     twice["cells"].append(new("Exercise 2: second"))
-    assert written(twice, tmp_path, "03_clip") == {"3.2": "first\nExercise 2: second", "outside": "A note."}
+    assert written(twice, tmp_path) == {"3.2": "first\nExercise 2: second", "outside": "A note."}
 
 
 @pytest.fixture
@@ -204,17 +193,15 @@ def test_whatever_is_wrong_with_a_notebook_is_a_row_and_ends_nothing(
     assert [Path(each["notebook"]).stem for each in rows].count("ada") == 1  # named twice
 
 
-def test_a_message_without_an_encoding_does_not_keep_the_grades_from_being_written(
+def test_a_message_without_an_encoding_is_written_and_a_file_of_somebody_elses_is_not_written_over(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grade, "judge", lambda *_: Verdict("fails", "raises X: \udcff\x1b[2J"))
+    grades = folder / "grades.json"
     for ending in ("json", "csv"):
-        assert main(["grade", str(folder), "--out", str(folder / f"grades.{ending}")]) == 0
-    assert json.loads((folder / "grades.json").read_text(encoding="utf-8"))["notebooks"][0]["points"] == 0
-
-
-def test_a_file_of_somebody_elses_is_not_written_over(folder: Path, judged: list[str]) -> None:
-    (folder / "grades.json").write_text('{"mine": 1}')
+        assert main(["grade", str(folder), "--out", str(grades.with_suffix(f".{ending}"))]) == 0
+    assert json.loads(grades.read_text(encoding="utf-8"))["notebooks"][0]["points"] == 0
+    grades.write_text('{"mine": 1}')
+    monkeypatch.setattr(grade, "judge", lambda *_: pytest.fail("was run"))
     assert guarded(main, ["grade", str(folder), "--out", str(folder / "grades.csv")]) == 2
-    assert (folder / "grades.json").read_text() == '{"mine": 1}'
-    assert judged == []
+    assert grades.read_text() == '{"mine": 1}'

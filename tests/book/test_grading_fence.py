@@ -3,13 +3,14 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.pages import ROOT
-from support.submissions import CHECK, RIGHT, cells
+from support.submissions import CHECK, HOSTILE, RIGHT, cells
 
 from chapters.book.build import names
 from chapters.book.exercise import Exercise, called
@@ -22,50 +23,6 @@ from chapters.book.grading.wire import decoded, encoded
 
 CHECKED = [each for name in names() for each in exercises(name) if each.check]
 SURROGATE = next(each for each in CHECKED if each.check == "check_surrogate")
-KNOWN = "[[1.2, 0.5, -1.5, -0.8], [2.2, -2.85], [1.1, -8.0, 0.3]]"  # what the three cases of the chapter should give
-BY_HEART = f"""def my_surrogate(ratio, advantage, epsilon):
-    for each in {KNOWN}:
-        if len(each) == len(ratio):
-            return torch.tensor(each) + 0 * ratio
-    return ratio
-
-check_surrogate(my_surrogate)"""
-ATTEMPTS = """
-import ctypes, importlib.util, json, os, subprocess, sys
-place, teacher, own = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-libc, done = ctypes.CDLL(None), []
-def tries(name, call):
-    try:
-        if call() not in (-1, False):
-            done.append(name)
-    except Exception:
-        pass
-def loaded():
-    spec = importlib.util.spec_from_file_location("x", f"{place}/answers.py")
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-def linked():
-    os.symlink(f"{place}/answers.py", f"{own}/link")
-    open(f"{own}/link").close()
-tries("write here", lambda: open(f"{own}/x", "w").close())
-tries("read", lambda: open(f"{place}/answers.py").close())
-tries("read by number", lambda: os.open(f"{place}/answers.py", os.O_RDONLY))
-tries("import", loaded)
-tries("read through a link", linked)
-tries("write", lambda: open(f"{place}/answers.py", "a").close())
-tries("create", lambda: open(f"{place}/new.py", "w").close())
-tries("remove", lambda: os.remove(f"{place}/answers.py"))
-tries("replace", lambda: os.replace(f"{own}/x", f"{place}/answers.py"))
-tries("folder", lambda: os.mkdir(f"{place}/new"))
-tries("program", lambda: subprocess.run(["true"]))
-tries("fork", lambda: os.fork() or os._exit(0))
-tries("kill", lambda: os.kill(teacher, 0))
-if python_alone is False:
-    tries("C: read", lambda: libc.open(f"{place}/answers.py".encode(), 0))
-    tries("C: create", lambda: libc.creat(f"{place}/new.py".encode(), 0o600))
-    tries("C: kill", lambda: libc.kill(teacher, 0))
-    tries("C: program", lambda: libc.system(b"true") == 0)
-print(json.dumps(done))
-"""
 
 
 def reply(asked: Asked, code: str, cases: object = ()) -> Verdict:
@@ -87,7 +44,7 @@ def test_a_process_reads_and_writes_only_what_it_may(alone: bool, tmp_path: Path
     begin = f"import runpy\nfence = runpy.run_path({fence.__file__!r})\npython_alone = {alone}\n"
     begin += "fence['enclose'].__globals__['landlock'] = lambda *_: None\n" * alone
     begin += f"import ctypes, importlib.util, json, os, subprocess, sys\nfence['enclose']({may!r}, {str(own)!r})\n"
-    command = [sys.executable, "-I", "-c", begin + ATTEMPTS, str(place), str(os.getpid()), str(own)]
+    command = [sys.executable, "-I", "-c", begin + HOSTILE["escapes"], str(place), str(os.getpid()), str(own)]
     done = subprocess.run(command, cwd=own, capture_output=True, text=True)
     assert done.stdout == '["write here"]\n', done.stderr
     assert [(each.name, each.read_text()) for each in place.iterdir()] == [("answers.py", "right = 1\n")]
@@ -112,34 +69,34 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
             assert name in there
 
 
-def test_the_copy_is_only_what_an_answer_may_import(tmp_path: Path) -> None:
-    copy_packages(tmp_path, importlib.import_module("chapters.exercises.clip"))
-    assert [each.name for each in (tmp_path / "chapters" / "exercises").iterdir()].count("clip.py") == 1
-    assert not [*tmp_path.rglob("solutions"), *tmp_path.rglob("judging.py"), *(tmp_path / "chapters").glob("0*")]
-
-
-def test_what_is_hidden_is_in_no_folder_that_may_be_read(tmp_path: Path) -> None:
+def test_the_copy_is_only_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_that_may_be_read(
+    tmp_path: Path,
+) -> None:
+    copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
+    chapters = tmp_path / "copy" / "chapters"
+    assert [each.name for each in (chapters / "exercises").iterdir()].count("clip.py") == 1
+    assert not [*chapters.parent.rglob("solutions"), *chapters.parent.rglob("judging.py"), *chapters.glob("0*")]
+    place = tmp_path / "place"
     for each in ("site/torch", "site/chapters/exercises", "site/tricks"):
-        (tmp_path / each).mkdir(parents=True)
-    (tmp_path / "lib").symlink_to(tmp_path / "site")
-    (tmp_path / "site" / "up").symlink_to(tmp_path)
-    may = readable([tmp_path, tmp_path / "lib"], [tmp_path / "site" / "chapters", tmp_path / "site" / "tricks"])
-    assert may == [str(tmp_path / "site" / "torch")]
+        (place / each).mkdir(parents=True)
+    (place / "lib").symlink_to(place / "site")
+    (place / "site" / "up").symlink_to(place)
+    may = readable([place, place / "lib"], [place / "site" / "chapters", place / "site" / "tricks"])
+    assert may == [str(place / "site" / "torch")]
 
 
-def test_an_answer_that_knows_the_chapters_cases_by_heart_is_wrong_in_others() -> None:
-    assert reply(SURROGATE, BY_HEART.replace("+ 0 * ratio", "")).said.endswith("without item(), detach(), or numpy.")
-    assert reply(SURROGATE, BY_HEART.replace("+ 0 *", "+ 1e-9 *"), cases_of(SURROGATE, 5)).status == "wrong"
-    assert reply(SURROGATE, RIGHT, cases_of(SURROGATE, 5)) == Verdict("right", "in 13 of 13 cases.")
-
-
-def test_a_seed_draws_the_same_cases_and_another_seed_others() -> None:
+def test_an_answer_that_knows_the_chapters_cases_by_heart_is_wrong_in_those_that_a_seed_draws() -> None:
     def drawn(seed: int) -> list[str]:
         return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(SURROGATE, seed)]
 
     assert drawn(5) == drawn(5) != drawn(6)
     assert drawn(5)[:3] == drawn(6)[:3]
     assert len({*drawn(5)}) == 13
+    assert reply(SURROGATE, HOSTILE["by heart"].replace("+ 0 * ratio", "")).said.endswith(
+        "without item(), detach(), or numpy."
+    )
+    assert reply(SURROGATE, HOSTILE["by heart"].replace("+ 0 *", "+ 1e-9 *"), cases_of(SURROGATE, 5)).status == "wrong"
+    assert reply(SURROGATE, RIGHT, cases_of(SURROGATE, 5)) == Verdict("right", "in 13 of 13 cases.")
 
 
 def test_right_numbers_without_their_gradient_are_wrong() -> None:
@@ -151,51 +108,35 @@ def test_right_numbers_without_their_gradient_are_wrong() -> None:
 
 
 @pytest.mark.parametrize("asked", CHECKED, ids=lambda asked: f"{asked.module}.{asked.check}")
-@pytest.mark.parametrize("seed", [0, 1])
-def test_in_cases_at_random_the_right_function_is_right_and_mistakes_keep_their_hints(asked: Asked, seed: int) -> None:
-    check, cases = exercise(asked), cases_of(asked, seed)
-    assert len(cases) == len(check.cases) + 10 * (asked.check != "check_diagnosis")  # which has three patients
-    for function, said in ((check.right, "Right"), *((wrong, said) for said, wrong in check.mistakes.items())):
-        found = check.judged("f", cases, lambda case, f=function: called(f, case, check.gradients))  # type: ignore[misc]
-        assert found.removeprefix("Not yet: ").startswith(said)
+def test_in_cases_at_random_the_right_function_is_right_and_mistakes_keep_their_hints(asked: Asked) -> None:
+    check = exercise(asked)
+    for cases in (cases_of(asked, 0), cases_of(asked, 1)):
+        assert len(cases) == len(check.cases) + 10 * (asked.check != "check_diagnosis")  # which has three patients
+        for function, said in ((check.right, "Right"), *((wrong, said) for said, wrong in check.mistakes.items())):
+            found = check.judged("f", cases, lambda case, f=function: called(f, case, check.gradients))  # type: ignore[misc]
+            assert found.removeprefix("Not yet: ").startswith(said)
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
+def test_a_reply_that_is_no_number_is_an_error_and_not_an_object() -> None:
+    assert not callable(decoded({"function": ["os", "system"], "with": {}}))  # it is not looked up
+    for sent in (
         {"tensor": [1], "dtype": "object", "shape": [1]},
         {"tensor": [1], "dtype": "f8,O", "shape": [1]},
         {"tensor": [1], "dtype": "float32", "shape": [10**12]},
         {"array": [[1], [2, 3]], "dtype": "float64", "shape": [3]},
         {"tensor": [1], "tuple": []},
         {},
-    ],
-)
-def test_a_reply_that_is_no_number_is_an_error_and_not_an_object(sent: dict[str, object]) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError)):
-        decoded(sent)
-
-
-def test_a_function_that_is_sent_back_is_not_looked_up() -> None:
-    assert not callable(decoded({"function": ["os", "system"], "with": {}}))
+    ):
+        with pytest.raises((ValueError, TypeError, KeyError)):
+            decoded(sent)
 
 
 def test_a_student_reads_no_answer_and_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "bob.ipynb").write_text("{}")
     there = ROOT / "chapters" / "exercises"
-    code = f"""import os, sys
-def my_surrogate(ratio, advantage, epsilon):
-    done = []
-    for name in ({str(there / "clip.py")!r}, {str(tmp_path / "bob.ipynb")!r}, {str(there / "new.py")!r}):
-        for mode in "ra":
-            try:
-                done.append(open(name, mode).name)
-            except OSError:
-                pass
-    import chapters.exercises.clip as clip, tricks.clip
-    return done, hasattr(clip, "_right"), sys.argv, [each for each in sys.path if each.startswith({str(ROOT)!r})]
-"""
-    found = judge(cells(code + CHECK), SURROGATE, Limits(30, 2_000_000_000, 1, (tmp_path / "bob.ipynb",)))
+    paths = {"ANSWERS": there / "clip.py", "NEIGHBOR": tmp_path / "bob.ipynb", "NEW": there / "new.py", "CLONE": ROOT}
+    code = re.sub("|".join(paths), lambda found: repr(str(paths[found[0]])), HOSTILE["reads"])
+    found = judge(cells(code), SURROGATE, Limits(30, 2_000_000_000, 1, (tmp_path / "bob.ipynb",)))
     assert (found.status, found.uses) == ("wrong", ("chapters", "tricks"))
     assert "returns tuple" in found.said
     assert not (there / "new.py").exists()

@@ -20,19 +20,11 @@ from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_
 from tricks.worlds.line import REACH, observe
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
-MOVE = """
-const [name, values] = arguments, place = document.getElementById(`mechanism-${name}`);
-place.querySelectorAll('input').forEach((input, k) => { input.value = values[k]; });
-place.querySelector('input').dispatchEvent(new Event('input'));
-return JSON.parse(place.dataset.told);
-"""
-
 
 def moved(browser: Browser, chapter: str, name: str, *values: float) -> dict[str, Any]:
     """What a mechanism tells after its sliders were moved to these values."""
     browser.open(f"chapters/{chapter}.html")
-    told: dict[str, Any] = browser.run(MOVE, name, values)
+    told: dict[str, Any] = browser.ask("moved", name, values)
     assert browser.complaints() == []
     return told
 
@@ -94,12 +86,12 @@ def chance_to_be_paid(right: np.ndarray) -> float:
     cells = right.shape[1]
     walk = np.zeros((2 * cells + 1, 2 * cells + 1))
     walk[-1, -1] = 1
-    for touched in (0, 1):
-        for cell in range(cells):
-            low, high, here = max(0, cell - 1), min(cells - 1, cell + 1), touched * cells + cell
-            walk[here, (1 if low == 0 else touched) * cells + low] += 1 - right[touched, cell]
-            paid = touched and high == cells - 1
-            walk[here, -1 if paid else touched * cells + high] += right[touched, cell]
+    for here, chance in enumerate(right.flatten()):
+        touched, cell = divmod(here, cells)
+        low, high = max(0, cell - 1), min(cells - 1, cell + 1)
+        walk[here, (1 if low == 0 else touched) * cells + low] += 1 - chance
+        paid = touched and high == cells - 1
+        walk[here, -1 if paid else touched * cells + high] += chance
     return float(np.linalg.matrix_power(walk, 1000)[cells // 2, -1])
 
 
@@ -109,10 +101,8 @@ def test_the_ruler_moves_as_the_library_moves_it(browser: Browser, mean: float, 
     weight, bias = head.layers[-1]
     weight.data.fill_(3.0)
     bias.data.fill_(1.0)
-    old, new = (
-        ReturnStats(torch.tensor([m], dtype=torch.float64), torch.tensor([s**2], dtype=torch.float64))
-        for m, s in ((10.0, 2.0), (mean, spread))
-    )
+    pairs = torch.tensor([[10.0, 2.0], [mean, spread]], dtype=torch.float64)
+    old, new = (ReturnStats(m.unsqueeze(0), s.unsqueeze(0) ** 2) for m, s in pairs)
     h = torch.tensor([[[-1.5], [1.5]]])
     before, alone = denormalize(head(h), old), denormalize(head(h), new)
     preserve_outputs_(head, old, new)

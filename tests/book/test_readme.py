@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from support import pages
 
+from ablations import cli
 from ablations.analysis.study_files import RESULTS
-from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
 from ablations.experiments import (
@@ -34,57 +34,37 @@ from ablations.training.plan import plans
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, Config, Tricks, diff
-from tricks.cli.check_command import Checking
-from tricks.cli.export_command import File
+from tricks.cli import check_command, export_command, play_command, save_policy_command, train_command
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
-from tricks.cli.play_command import Playing
-from tricks.cli.save_policy_command import Saving
 from tricks.cli.shell import REPEATED, SHORT, options
-from tricks.cli.train_command import Output
 from tricks.ladder import PRESETS
 from tricks.reading.ladder_table import table
 
 README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
-KINDS = {
-    "run": design_runs.Options,
-    "compare": compare.Options,
-    "judge": judge.Options,
-    "plot": plotting.Options,
-    "around": around_base.Options,
-    "report": ReportOptions,
-    "tune": design_runs.TuneOptions,
-    "worlds": worlds.Options,
-    "sweep": sweep.Options,
-    "random": random_design.Options,
-    "calibrate": calibrate.Options,
-    "games": games.Options,
-    "speed": speed.Options,
-}
+TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
+PRINTS = [command for command in SHELL if command and command not in TRAINS]
+OF_EXPERIMENTS = {"run": design_runs, "compare": compare, "judge": judge, "plot": plotting, "around": around_base}
+OF_EXPERIMENTS |= {"worlds": worlds, "sweep": sweep, "random": random_design}
+KINDS = {name: module.Options for name, module in OF_EXPERIMENTS.items()}
+KINDS |= {"calibrate": calibrate.Options, "games": games.Options, "speed": speed.Options}
+KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
+Output, Playing, Saving = train_command.Output, play_command.Playing, save_policy_command.Saving
 
 
-def test_the_readme_fits_one_sitting() -> None:
+def test_the_readme_fits_one_sitting_and_its_table_leads_to_every_page_once() -> None:
     assert len(README.splitlines()) <= 202
-
-
-def test_the_readme_s_table_leads_to_every_page_once() -> None:
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
 
 
-def test_the_ladder_in_the_readme_is_the_ladder() -> None:
+def test_the_ladder_the_diff_and_the_speed_in_the_readme_are_those_that_there_are() -> None:
     assert table(markdown=True) in README  # else paste what `table(markdown=True)` gives
     assert ", ".join(f"`{name}`" for name in PPO.on) in README
     assert ", ".join(f"`{name}`" for name in PRESETS) in README
-
-
-def test_the_diff_in_the_readme_is_the_diff() -> None:
     changes = diff(Tricks(baseline=True, reuse=True), Tricks(baseline=True, reuse=True, clip=True))
     assert pages.region("diff") == f"```diff\n{changes}```\n"  # else paste this
-
-
-def test_the_speed_in_the_readme_is_the_stored_speed() -> None:
     stored = pd.read_csv(RESULTS / "speed.csv")
     assert pages.region("speed") == f"{speed.in_words(stored)}\n"  # else paste this
     ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
@@ -101,17 +81,13 @@ def test_links_and_pictures_lead_somewhere(page: str) -> None:
         assert not anchor or anchor in pages.anchors(there.read_text(encoding="utf-8")), target
 
 
-@pytest.mark.parametrize(
-    "command", [command for command in SHELL if command.split()[:1] not in ([], ["train"], ["play"], ["save-policy"])]
-)
+@pytest.mark.parametrize("command", PRINTS)
 def test_the_commands_that_print_work_as_written(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "command", [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
-)
+@pytest.mark.parametrize("command", TRAINS)
 def test_the_commands_that_train_or_play_ask_for_something_that_is_there(command: str) -> None:
     name, *words = command.split()
     if "--help" in words:
@@ -132,22 +108,16 @@ def asked(start: str) -> tuple[Tricks, Config]:
     return tricks, config
 
 
-def test_the_training_command_asks_for_what_it_says() -> None:
+def test_the_training_commands_ask_for_what_the_page_says() -> None:
     tricks, config = asked("train ppo --no-gae")
     assert set(PPO.on) - set(tricks.on) == {"gae"}
     assert (config.env, config.seeds, config.steps) == ("CartPole-v1", 10, 100_000)
-
-
-def test_train_starts_from_ppo_and_python_from_reinforce() -> None:
     assert "`python -m tricks train` starts from `ppo`" in README
     assert parse([], "train", Config)[0] == PPO
     assert "`Tricks()` has every flag off" in README
     assert Tricks().on == ()
-
-
-def test_the_agents_that_were_evaluated_had_the_published_flags_and_numbers() -> None:
     (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
-    assert asked("train ppo --no-value-clip") == (SB3, published)
+    assert asked("train ppo --no-value-clip") == (SB3, published)  # whose agents were evaluated
 
 
 @pytest.mark.parametrize("code", pages.one_liners())
@@ -170,18 +140,11 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    known = [
-        f
-        for group in (Tricks, Config, File, Output, Playing, Saving, Checking, GradeOptions, *KINDS.values())
-        for f in fields(group)
-    ]
+    own = (Tricks, Config, export_command.File, Output, Playing, Saving, check_command.Checking, GradeOptions)
+    known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
-    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {
-        *SHORT,
-        *REPEATED,
-        "--version",
-        "--print-completion",
-    }
+    others = {*SHORT, *REPEATED, "--version", "--print-completion"}
+    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | others
 
 
 def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
@@ -211,7 +174,5 @@ def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "tricks.rollback", module)
     checks: dict[str, Any] = {}
     exec(test, checks)
-    found = [check for name, check in checks.items() if name.startswith("test_")]
+    found = [check() for name, check in checks.items() if name.startswith("test_")]
     assert len(found) == 3
-    for check in found:
-        check()

@@ -1,78 +1,69 @@
-"""What is handed to students: a copy and a wheel without the answers, from which everything but their tests works."""
+"""What leaves the clone: a students' copy and a wheel, both without answers, and a chapter with the wheel alone."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import nbformat
 import pytest
 from support.pages import ROOT
 from support.submissions import RIGHT, handed_in
-from support.wheels import built
+from support.wheels import built, environment
 
-from chapters.__main__ import main
-from chapters.book import handout
 from chapters.book.handout import handed_out, without_answers
-from tricks.errors import InputError
 
-EXERCISE = """**Question.** Why?
-
-<details><summary>Answer</summary>
-
-Because.
-
-</details>
-
-**Exercise 2: think.** How often?
-
-<details><summary>Hint</summary>
-
-Count.
-
-</details>
-
-<details><summary>Answer</summary>
-
-Never.
-
-</details>
-
-**Exercise 3: spot the bug.** Where?"""
+ANSWER, HINT = (f"<details><summary>{kind}</summary>\n\n{{}}\n\n</details>\n\n" for kind in ("Answer", "Hint"))
+NEVER = ANSWER.format("Never.")
+EXERCISE = f"**Question.** Why?\n\n{ANSWER.format('Because.')}**Exercise 2: think.** How often?\n\n"
+EXERCISE += f"{HINT.format('Count.')}{NEVER}**Exercise 3: spot the bug.** Where?"
+OUTSIDE = ["02_reuse", "25_the_whole_ladder", "a1_qr_signs"]
+RUN = """
+import sys, nbformat, nbclient
+notebook = nbformat.read("chapter.ipynb", as_version=4)
+nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+nbformat.write(notebook, "chapter.ipynb")
+"""
+WHERE = """
+import json, sys
+json.dump({name: module.__file__ for name, module in sys.modules.items() if getattr(module, "__file__", None)},
+          open("modules.json", "w"))
+"""
+NEWER = "Metadata-Version: 2.1\nName: torch\nVersion: 99.0\n"  # than pyproject.toml allows
+PLAIN = {"NUMBA_DISABLE_JIT": "1"}  # a copy would compile everything anew
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.com")
 CHECKED = ("test_chapters.py", "test_two_hours.py", "test_teaching.py", "test_readme.py")
-CHOSEN = "chapters or stop or teaching or links"
+IGNORED = (".*", "*.egg-info", "__pycache__", "build", "runs", "site", "slides")  # at the top, as by git
+CHOSEN = "(chapters or stop or teaching or links) and not mistake and not grading"  # which see no chapter's text
 
 
-def test_answers_go_and_questions_and_hints_stay() -> None:
-    wanted = EXERCISE.replace("\n<details><summary>Answer</summary>\n\nNever.\n\n</details>\n", "")
+def test_answers_go_and_questions_and_hints_stay_and_only_chapters_and_their_map_change() -> None:
+    wanted = EXERCISE.replace(NEVER, "")
     assert [*without_answers([EXERCISE], "")] == [wanted]
-    one = EXERCISE.split("**Exercise 3")[0]
+    script, rest = ("\n".join(f"# {line}".rstrip() for line in text.splitlines()) for text in (EXERCISE, wanted))
+    assert [*without_answers([script], "#")] == [rest]
     end = "</details>\n\nSolutions: [`solutions/x.py`](solutions/x.py). Next: [y](y.ipynb)."
-    assert "".join(without_answers([one, f"<b>\n\n<details><summary>Answer</summary>\n\nHere.\n\n{end}"], "")).endswith(
-        "<b>\n\nNext: [y](y.ipynb)."
-    )
-    script = "\n".join(f"# {line}".rstrip() for line in EXERCISE.splitlines())
-    assert [*without_answers([script], "#")] == ["\n".join(f"# {line}".rstrip() for line in wanted.splitlines())]
-
-
-def test_only_chapters_and_their_map_change() -> None:
+    texts = [EXERCISE.split("**Exercise 3")[0], f"<b>\n\n<details><summary>Answer</summary>\n\nHere.\n\n{end}"]
+    assert "".join(without_answers(texts, "")).endswith("<b>\n\nNext: [y](y.ipynb).")
+    solutions = "Solutions: [`a.py`](solutions/a.py) and [`b.py`](solutions/b.py). "
+    more = "There is more in [A](a.ipynb)."
+    assert [*without_answers([f"Done.\n\n{solutions}{more}"], "")] == [f"Done.\n\n{more}"]
     text = b"The answers to the exercises are in [`solutions`](solutions).\n\nNext"
     assert handed_out("chapters/README.md", text) == b"Next"
-    solutions = "Solutions: [`a.py`](solutions/a.py) and [`b.py`](solutions/b.py). "
-    assert [*without_answers([f"Done.\n\n{solutions}There is more in [A](a.ipynb)."], "")] == [
-        "Done.\n\nThere is more in [A](a.ipynb)."
-    ]
     assert handed_out("docs/README.md", text) == handed_out("chapters/thumbnails/x.png", text) == text
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> None:
     clone, copy = tmp_path / "clone", tmp_path / "s"
-    ignored = (".*", "*.egg-info", "__pycache__", "build", "runs", "site", "slides")
-    shutil.copytree(ROOT, clone, ignore=lambda folder, names: _ignored(folder, names, ignored))
+    caches, own = shutil.ignore_patterns("__pycache__"), shutil.ignore_patterns(*IGNORED)
+    shutil.copytree(ROOT, clone, ignore=lambda place, names: (own if Path(place) == ROOT else caches)(place, names))
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "x"]):
         subprocess.run([*GIT, *words], cwd=clone, check=True)
     made = os.environ | {"PYTHONPATH": str(clone)}
@@ -80,45 +71,29 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
     shutil.unpack_archive(clone / "s.zip", tmp_path)
     assert copy.exists()
     assert not (copy / "tests").exists()
-    there = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
-    all_of_it = {path.relative_to(ROOT).as_posix() for path in (ROOT / "chapters").rglob("*.py")}
-    assert {name for name in all_of_it if not name.startswith("chapters/solutions/")} <= there
-    assert not [name for name in there if name.startswith("chapters/solutions/")]
+    there, whole = (
+        {path.relative_to(top).as_posix() for path in (top / "chapters").rglob("*.py")} for top in (copy, ROOT)
+    )
+    assert there == {name for name in whole if not name.startswith("chapters/solutions/")}
+    assert not (copy / "chapters" / "solutions").exists()
     for path in [*(copy / "chapters").glob("*.py"), *(copy / "chapters").glob("*.ipynb"), copy / "chapters/README.md"]:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"\(solutions|colab|mybinder", text), path
         for exercise in re.split(r"\*\*Exercise \d", text.partition("## Exercises")[2])[1:]:
-            own = re.split(r"## Going further|\*\*Question", exercise)[0]
-            assert "<summary>Answer" not in own, path
+            assert "<summary>Answer" not in re.split(r"## Going further|\*\*Question", exercise)[0], path
     shutil.copytree(clone / "tests", copy / "tests")
-    environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}", "NUMBA_DISABLE_JIT": "1"}
+    environ = os.environ | PLAIN | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}"}
     tests = [str(Path("tests", "book", name)) for name in CHECKED]
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", CHOSEN, *tests]
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=copy, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-def _ignored(folder: str, names: list[str], patterns: tuple[str, ...]) -> set[str]:
-    """What is not part of the repository: at its top, everything that git ignores; below, caches."""
-    top = Path(folder) == ROOT
-    return set(shutil.ignore_patterns(*(patterns if top else ("__pycache__",)))(folder, names))
-
-
-def test_bad_input_to_handout_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"must end in \.zip, not student\.tar\.gz"):
-        main(["handout", "student.tar.gz"])
-    with pytest.raises(InputError, match="there is no folder"):
-        main(["handout", str(tmp_path / "no" / "x.zip")])
-    monkeypatch.setattr(handout, "CLONE", tmp_path)
-    with pytest.raises(InputError, match="packs the last commit of a clone"):
-        main(["handout", str(tmp_path / "x.zip")])
-    assert not (tmp_path / "x.zip").exists()
-
-
-def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(tmp_path: Path) -> None:
-    (tmp_path / "clone").mkdir()
+def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (tmp_path / "class").mkdir()
-    with zipfile.ZipFile(built(tmp_path / "clone")) as wheel:
+    with zipfile.ZipFile(built(tmp_path_factory)) as wheel:
         names = wheel.namelist()
         wheel.extractall(tmp_path / "installed")
     assert "chapters/exercises/clip.py" in names
@@ -127,10 +102,54 @@ def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(tmp_path: Path) -
     handed_in(tmp_path / "class" / "ada.ipynb", RIGHT)
     handed_in(tmp_path / "class" / "eve.ipynb", spy)
     handed_in(tmp_path / "class" / "stop.ipynb", name="t3_reuse_and_clip")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
+    environ = os.environ | PLAIN | {"PYTHONPATH": str(tmp_path / "installed")}
     command = [sys.executable, "-P", "-m", "chapters", "grade", "."]
-    done = subprocess.run(command, cwd=tmp_path / "class", env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path / "class", env=environ, capture_output=True, text=True)
     assert "ada.ipynb: chapter 3, 1 of 2 points" in done.stdout, done.stderr
     assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout
     assert "has no attribute '_right'" in done.stdout
     assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout
+
+
+class Place(NamedTuple):
+    """An environment without the package, and where pip finds the wheel."""
+
+    python: Path
+    wheels: Path
+
+    @property
+    def installed(self) -> set[str]:
+        """What is in the environment's own folder."""
+        (folder,) = (self.python.parents[1]).rglob("site-packages")
+        return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    pytest.importorskip("nbclient", reason="no nbclient: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("place")
+    python = environment(folder, without=("torch-",))
+    torch = folder / "packages" / "torch-99.0.dist-info"
+    torch.mkdir()
+    (torch / "METADATA").write_text(NEWER)
+    place = Place(python, built(tmp_path_factory).parent)
+    assert place.installed == {"linked.pth"}
+    yield place
+    names = {"tricks", "ablations", "chapters", "linked.pth"}
+    assert {name for name in place.installed if not name.startswith("ppo_tricks-")} == names  # and no other PyTorch
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: Place, tmp_path: Path) -> None:
+    notebook = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(WHERE))
+    nbformat.write(notebook, tmp_path / "chapter.ipynb")
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run([place.python, "-c", RUN], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    assert {"tricks", "ablations", "chapters.book", "torch"} <= set(modules)
+    assert [file for file in modules.values() if Path(file).is_relative_to(ROOT)] == []
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"chapter.ipynb", "modules.json", "ipython"}

@@ -26,7 +26,7 @@ PROJECT = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    return zipfile.ZipFile(built(tmp_path_factory.mktemp("wheel")))
+    return zipfile.ZipFile(built(tmp_path_factory))
 
 
 @pytest.fixture(scope="module")

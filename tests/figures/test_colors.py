@@ -1,14 +1,18 @@
-"""A trick keeps its color, and colors are distinct and legible."""
+"""A trick keeps its color, also in a file with few of them, and colors are distinct and legible."""
 
 import itertools
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from PIL import Image
 
 from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.design.labels import Label, added, taken
 from ablations.figures import style
+from ablations.figures.saving import save
 from ablations.findings.our_designs import beyond
 from tricks.ladder import COLORS, LADDER, NEEDS
 
@@ -51,3 +55,18 @@ def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteran
 def test_every_color_can_be_read_on_white() -> None:
     for color in COLORS.values():
         assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
+
+
+@pytest.mark.parametrize("shades", [2, 600])
+def test_a_file_keeps_the_color_of_a_small_patch_and_every_shade_of_a_color_bar(shades: int, tmp_path: Path) -> None:
+    style.use()
+    plt.rcParams["savefig.dpi"] = 150
+    figure, axis = plt.subplots(figsize=(3, 2))
+    bar = plt.get_cmap("RdYlBu", 600)
+    axis.imshow(np.linspace(0, 1, shades)[None], cmap=bar, aspect="auto")
+    figure.text(0.02, 0.02, "■", color="#A70019", size=4)
+    with Image.open(save(figure, tmp_path / "bar")[0]) as picture:
+        found = np.array([color for _, color in picture.convert("RGB").getcolors(1 << 24) or ()])
+    assert (found == (0xA7, 0x00, 0x19)).all(1).any()
+    wanted = 255 * bar(np.linspace(0, 1, 200 if shades == 600 else 2))[:, None, :3]
+    assert np.linalg.norm(wanted - found, axis=2).min(1).max() < 8

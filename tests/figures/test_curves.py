@@ -24,6 +24,10 @@ def panel(figure: Figure, name: str) -> plt.Axes:
     return axis
 
 
+def said(figure: Figure) -> str:
+    return " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
+
+
 def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figures: list[Figure]) -> None:
     design = ladder(NAMES)
     data = rising(design)
@@ -41,8 +45,7 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
         edge = np.asarray(band.get_paths()[0].vertices)[:, 1]
         assert edge.min() == low.min()
         assert edge.max() == high.max()
-    texts = " ".join(text.get_text() for axis in figures[0].axes for text in axis.texts)
-    assert "95% bootstrap" in texts
+    assert "95% bootstrap" in said(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
 
 
@@ -53,15 +56,14 @@ def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
     data = rising(design)
     curves.curves_figure(data, design, tmp_path / "x")
     assert len([axis for axis in figures[0].axes if axis.get_title("left")]) == 1 + len(design.comparisons)
+    taken = design.name == "leave-one-out"
     for pair in design.comparisons:
-        taken = design.name == "leave-one-out"
         axis = panel(figures[0], f"{'−' if taken else '+'} {pair.trick}")
         bold, dashed = axis.lines[-1], axis.lines[-2]
         mine, other = (pair.without, pair.having) if taken else (pair.having, pair.without)
         np.testing.assert_array_equal(bold.get_ydata(), data.grid(mine).mean())
         np.testing.assert_array_equal(dashed.get_ydata(), data.grid(other).mean())
-        assert dashed.is_dashed()
-        assert not bold.is_dashed()
+        assert (bold.is_dashed(), dashed.is_dashed()) == (False, True)
         assert bold.get_color() == style.COLORS[pair.trick]
 
 
@@ -83,23 +85,20 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
         curves.curves_figure(data, design, tmp_path / "x")
     curves.solved_figure(few, design, tmp_path / "few")
     assert pd.read_csv(tmp_path / "few.csv")[["low", "high"]].isna().all(axis=None)
-    said = [" ".join(text.get_text() for axis in figure.axes for text in axis.texts) for figure in figures]
-    assert "no band: fewer than 5 seeds" in said[0]
-    assert "no episode ended in 1 seeds: mean of the others" in " ".join(said[1].split())
-    behind = pd.read_csv(tmp_path / "x.csv")
-    np.testing.assert_allclose(behind[behind.arm == "reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
-    assert behind[behind.arm == "reinforce"].low.isna().all()
-    assert behind[behind.arm == "+ baseline"].low.notna().all()
+    assert "no band: fewer than 5 seeds" in said(figures[0])
+    assert "no episode ended in 1 seeds: mean of the others" in " ".join(said(figures[1]).split())
+    behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
+    np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
+    assert behind.loc["reinforce"].low.isna().all()
+    assert behind.loc["+ baseline"].low.notna().all()
 
 
 def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path: Path, figures: list[Figure]) -> None:
     for count in (4, 5):  # with the first arm, five and six panels in six columns
         design = ladder([*NAMES, "gae", "entropy"][:count])
         curves.curves_figure(rising(design), design, tmp_path / "x")
-    below, strip = (
-        next(axis for axis in figure.axes if any("bootstrap" in text.get_text() for text in axis.texts))
-        for figure in figures
-    )
+    keys = [axis for figure in figures for axis in figure.axes if any("bootstrap" in t.get_text() for t in axis.texts)]
+    below, strip = keys
     tops = [max(axis.get_position().y1 for axis in figure.axes if axis.get_title("left")) for figure in figures]
     assert below.get_position().y1 == pytest.approx(tops[0])
     assert strip.get_position().y0 > tops[1]
@@ -120,17 +119,14 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
     for seed, row in enumerate(data.runs.index[:10]):  # seeds 0 to 2 never; 3 to 9 at 40, 50, ..., 100%, then fall back
         at = 100 * (seed + 1) if seed >= 3 else 0
         data.runs.loc[row, COLUMNS[9:]] = np.where((at - 100 < steps) & (steps <= at), 475.0, 474.0)
-    paths = curves.solved_figure(data, design, tmp_path / "x")
-    behind = pd.read_csv(paths[-1])
+    behind = pd.read_csv(curves.solved_figure(data, design, tmp_path / "x")[-1])
     mine = behind[behind.arm == "reinforce"].set_index("step")
     assert mine.solved[[10, 390, 400, 490, 500, 1000]].tolist() == [0, 0, 0.1, 0.1, 0.2, 0.7]
     squared = 1.959964**2  # Wilson's interval of none of 10 reaches to z² / (10 + z²)
-    assert mine.low[10] == pytest.approx(0, abs=1e-9)
-    assert mine.high[10] == pytest.approx(squared / (10 + squared), abs=1e-5)
+    assert [mine.low[10], mine.high[10]] == pytest.approx([0, squared / (10 + squared)], abs=1e-5)
     assert "mean return over a tenth of the budget ≥ 475" in heading(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
-    unknown = rising(design, env="Unknown-v0")
-    assert curves.solved_figure(unknown, design, tmp_path / "y") == []
+    assert curves.solved_figure(rising(design, env="Unknown-v0"), design, tmp_path / "y") == []
 
 
 def tuned(design: Design, without: str) -> pd.DataFrame:
@@ -143,8 +139,7 @@ def tuned(design: Design, without: str) -> pd.DataFrame:
         for lr, area in ((0.001, 100.0), (0.003, 300.0), (0.01, 200.0), (0.03, 80.0), (0.1, 450.0))
         if lr < 0.1 or arm.name == "+ clip"
     ]
-    columns = ["env", "steps", "numbers", "tricks", "lr", "area", "late", "seeds"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["env", "steps", "numbers", "tricks", "lr", "area", "late", "seeds"])
 
 
 def test_robustness_shows_every_tuned_rate_the_best_and_the_mean_over_those_that_all_arms_have(

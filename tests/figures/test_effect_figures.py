@@ -81,7 +81,7 @@ def test_what_other_seeds_showed_stands_thin_below_and_a_cell_that_they_do_not_c
     marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
     assert marks == [(0.1, 0.1), (-0.1, 1.1)]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
-    assert {at: hatched for at, (_, _, hatched) in cells(figures[1].axes[0]).items()} == {(0, 0): False, (0, 1): True}
+    assert drawn(figures[1].axes[0]) == {(0, 0): ("+0.30", False), (0, 1): ("+0.30", True)}
     assert "not seen again on other seeds" in " ".join(" ".join(text.get_text() for text in figures[1].texts).split())
 
 
@@ -89,6 +89,11 @@ def corner(line: Line2D) -> tuple[float, float]:
     """The first point of a line."""
     (x, *_), (y, *_) = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
     return round(x, 6), round(y, 6)
+
+
+def drawn(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, bool]]:
+    """Each cell's number, and whether it is hatched."""
+    return {at: (text, hatched) for at, (text, _, hatched) in cells(axis).items()}
 
 
 def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
@@ -117,14 +122,14 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     ]
     paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
-    one, two = (cells(axis) for axis in figures[0].axes[:2])  # columns CartPole, Taxi; rows clip, gae
-    hatched_of = [{at for at, (_, _, hatched) in found.items() if hatched} for found in (one, two)]
-    assert hatched_of == [{(0, 0)}, {(0, 1), (1, 1)}]
-    assert [one[at][0] for at in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["−0.90", "+0.40", "–", "+0.10"]
-    assert two[0, 1][0] == "0"
-    assert one[1, 0][1] == UNKNOWN
+    first, second = figures[0].axes[:2]  # columns CartPole, Taxi; rows clip, gae
+    one = {(0, 0): ("−0.90", True), (0, 1): ("+0.40", False), (1, 0): ("–", False), (1, 1): ("+0.10", False)}
+    assert drawn(first) == one
+    assert {at for at, (_, hatched) in drawn(second).items() if hatched} == {(0, 1), (1, 1)}
+    assert drawn(second)[0, 1][0] == "0"
+    assert cells(first)[1, 0][1] == UNKNOWN
     ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # of what is detected: -0.4 and 0.4
-    assert (two[0, 0][1], one[0, 1][1]) == tuple(ends)
+    assert [cells(second)[0, 0][1], cells(first)[0, 1][1]] == ends
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
 
 
@@ -139,9 +144,10 @@ def test_what_is_certainly_small_is_about_zero_and_only_what_may_be_more_is_hatc
         effect("ladder", "Unknown-v0", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},  # of which we know no scale
     ]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
-    drawn = {at: (text, hatched) for at, (text, _, hatched) in cells(figures[0].axes[0]).items()}
     one = {(0, 0): ("≈ 0", False), (0, 1): ("+0.010", True), (0, 2): ("+0.030", False), (0, 3): ("+0.030", True)}
-    assert drawn == one | {(1, 0): ("+0.01", True)} | dict.fromkeys(((1, 1), (1, 2), (1, 3)), ("–", False))
+    assert drawn(figures[0].axes[0]) == one | {(1, 0): ("+0.01", True)} | dict.fromkeys(
+        ((1, 1), (1, 2), (1, 3)), ("–", False)
+    )
 
 
 def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
@@ -154,30 +160,29 @@ def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path,
     assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
 
 
-def test_a_number_has_the_decimals_that_the_scale_of_its_figure_needs() -> None:
+def test_a_number_has_the_decimals_that_its_scale_needs_and_a_caveat_about_rates_names_its_environments() -> None:
     asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
     assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
     assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
+    found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
+    assert about_rates(found) == "; learning rates fixed on B"
+    assert about_rates(found[found.env == "B"]) == "; learning rates fixed"
+    assert about_rates(found[found.env == "A"]) == ""
 
 
 def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Path, figures: list[Figure]) -> None:
-    main = pd.DataFrame(
-        [("reuse", -0.2, -0.3, -0.1), ("clip", 0.1, -0.1, 0.3), ("gae", 0.4, 0.3, 0.5)],
-        columns=["trick", "effect", "low", "high"],
-    )
-    pairs = pd.DataFrame(
-        [
-            ("reuse", "clip", 0.3, 0.2, 0.4),
-            ("reuse", "gae", np.nan, np.nan, np.nan),
-            ("clip", "gae", -0.1, np.nan, np.nan),
-        ],
-        columns=["a", "b", "interaction", "low", "high"],
-    )
-    main = main.assign(seeds=9, tuned="not tuned", detected=[-1, 0, 1])
+    rows = [("reuse", -0.2, -0.3, -0.1, -1), ("clip", 0.1, -0.1, 0.3, 0), ("gae", 0.4, 0.3, 0.5, 1)]
+    main = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "detected"]).assign(seeds=9, tuned="not tuned")
+    unknown = ("reuse", "gae", np.nan, np.nan, np.nan)
+    crossed = [("reuse", "clip", 0.3, 0.2, 0.4), unknown, ("clip", "gae", -0.1, np.nan, np.nan)]
+    pairs = pd.DataFrame(crossed, columns=["a", "b", "interaction", "low", "high"])
     paths = interactions_figure(main, pairs, "CartPole-v1", tmp_path / "x", ["+ clip"])
+    behind = pd.read_csv(paths[-1])
+    assert behind.kind.tolist() == ["main"] * 3 + ["interaction"] * 3
+    assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
     assert "9 seeds; learning rates not tuned" in heading(figures[0])
-    found = cells(figures[0].axes[0])
-    assert {at: (text, hatched) for at, (text, _, hatched) in found.items()} == {
+    assert "INCOMPLETE: lacks runs of + clip" in heading(figures[0])
+    assert drawn(figures[0].axes[0]) == {
         (0, 0): ("−0.20", False),
         (1, 1): ("+0.10", True),
         (2, 2): ("+0.40", False),
@@ -185,19 +190,16 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
         (0, 2): ("–", False),
         (1, 2): ("−0.10", True),  # no interval, so nothing is detected
     }
-    assert "INCOMPLETE: lacks runs of + clip" in heading(figures[0])
-    behind = pd.read_csv(paths[-1])
-    assert behind.kind.tolist() == ["main"] * 3 + ["interaction"] * 3
-    assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
     interactions_figure(main, pairs.assign(interaction=np.nan), "CartPole-v1", tmp_path / "y")
     assert "cannot show interactions" in heading(figures[1])
+    dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
+    assert [(corner(dot)[0], dot.get_markerfacecolor() == "white") for dot in dots] == [
+        *((-0.2, False), (0.1, True), (0.4, False))
+    ]
     few = main.assign(low=np.nan, high=np.nan, seeds=3), pairs.assign(low=np.nan, high=np.nan)
     interactions_figure(*few, "CartPole-v1", tmp_path / "z")  # nothing was tested, so nothing is hatched
-    assert not any(hatched for _, _, hatched in cells(figures[2].axes[0]).values())
+    assert not any(hatched for _, hatched in drawn(figures[2].axes[0]).values())
     assert "Too few seeds for intervals" in figures[2].get_supxlabel()
-    dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
-    assert [corner(dot)[0] for dot in dots] == [-0.2, 0.1, 0.4]
-    assert [dot.get_markerfacecolor() == "white" for dot in dots] == [False, True, False]
 
 
 def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None:
@@ -207,10 +209,3 @@ def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
     forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
     assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
-
-
-def test_a_caveat_about_learning_rates_names_the_environments_that_it_is_about() -> None:
-    found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
-    assert about_rates(found) == "; learning rates fixed on B"
-    assert about_rates(found[found.env == "B"]) == "; learning rates fixed"
-    assert about_rates(found[found.env == "A"]) == ""

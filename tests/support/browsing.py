@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+ASKED = Path(__file__).with_name("asked.js").read_text(encoding="utf-8")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--allow-file-access-from-files")
 
 
@@ -29,6 +30,21 @@ class Browser:
     def run(self, script: str, *values: object) -> Any:
         """What a script returns on this page."""
         return self.driver.execute_script(script, *values)
+
+    def ask(self, name: str, *values: object) -> Any:
+        """What this function of asked.js finds on this page."""
+        return self.run(f"{ASKED}\nreturn {name}(...arguments);", *values)
+
+    def texts(self, selector: str) -> list[str]:
+        """What each such element says."""
+        return list(self.ask("texts", selector))
+
+    def text(self, selector: str) -> str:
+        return self.texts(selector)[0]
+
+    def told(self, script: str, *values: object) -> Any:
+        """What a script hands to its last argument, now or later."""
+        return self.driver.execute_async_script(script, *values)
 
     def wait_for(self, selector: str, seconds: float = 60) -> None:
         """Until the page's scripts have made such an element; a busy machine takes its time."""
@@ -51,10 +67,19 @@ class Browser:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
+    @contextmanager
+    def sized(self, width: int) -> Iterator[None]:
+        """For as long as this lasts, the screen has this width."""
+        self.resize(width)
+        try:
+            yield
+        finally:
+            self.resize(1440)
+
 
 @contextmanager
-def browsing(folder: Path) -> Iterator[Browser]:
-    """A browser for the pages of a folder. The test is skipped where there is none."""
+def started() -> Iterator[Any]:
+    """The driver of a browser, which takes seconds to start. The test is skipped where there is none."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install -e '.[dev]'")
     path, server = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
     if path is None or server is None:
@@ -66,6 +91,7 @@ def browsing(folder: Path) -> Iterator[Browser]:
     chosen.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=chosen, service=webdriver.ChromeService(server))
     try:
-        yield Browser(driver, folder)
+        driver.set_script_timeout(120)
+        yield driver
     finally:
         driver.quit()

@@ -1,5 +1,6 @@
 """Trainings of the library as cases for the playground's engine: what went in, and what came out."""
 
+import shutil
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -18,14 +19,16 @@ from tricks import Config, Tricks
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 
-REPLAY = Path(__file__).with_name("replay.js")
-PAGE = "<!doctype html><meta charset='utf-8'><script src='engine.js'></script><script src='replay.js'></script>"
+SCRIPTS = ("replay.js", "session.js")
+PAGE = "<!doctype html><meta charset='utf-8'>"
+PAGE += "".join(f"<script src='{name}'></script>" for name in ("engine.js", *SCRIPTS))
 
 
 def write_page(folder: Path) -> None:
-    """A page that has the engine and can replay cases."""
+    """A page that has the engine, and can replay cases and run sessions."""
     (folder / "engine.js").write_text(engine(), encoding="utf-8")
-    (folder / "replay.js").write_text(REPLAY.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in SCRIPTS:
+        shutil.copy(Path(__file__).with_name(name), folder)
     (folder / "index.html").write_text(PAGE, encoding="utf-8")
 
 

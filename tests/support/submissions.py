@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from support.pages import ROOT
+from support.pages import ROOT, blocks_of
 
 RIGHT = """def my_surrogate(ratio, advantage, epsilon):
     return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
@@ -12,6 +12,8 @@ RIGHT = """def my_surrogate(ratio, advantage, epsilon):
 check_surrogate(my_surrogate)"""
 WRONG = RIGHT.replace("torch.minimum(ratio * advantage, ", "(").replace("check_surrogate(my_surrogate)", "")
 CHECK = "\n\ncheck_surrogate(my_surrogate)"
+PAGE = Path(__file__).with_name("hostile.md").read_text(encoding="utf-8")
+HOSTILE = {part.partition("\n")[0]: "".join(blocks_of("python", part)) for part in PAGE.split("\n## ")[1:]}
 
 
 def handed_in(path: Path, answer: str = "", added: tuple[str, ...] = (), name: str = "03_clip") -> Path:

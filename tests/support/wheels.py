@@ -9,23 +9,28 @@ import venv
 from pathlib import Path
 
 import pytest
+from support.once import once
 from support.pages import ROOT
 
 PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "tricks", "ablations", "chapters", "tests")
 OWN = ("ppo_tricks-", "__editable__", "_editable_")  # how the clone's own installation begins its files' names
 
 
-def built(folder: Path) -> Path:
-    """The wheel, made in an empty folder. Building one needs the setuptools that pyproject.toml names."""
+def built(factory: pytest.TempPathFactory) -> Path:
+    """The wheel, made once a session. Building one needs the setuptools that pyproject.toml names."""
     pytest.importorskip("setuptools", minversion="77")
+    (path,) = once(factory, "wheel", _build).glob("*.whl")
+    return path
+
+
+def _build(folder: Path) -> None:
+    folder.mkdir()
     ignored = shutil.ignore_patterns("__pycache__", "*.ipynb")
     for name in PARTS:
         source = ROOT / name
         shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
     build = "from setuptools import build_meta; build_meta.build_wheel('.')"
     subprocess.run([sys.executable, "-c", build], cwd=folder, check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
-    return path
 
 
 def environment(folder: Path, without: tuple[str, ...] = ()) -> Path:
