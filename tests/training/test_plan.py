@@ -237,9 +237,9 @@ def test_a_table_that_is_not_whole_is_refused_in_one_line_and_one_that_was_tuned
             table()
     store(*(("x", 9, "", arm, lr, 0.1, None, 5, "") for arm in ("", "gae") for lr in GRID))
     assert len(table()) == 2 * len(GRID)
-    whole = rates.read_bytes()
-    for damaged in [*flips(whole), whole[: whole.index(b"x,9,,gae")]]:
-        rates.write_bytes(damaged)
+    stored = rates.read_bytes()
+    for content in [*flips(stored), stored[: stored.index(b"x,9,,gae")]]:
+        rates.write_bytes(content)
         table.cache_clear()
         with pytest.raises(InputError, match="is damaged or not a table"):
             table()
