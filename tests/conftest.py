@@ -17,6 +17,7 @@ import tricks.fast
 import tricks.fused
 import tricks.loop
 from ablations.training import pools, workers
+from tricks.cli.main import main
 from tricks.fast.dispatch import loaded
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
@@ -80,6 +81,26 @@ def alone(name: str) -> Tricks:
 
 
 SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(request: pytest.FixtureRequest) -> None:
+    """In the rooms whose tests run commands and write files, each has an empty current folder of its own."""
+    if request.path.parent.name in ("cli", "envs", "runs"):
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs `python -m tricks` with these words, which must end as `status` says, and returns what it prints."""
+
+    def run(words: str, status: int = 0) -> str:
+        capsys.readouterr()
+        assert main(words.split()) == status
+        said = capsys.readouterr()
+        return said.err if status else said.out
+
+    return run
 
 
 @pytest.fixture

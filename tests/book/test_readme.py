@@ -60,13 +60,13 @@ def test_the_readme_fits_one_sitting_and_its_table_leads_to_every_page_once() ->
 
 
 def test_the_ladder_the_diff_and_the_speed_in_the_readme_are_those_that_there_are() -> None:
-    assert table(markdown=True) in README  # else paste what `table(markdown=True)` gives
+    pages.check("ladder", f"{table(markdown=True)}\n")
     assert ", ".join(f"`{name}`" for name in PPO.on) in README
     assert ", ".join(f"`{name}`" for name in PRESETS) in README
     changes = diff(Tricks(baseline=True, reuse=True), Tricks(baseline=True, reuse=True, clip=True))
-    assert pages.region("diff") == f"```diff\n{changes}```\n"  # else paste this
+    pages.check("diff", f"```diff\n{changes}```\n")
     stored = pd.read_csv(RESULTS / "speed.csv")
-    assert pages.region("speed") == f"{speed.in_words(stored)}\n"  # else paste this
+    pages.check("speed", f"{speed.in_words(stored)}\n")
     ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
     assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
 

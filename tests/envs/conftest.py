@@ -1,12 +1,9 @@
-"""No test leaves a process behind, or a file."""
+"""No test leaves a process behind."""
 
 import multiprocessing
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-
-from tricks.cli.main import main
 
 
 @pytest.fixture
@@ -15,21 +12,3 @@ def _nobody_left() -> Iterator[None]:
     before = set(multiprocessing.active_children())
     yield
     assert set(multiprocessing.active_children()) == before
-
-
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs `python -m tricks` with these words, which must end as `status` says, and returns what it prints."""
-
-    def run(words: str, status: int = 0) -> str:
-        capsys.readouterr()
-        assert main(words.split()) == status
-        said = capsys.readouterr()
-        return said.err if status else said.out
-
-    return run

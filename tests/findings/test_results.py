@@ -5,7 +5,7 @@ from functools import cache
 
 import pandas as pd
 import pytest
-from support.pages import PAGES, region
+from support.pages import PAGES, check
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects, scores
@@ -95,7 +95,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
         "calibration": in_words(pd.read_csv(RESULTS / "calibration.csv")) + "\n",
     }
     for name, text in texts.items():
-        assert region(name) == text, f"{name}: paste what is expected"
+        check(name, text)
     assert "On CartPole most tricks look alike" in PAGES["docs/results/trials.md"]
 
 
