@@ -1,6 +1,7 @@
 """What numba compiles: each function equals its plain formula, with its gradient; no seed's bits depend on others."""
 
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
 from tricks.core.returns import discounted_sum
 from tricks.fast.dispatch import compiled, loaded, plain
+from tricks.fast.formulas import FORMULAS
 from tricks.worlds import CLASSIC
 
 pytest.importorskip("numba")
@@ -30,11 +32,18 @@ def same_numbers() -> Iterator[None]:
         yield
 
 
-def both(compute: Callable[[], Any]) -> tuple[Any, Any]:
-    """What it computes, and what it computes from plain formulas of the same random numbers."""
+def both(compute: Callable[[], Any], *plainly: str) -> tuple[Any, Any]:
+    """What it computes, from compiled forms alone but for these formulas, and from plain ones of the same numbers."""
     with plain(), torch.random.fork_rng():
-        formula = compute()
-    return compute(), formula
+        theirs = compute()
+    formulas, written = {formula.__code__: name for name, (formula, _) in FORMULAS.items()}, set[str]()
+    sys.setprofile(lambda frame, event, _: written.add(formulas.get(frame.f_code, "")) if event == "call" else None)
+    try:
+        mine = compute()
+    finally:
+        sys.setprofile(None)
+    assert written == {"", *plainly}
+    return mine, theirs
 
 
 def net(seeds: Iterable[int], sizes: tuple[int, ...], outputs: int, activation: str = "tanh") -> tuple[Dense, Head]:
@@ -94,14 +103,13 @@ def ruled(id: str) -> list[Tensor]:
 def summed(dtype: torch.dtype, *shape: int) -> list[Tensor]:
     x, discount = torch.randn(shape, dtype=dtype), torch.rand(shape, dtype=dtype).round(decimals=1)
     x.flatten()[7:8] = torch.inf
-    assert discounted_sum(x.clone().requires_grad_(), discount).requires_grad
     return [discounted_sum(each, discount) for each in (x, x.mT.contiguous().mT)]
 
 
 SINGLE, DOUBLE = torch.float32, torch.float64
 SIZES = [(1, 8, (4, 64, 64), 2), (3, 70, (5, 10, 33), 1), (2, 5, (1, 1), 3), (2, 40, (100, 130), 18), (2, 0, (3, 5), 2)]
 CALLS: list[Callable[[], list[Tensor]]] = [
-    *(partial(layers, *sizes, kind) for sizes in (*SIZES, (2, 4, (3,), 2)) for kind in ("tanh", "relu")),
+    *(partial(layers, *sizes, kind) for sizes in SIZES for kind in ("tanh", "relu")),
     *(partial(softmax, *shape) for shape in ((3, 7), (2, 5, 3), (0,))),
     *(partial(means, kind) for kind in (SINGLE, DOUBLE)),
     *(partial(optimized, eps) for eps in (1e-5, (1e-5, 1e-3, 1e-8))),
@@ -115,6 +123,15 @@ def test_what_is_compiled_equals_the_formula(call: Callable[[], list[Tensor]]) -
     mine, formula = both(call)
     for one, other in zip(mine, formula, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def test_what_no_form_is_for_is_computed_as_written() -> None:
+    for kind in ("tanh", "relu"):  # there is no hidden layer
+        for one, other in zip(*both(partial(layers, 2, 4, (3,), 2, kind), "tricks.core.layers.dense"), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+    x, discount = torch.randn(2, 3, 4, requires_grad=True), torch.rand(2, 3, 4)
+    mine, _ = both(lambda: discounted_sum(x, discount), "tricks.core.returns.discounted_sum")
+    assert mine.requires_grad
 
 
 def test_a_seed_s_bits_do_not_depend_on_the_stack_nor_a_row_s_on_the_batch() -> None:
@@ -157,7 +174,7 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
     try:
         body, head = net(range(2), (3, 4), 2)
         x = torch.randn(2, 5, 3)
-        mine, formula = both(lambda: head(body(x)))
+        mine, formula = both(lambda: head(body(x)), "tricks.core.layers.dense", "tricks.core.layers.affine")
         assert torch.equal(mine, formula)
     finally:
         loaded.cache_clear()
