@@ -30,17 +30,19 @@ def driver() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def browser(site: Path, driver: Any) -> Browser:
+def browser(site: Path, driver: Any) -> Iterator[Browser]:
     """A browser on a screen of 1440 pixels."""
     found = Browser(driver, site)
     found.resize(1440)
-    return found
+    yield found
+    driver.get("about:blank")  # else the agents on its last page would go on learning
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, driver: Any) -> Browser:
+def engine(tmp_path_factory: pytest.TempPathFactory, driver: Any) -> Iterator[Browser]:
     """A page with nothing but the playground's engine."""
     found = Browser(driver, tmp_path_factory.mktemp("engine"))
     write_page(found.folder)
     found.open("index.html")
-    return found
+    yield found
+    driver.get("about:blank")
