@@ -12,6 +12,7 @@ from gymnasium.spaces import Box, MultiDiscrete, Text
 from support import kernels, probes
 from support.any_space import AnySpace
 from support.register import register
+from support.settings import SETTINGS
 
 import tricks.fast
 import tricks.fused
@@ -19,7 +20,7 @@ import tricks.loop
 from ablations.training import pools, workers
 from tricks.cli.main import main
 from tricks.fast.dispatch import loaded
-from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
+from tricks.ladder import Tricks
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the tests start: they share the cores
@@ -73,14 +74,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fresh = {path for path in paths if not due(path)}
         config.hook.pytest_deselected(items=[item for item in items if item.path in fresh])
         items[:] = [item for item in items if item.path not in fresh]
-
-
-def alone(name: str) -> Tricks:
-    """One trick with what it needs, and nothing else."""
-    return switched(closed([name]))
-
-
-SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import SETTINGS
+from support.settings import SETTINGS
 
 from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
 from tricks.fast.dispatch import plain
