@@ -48,6 +48,7 @@ class Options:
     statistic: str = "mean"
     """mean or iqm."""
     title: str = ""
+    """The figure's title."""
     out: Path = Path("runs/plot")
     """Where the figure goes, without suffix, and its numbers: runs/plot.png, .svg, .csv, and the table, .md."""
 

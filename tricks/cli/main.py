@@ -20,7 +20,7 @@ USAGE = """usage: python -m tricks COMMAND ...
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
   export [RUNG] [--FLAG | --no-FLAG]            print one self-contained file that trains with these flags
-                                                (on vectors only: an exported file refuses images)
+                                                (on vectors; with --images, on images)
 
 RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or

@@ -32,7 +32,7 @@ class Output(Evaluations):
     the end. On Ctrl-C, the training finishes its update and saves what --resume goes on from."""
     checkpoint_every: int | None = None
     """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps, so that even
-    `kill -9` or a power failure costs no more than these."""
+    `kill -9` costs no more than these."""
     overwrite: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
