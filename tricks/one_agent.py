@@ -1,22 +1,22 @@
 """One agent, one file: REINFORCE, and each trick of the ladder as a bare `if`, in plain PyTorch.
 
-`python -m tricks.one_agent ppo --env Acrobot-v1` trains it. `tricks.train` trains many such agents at once, faster, on
-any space: update by update, its curve is this one.
+`python -m tricks.one_agent ppo --env Acrobot-v1` trains it, on vectors of numbers with one discrete choice or a vector
+of continuous actions. `tricks.train` trains many such agents at once, faster, with more tricks and on any space; with
+`backend="gymnasium"`, its curve is this one, update by update, up to rounding.
 """
 
-import argparse
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.distributions import Categorical, Independent, Normal
 
-from tricks.ladder import Tricks, named, switched
+from tricks.ladder import Tricks
+from tricks.runs.one_run import check, main
 
 
 @dataclass
@@ -43,18 +43,18 @@ class Config:
 
 def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
     """Random numbers of their own for each purpose and update, so that no trick shifts another's."""
-    place = ("init", "env", "action", "minibatch").index(purpose)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place, *index)))
+    purposes = ("init", "env", "action", "minibatch")
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purposes.index(purpose), *index)))
 
 
-def net(sizes: list[int], head_gain: float, rng: np.random.Generator, seed: int, place: int, tricks: Tricks) -> Any:
+def net(sizes: list[int], head_gain: float, rng: np.random.Generator, seed: int, number: int, tricks: Tricks) -> Any:
     """tanh layers and a linear head."""
     layers: list[nn.Module] = []
     for k, (inputs, outputs) in enumerate(pairwise(sizes)):
         limit, gain = inputs**-0.5, head_gain if k == len(sizes) - 2 else 2**0.5
         weight, bias = rng.uniform(-limit, limit, (inputs, outputs)), rng.uniform(-limit, limit, outputs)
         if tricks.orthogonal_init:
-            q, r = np.linalg.qr(stream(seed, "init", place, k).standard_normal(sorted((inputs, outputs))[::-1]))
+            q, r = np.linalg.qr(stream(seed, "init", number, k).standard_normal(sorted((inputs, outputs))[::-1]))
             q = q * np.sign(np.diag(r))
             weight, bias = gain * (q if inputs >= outputs else q.T), 0 * bias
         layer = nn.Linear(inputs, outputs)
@@ -76,26 +76,26 @@ class Agent(nn.Module):
         self.value_net = net([*body, 1], 1.0, rng, config.seed, 1, tricks)
         self.log_std = nn.Parameter(torch.zeros(self.actions))
         self.rows, self.mean, self.squares = 0, np.zeros(inputs), np.zeros(inputs)  # of observations
-        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: the units of the value net
+        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: value net's output = (return - mu) / sigma
 
-    def seen(self, obs: Tensor) -> Tensor:
+    def standardized(self, obs: Tensor) -> Tensor:
         if self.rows == 0:
             return obs
         scale = (self.squares / self.rows + 1e-8) ** -0.5
         return ((obs - torch.tensor(self.mean).float()) * torch.tensor(scale).float()).clamp(-10, 10)
 
     def policy(self, obs: Tensor, legal: Tensor) -> Any:
-        out = self.policy_net(self.seen(obs))
+        out = self.policy_net(self.standardized(obs))
         if self.tricks.action_mask:
             out = out.masked_fill(~legal, -1e30)
         return Categorical(logits=out) if self.discrete else Independent(Normal(out, self.log_std.exp()), 1)
 
     def value(self, obs: Tensor) -> Any:
-        return self.value_net(self.seen(obs)).squeeze(-1).double()
+        return self.value_net(self.standardized(obs)).squeeze(-1).double()
 
 
 class Player:
-    """Steps the lanes. A lane whose episode has ended spends a step on its reset, a row that is not `valid`."""
+    """Steps the lanes. Gymnasium spends a lane's next step after an episode on its reset: a row that is not `valid`."""
 
     def __init__(self, config: Config, tricks: Tricks) -> None:
         self.env: Any = gym.make_vec(config.env, config.lanes)
@@ -104,9 +104,9 @@ class Player:
 
     def begin(self, seed: int | None = None) -> None:
         self.resetting, self.score = np.zeros(self.config.lanes, bool), np.zeros(self.config.lanes)
-        self.see(*self.env.reset(seed=seed))
+        self.observe(*self.env.reset(seed=seed))
 
-    def see(self, obs: Any, info: dict[str, Any]) -> None:
+    def observe(self, obs: Any, info: dict[str, Any]) -> None:
         mask = info["action_mask"] | ~info["_action_mask"][:, None] if "action_mask" in info else True
         self.obs, self.legal = torch.tensor(obs).float(), torch.tensor(mask).bool()
 
@@ -117,25 +117,29 @@ class Player:
         if not self.tricks.segments:
             self.begin()
         playing, count = np.ones(config.lanes, bool), 0
-        while len(rows) < config.horizon if self.tricks.segments else playing.any():
+        while playing.any():
             block, row = divmod(len(rows), config.horizon)
             if row == 0:
                 rng, size = stream(config.seed, "action", update, block), (config.horizon, config.lanes, agent.actions)
                 z = torch.tensor(rng.gumbel(size=size) if agent.discrete else rng.standard_normal(size, "f4")).float()
-            pi, before, valid = agent.policy(self.obs, self.legal), self.obs, playing & ~self.resetting
+            # Adding Gumbel noise to logits and taking the largest draws from their softmax.
+            pi, obs, valid = agent.policy(self.obs, self.legal), self.obs, playing & ~self.resetting
             action = (pi.logits + z[row]).argmax(-1) if agent.discrete else pi.mean + pi.stddev * z[row]
-            taken, legal = action.numpy() if agent.discrete else action.numpy().clip(space.low, space.high), self.legal
-            obs, reward, terminated, truncated, info = self.env.step(taken)
-            self.see(obs, info)
-            reward, over, seen = reward * valid, terminated | truncated, {"obs": before, "next_obs": self.obs}
-            ends = {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated, "valid": valid}
-            rows.append(seen | ends | {"legal": legal.expand(size[1:]), "action": action, "reward": reward})
+            legal, taken = self.legal, action.numpy()
+            taken = taken + space.start if agent.discrete else taken.clip(space.low, space.high)
+            next_obs, reward, terminated, truncated, info = self.env.step(taken)
+            self.observe(next_obs, info)
+            reward, over = reward * valid, terminated | truncated
+            transition = {"obs": obs, "action": action, "reward": reward, "next_obs": self.obs, "valid": valid}
+            ends = {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated}
+            rows.append(transition | ends | {"legal": legal.expand(size[1:])})
             self.score, count = self.score + reward, count + valid.sum()
             ended += self.score[over & valid].tolist()
             self.score[over] = 0
+            finished = len(rows) == config.horizon
             if not self.tricks.segments:
-                playing = playing & ~((over | self.resetting) & (count >= config.lanes * config.horizon))
-            self.resetting = over
+                finished = (over | self.resetting) & (count >= config.lanes * config.horizon)
+            playing[finished], self.resetting = False, over
         return {name: torch.stack([torch.as_tensor(row[name]) for row in rows]) for name in rows[0]}, ended
 
 
@@ -151,7 +155,7 @@ def discounted(x: Tensor, discount: Tensor) -> Tensor:
 def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) -> None:
     """How good was each action? Adds `advantage` and, for the value net, its prediction and `target`."""
     done, cut = b["terminated"] | b["truncated"], torch.zeros_like(b["valid"])
-    cut[-1] = b["valid"][-1] & ~done[-1]
+    cut[-1] = b["valid"][-1] & ~done[-1]  # the episode goes on, but its rewards are not known: V stands for them
     if tricks.bootstrap:
         cut = cut | b["truncated"]
     going, mu, sigma = config.gamma * (~done).double(), agent.mu, agent.sigma
@@ -166,7 +170,7 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
         advantage = discounted(delta, config.gae_lambda * going)
         target = value + advantage
     if tricks.return_norm:
-        g, beta = target[b["valid"]], config.return_beta
+        g, beta = target[b["valid"]], config.return_beta  # moments of the mixture: 1-β of the old, β of the new
         spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2
         agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
         agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
@@ -183,7 +187,7 @@ def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config
     """A minibatch's loss, and what the curve shows of it."""
     advantage, pi = b["advantage"], agent.policy(b["obs"], b["legal"])
     if tricks.advantage_norm:
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        advantage = (advantage - advantage.mean()) / (advantage.std(correction=min(1, len(advantage) - 1)) + 1e-8)
     log_prob, entropy = pi.log_prob(b["action"]), pi.entropy().mean()
     objective = log_prob * advantage
     if tricks.reuse:
@@ -205,28 +209,30 @@ def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config
 
 
 def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
-    """The agent, and its curve: a row for each update."""
+    """The agent, and its curve: a row for each update. Raises InputError for what it lacks or the library refuses."""
+    check(vars(config), tricks)
     player, steps, curve = Player(config, tricks), 0, list[Any]()
     agent = Agent(player.env, config, tricks)
     optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
     while steps < config.steps:
-        left, rate, clip_range = 1 - steps / config.steps, config.lr, config.clip_range
+        left, clip_range, optimizer.param_groups[0]["lr"] = 1 - steps / config.steps, config.clip_range, config.lr
         if tricks.lr_anneal:
-            rate = rate * left
+            optimizer.param_groups[0]["lr"] *= left
         if tricks.clip_anneal:
             clip_range = clip_range * left
         rollout, ended = player.play(agent, len(curve))
         judge(agent, rollout, config, tricks)
         batch = {name: x.flatten(0, 1) for name, x in rollout.items()}
         batch["advantage"], valid, notes = batch["advantage"].float(), batch["valid"], []
-        minibatches = [] if tricks.reuse else [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
+        minibatches = [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
         if tricks.reuse:
+            minibatches.clear()
             batch["old_log_prob"] = agent.policy(batch["obs"], batch["legal"]).log_prob(batch["action"]).detach()
             for epoch in range(config.epochs):
                 keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(len(valid)))
                 order = keys.masked_fill(~valid, torch.inf).argsort()[: valid.sum()]
                 cuts = [len(order) * k // config.minibatches for k in range(1, config.minibatches)]
-                minibatches += order.tensor_split(cuts)
+                minibatches += [rows for rows in order.tensor_split(cuts) if len(rows)]
         for rows in minibatches:
             b = {name: x[rows] for name, x in batch.items()}
             loss, noted = losses(agent, b, clip_range, config, tricks)
@@ -235,7 +241,6 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             loss.backward()
             if tricks.grad_clip:
                 nn.utils.clip_grad_norm_(agent.parameters(), config.max_grad_norm)
-            optimizer.param_groups[0]["lr"] = rate
             optimizer.step()
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             x, before = batch["obs"][valid].double().numpy(), agent.rows
@@ -243,18 +248,11 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             agent.squares += ((x - x.mean(0)) ** 2).sum(0) + delta**2 * before * len(x) / agent.rows
             agent.mean += delta * len(x) / agent.rows
         steps, score = steps + int(valid.sum()), float(np.mean(ended)) if ended else np.nan
-        curve.append({"step": steps, "return": score} | pd.DataFrame(notes).mean().to_dict())
+        means = {name: float(np.mean([noted[name] for noted in notes])) for name in notes[0]}
+        curve.append({"step": steps, "return": score} | means)
         print(f"{steps:9,} steps: return {score:.1f}", flush=True)
     return agent, curve
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tricks", nargs="*", default=["reinforce"], help="ppo, a rung's last trick, or several tricks")
-    for name, default in vars(Config()).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
-    names = (given := vars(parser.parse_args())).pop("tricks")
-    _, curve = train(Config(**given), named(names[0]) if len(names) == 1 else switched(names))
-    figure: Any = pd.DataFrame(curve).plot(x="step", y="return", title=given["env"], style=".-").get_figure()
-    figure.savefig("one_agent.png")
-    print("one_agent.png shows the learning curve")
+    main(train, Config, __doc__)

@@ -1,22 +1,29 @@
 """The one agent that fits in a file learns as the library's does, update by update, with each set of tricks."""
 
 import random
+import sys
 from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from tricks import Config, Tricks, one_agent, train
+from tricks.errors import InputError
 from tricks.fast.dispatch import plain
-from tricks.ladder import LADDER, closed, rungs, switched
+from tricks.ladder import LADDER, closed, named, rungs, switched
+from tricks.runs import one_run
 
 SETTINGS = {"steps": 400, "lanes": 3, "horizon": 16, "epochs": 2, "minibatches": 2, "gamma": 0.9}
 
 
-def assert_alike(env: str, tricks: Tricks) -> None:
+def assert_alike(env: str, tricks: Tricks, **numbers: int) -> None:
+    settings: dict[str, Any] = SETTINGS | numbers
     with plain():
-        theirs = train(Config(env, backend="gymnasium", seeds=(5,), **SETTINGS), tricks).curve  # type: ignore[arg-type]
-    mine = one_agent.train(one_agent.Config(env, seed=5, **SETTINGS), tricks)[1]  # type: ignore[arg-type]
+        theirs = train(Config(env, backend="gymnasium", seeds=(5,), **settings), tricks).curve
+    mine = one_agent.train(one_agent.Config(env, seed=5, **settings), tricks)[1]
     assert len(mine) == len(theirs) > 1
     for name in mine[0]:
         np.testing.assert_allclose([row[name] for row in mine], theirs[name], rtol=1e-3, atol=1e-4)
@@ -32,6 +39,47 @@ def test_sets_of_the_ladder_s_flags(draw: int) -> None:
     rng, box = random.Random(draw), draw % 2 > 0
     names = {name for name in LADDER if rng.random() < 0.5} - ({"action_mask"} if box else set())
     assert_alike("ShortPendulum-v0" if box else "ShortCartPole-v0", switched(closed(names)))
+
+
+@pytest.mark.parametrize(
+    ("rung", "numbers", "fault"),
+    [
+        ("kl_stop", {}, "one_agent has no kl_stop"),
+        ("ppg", {}, "one_agent has no ppg"),
+        ("ppo", {"env": "CliffWalking-v1"}, "Discrete"),
+        ("action_mask", {"env": "Pendulum-v1"}, "action_mask rules out Discrete actions"),
+        ("ppo", {"lanes": 0}, "lanes must be"),
+        ("ppo", {"env": "Nothing-v0"}, "Nothing"),
+    ],
+)
+def test_it_refuses_what_it_lacks_in_one_line(rung: str, numbers: dict[str, Any], fault: str) -> None:
+    with pytest.raises(InputError, match=fault) as error:
+        one_agent.train(one_agent.Config(**numbers), named(rung))
+    assert "\n" not in str(error.value)
+
+
+def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["one_agent", "popart", "--no-action-mask", "--steps", "300", "--lanes", "2", "--horizon", "32"]
+    )
+    one_run.main(one_agent.train, one_agent.Config, "")
+    assert capsys.readouterr().out.splitlines()[-1] == "one_agent.png shows the learning curve"
+    assert plt.imread("one_agent.png").std() > 0
+    monkeypatch.setattr(sys, "argv", ["one_agent", "atari"])
+    with pytest.raises(SystemExit) as end:
+        one_run.main(one_agent.train, one_agent.Config, "")
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("error: one_agent has no shared_trunk: ")
+
+
+def test_a_minibatch_of_one_row() -> None:
+    assert_alike("ShortCartPole-v0", named("ppo"), lanes=2, horizon=8, minibatches=14, steps=60)
+
+
+def test_a_minibatch_without_rows_is_no_step() -> None:
+    few = one_agent.Config("ShortCartPole-v0", lanes=2, horizon=8, minibatches=16, steps=60)
+    assert np.isfinite([row["policy_loss"] for row in one_agent.train(few, named("ppo"))[1]]).all()
 
 
 def test_its_numbers_are_the_library_s() -> None:

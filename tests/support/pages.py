@@ -40,7 +40,9 @@ def commands(program: str) -> list[str]:
     found = []
     for text in PAGES.values():
         blocks = "\n".join(blocks_of("sh", text)).replace(" \\\n", " ")
-        found += re.findall(rf"^(?:\.venv/bin/)?python -m {program}(?![\w.])(.*?)(?:\s+#.*|\s+>.*)?$", blocks, re.MULTILINE)
+        found += re.findall(
+            rf"^(?:\.venv/bin/)?python -m {program}(?![\w.])(.*?)(?:\s+#.*|\s+>.*)?$", blocks, re.MULTILINE
+        )
         found += re.findall(rf"`python -m {program}(?![\w.])([^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     words = [[STANDS_FOR.get(word, word) for word in command.split()] for command in found]
     return list(dict.fromkeys(" ".join(command) for command in words))
