@@ -215,7 +215,8 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
     agent = Agent(player.env, config, tricks)
     optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
     while steps < config.steps:
-        left, clip_range, optimizer.param_groups[0]["lr"] = 1 - steps / config.steps, config.clip_range, config.lr
+        left, clip_range = 1 - steps / config.steps, config.clip_range
+        optimizer.param_groups[0]["lr"] = config.lr
         if tricks.lr_anneal:
             optimizer.param_groups[0]["lr"] *= left
         if tricks.clip_anneal:
