@@ -1,8 +1,7 @@
 """One agent, one file: REINFORCE, and each trick of the ladder as a bare `if`, in plain PyTorch.
 
-`python -m tricks.one_agent ppo --env Acrobot-v1` trains it, on vectors of numbers with one discrete choice or a vector
-of continuous actions. `tricks.train` trains many such agents at once, faster, with more tricks and on any space; with
-`backend="gymnasium"`, its curve is this one, update by update, up to rounding.
+`python -m tricks.one_agent ppo --env Acrobot-v1` trains it: vectors in, one discrete or several continuous actions out.
+`tricks.train` has the same curve with `backend="gymnasium"`, up to rounding, and more tricks, seeds, and spaces.
 """
 
 from dataclasses import dataclass
@@ -79,15 +78,15 @@ class Agent(nn.Module):
         self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: value net's output = (return - mu) / sigma
 
     def standardized(self, obs: Tensor) -> Tensor:
-        if self.rows == 0:
-            return obs
-        scale = (self.squares / self.rows + 1e-8) ** -0.5
-        return ((obs - torch.tensor(self.mean).float()) * torch.tensor(scale).float()).clamp(-10, 10)
+        if self.tricks.state_norm and self.rows > 0:
+            scale = torch.tensor((self.squares / self.rows + 1e-8) ** -0.5).float()
+            obs = ((obs - torch.tensor(self.mean).float()) * scale).clamp(-10, 10)
+        return obs
 
-    def policy(self, obs: Tensor, legal: Tensor) -> Any:
-        out = self.policy_net(self.standardized(obs))
+    def policy(self, b: dict[str, Tensor]) -> Any:
+        out = self.policy_net(self.standardized(b["obs"]))
         if self.tricks.action_mask:
-            out = out.masked_fill(~legal, -1e30)
+            out = out.masked_fill(~b["legal"], -1e30)
         return Categorical(logits=out) if self.discrete else Independent(Normal(out, self.log_std.exp()), 1)
 
     def value(self, obs: Tensor) -> Any:
@@ -107,8 +106,10 @@ class Player:
         self.observe(*self.env.reset(seed=seed))
 
     def observe(self, obs: Any, info: dict[str, Any]) -> None:
-        mask = info["action_mask"] | ~info["_action_mask"][:, None] if "action_mask" in info else True
-        self.obs, self.legal = torch.tensor(obs).float(), torch.tensor(mask).bool()
+        self.now = {"obs": torch.tensor(obs).float()}
+        if self.tricks.action_mask:
+            mask = info["action_mask"] | ~info["_action_mask"][:, None] if "action_mask" in info else [[True]]
+            self.now["legal"] = torch.tensor(mask).bool().expand(self.config.lanes, self.env.single_action_space.n)
 
     @torch.no_grad()
     def play(self, agent: Agent, update: int) -> tuple[dict[str, Tensor], list[float]]:
@@ -119,20 +120,17 @@ class Player:
         playing, count = np.ones(config.lanes, bool), 0
         while playing.any():
             block, row = divmod(len(rows), config.horizon)
-            if row == 0:
+            if row == 0:  # noise for a block of rows: the argmax of logits + Gumbel noise is a draw from their softmax
                 rng, size = stream(config.seed, "action", update, block), (config.horizon, config.lanes, agent.actions)
                 z = torch.tensor(rng.gumbel(size=size) if agent.discrete else rng.standard_normal(size, "f4")).float()
-            # Adding Gumbel noise to logits and taking the largest draws from their softmax.
-            pi, obs, valid = agent.policy(self.obs, self.legal), self.obs, playing & ~self.resetting
+            pi, now, valid = agent.policy(self.now), self.now, playing & ~self.resetting
             action = (pi.logits + z[row]).argmax(-1) if agent.discrete else pi.mean + pi.stddev * z[row]
-            legal, taken = self.legal, action.numpy()
-            taken = taken + space.start if agent.discrete else taken.clip(space.low, space.high)
+            taken = action.numpy() + space.start if agent.discrete else action.numpy().clip(space.low, space.high)
             next_obs, reward, terminated, truncated, info = self.env.step(taken)
             self.observe(next_obs, info)
             reward, over = reward * valid, terminated | truncated
-            transition = {"obs": obs, "action": action, "reward": reward, "next_obs": self.obs, "valid": valid}
-            ends = {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated}
-            rows.append(transition | ends | {"legal": legal.expand(size[1:])})
+            rows.append(now | {"action": action, "reward": reward, "next_obs": self.now["obs"], "valid": valid})
+            rows[-1] |= {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated}
             self.score, count = self.score + reward, count + valid.sum()
             ended += self.score[over & valid].tolist()
             self.score[over] = 0
@@ -154,38 +152,42 @@ def discounted(x: Tensor, discount: Tensor) -> Tensor:
 @torch.no_grad()
 def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) -> None:
     """How good was each action? Adds `advantage` and, for the value net, its prediction and `target`."""
-    done, cut = b["terminated"] | b["truncated"], torch.zeros_like(b["valid"])
+    done = b["terminated"] | b["truncated"]
+    going = config.gamma * (~done).double()
+    target = discounted(b["reward"], going)
+    if not tricks.baseline:
+        b["advantage"] = target
+        return
+    cut = torch.zeros_like(done)
     cut[-1] = b["valid"][-1] & ~done[-1]  # the episode goes on, but its rewards are not known: V stands for them
     if tricks.bootstrap:
         cut = cut | b["truncated"]
-    going, mu, sigma = config.gamma * (~done).double(), agent.mu, agent.sigma
-    b["advantage"] = target = discounted(b["reward"], going)
-    if not tricks.baseline:
-        return
-    value, next_value = (agent.value(x) * sigma + mu for x in (b["obs"], b["next_obs"]))
+    value, next_value = agent.value(b["obs"]), agent.value(b["next_obs"])
+    if tricks.return_norm:
+        value, next_value = value * agent.sigma + agent.mu, next_value * agent.sigma + agent.mu
     target = target + discounted(torch.where(cut, config.gamma * next_value, 0), going)
     advantage = target - value
     if tricks.gae:
         delta = b["reward"] + config.gamma * torch.where(done & ~cut, 0, next_value) - value
         advantage = discounted(delta, config.gae_lambda * going)
         target = value + advantage
-    if tricks.return_norm:
-        g, beta = target[b["valid"]], config.return_beta  # moments of the mixture: 1-β of the old, β of the new
+    b |= {"advantage": advantage, "old_value": value, "target": target}
+    if tricks.return_norm:  # moments of the mixture: 1-β of the old, β of the new
+        mu, sigma, beta, g = agent.mu, agent.sigma, config.return_beta, target[b["valid"]]
         spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2
         agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
         agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
-    old_value = (value - mu) / sigma
+        b["old_value"], b["target"] = (value - mu) / sigma, (target - agent.mu) / agent.sigma
     if tricks.popart:
         head = agent.value_net[-1]
         head.weight *= sigma / agent.sigma
         head.bias.copy_((sigma * head.bias.double() + mu - agent.mu) / agent.sigma)
-        old_value = (value - agent.mu) / agent.sigma
-    b |= {"advantage": advantage, "old_value": old_value, "target": (target - agent.mu) / agent.sigma}
+        b["old_value"] = (value - agent.mu) / agent.sigma
 
 
 def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config, tricks: Tricks) -> Any:
     """A minibatch's loss, and what the curve shows of it."""
-    advantage, pi = b["advantage"], agent.policy(b["obs"], b["legal"])
+    advantage, pi = b["advantage"], agent.policy(b)
     if tricks.advantage_norm:
         advantage = (advantage - advantage.mean()) / (advantage.std(correction=min(1, len(advantage) - 1)) + 1e-8)
     log_prob, entropy = pi.log_prob(b["action"]), pi.entropy().mean()
@@ -209,16 +211,15 @@ def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config
 
 
 def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
-    """The agent, and its curve: a row for each update. Raises InputError for what it lacks or the library refuses."""
-    check(vars(config), tricks)
+    """The agent, and its curve: a row for each update."""
+    check(vars(config), tricks)  # raises InputError
     player, steps, curve = Player(config, tricks), 0, list[Any]()
     agent = Agent(player.env, config, tricks)
     optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
     while steps < config.steps:
-        left, clip_range = 1 - steps / config.steps, config.clip_range
-        optimizer.param_groups[0]["lr"] = config.lr
+        left, rate, clip_range = 1 - steps / config.steps, config.lr, config.clip_range
         if tricks.lr_anneal:
-            optimizer.param_groups[0]["lr"] *= left
+            rate = rate * left
         if tricks.clip_anneal:
             clip_range = clip_range * left
         rollout, ended = player.play(agent, len(curve))
@@ -227,8 +228,8 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
         batch["advantage"], valid, notes = batch["advantage"].float(), batch["valid"], []
         minibatches = [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
         if tricks.reuse:
-            minibatches.clear()
-            batch["old_log_prob"] = agent.policy(batch["obs"], batch["legal"]).log_prob(batch["action"]).detach()
+            minibatches = []
+            batch["old_log_prob"] = agent.policy(batch).log_prob(batch["action"]).detach()
             for epoch in range(config.epochs):
                 keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(len(valid)))
                 order = keys.masked_fill(~valid, torch.inf).argsort()[: valid.sum()]
@@ -242,6 +243,7 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             loss.backward()
             if tricks.grad_clip:
                 nn.utils.clip_grad_norm_(agent.parameters(), config.max_grad_norm)
+            optimizer.param_groups[0]["lr"] = rate
             optimizer.step()
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             x, before = batch["obs"][valid].double().numpy(), agent.rows
@@ -249,8 +251,7 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             agent.squares += ((x - x.mean(0)) ** 2).sum(0) + delta**2 * before * len(x) / agent.rows
             agent.mean += delta * len(x) / agent.rows
         steps, score = steps + int(valid.sum()), float(np.mean(ended)) if ended else np.nan
-        means = {name: float(np.mean([noted[name] for noted in notes])) for name in notes[0]}
-        curve.append({"step": steps, "return": score} | means)
+        curve.append({"step": steps, "return": score} | {x: np.mean([noted[x] for noted in notes]) for x in notes[0]})
         print(f"{steps:9,} steps: return {score:.1f}", flush=True)
     return agent, curve
 

@@ -34,7 +34,7 @@ from ablations.training.plan import plans
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, Config, Tricks, diff
-from tricks.cli import check_command, export_command, play_command, save_policy_command, train_command
+from tricks.cli import check_command, play_command, save_policy_command, train_command
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
 from tricks.cli.shell import REPEATED, SHORT, options
@@ -140,7 +140,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    own = (Tricks, Config, export_command.File, Output, Playing, Saving, check_command.Checking, GradeOptions)
+    own = (Tricks, Config, Output, Playing, Saving, check_command.Checking, GradeOptions)
     known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     others = {*SHORT, *REPEATED, "--version", "--print-completion"}

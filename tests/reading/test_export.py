@@ -1,41 +1,37 @@
-"""An export is one file that needs nothing of this library, and trains the same curve."""
+"""An export is the one agent with its flags decided: a program that needs nothing of this package."""
 
 import ast
-import math
 import random
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import numpy as np
 import pytest
-from support.exports import code, executed
 
-from tricks import ATARI, EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, export, loop, recurrent, train
+from tricks import PPO, REINFORCE, Config, InputError, Tricks, export, one_agent
+from tricks.cli.main import main
 from tricks.config import CONTINUOUS_CONFIG
-from tricks.core import layers, nets
-from tricks.fast.dispatch import plain
-from tricks.ladder import NEEDS, closed, named, switched
-from tricks.runs.learning_curve import OF_BOX
+from tricks.ladder import LADDER, closed, named, switched
 
-FLAGS = [name for name in NEEDS if name != "squash"]  # these sets are for Discrete actions
+code = cache(export)
 Pair = tuple[str, bool, str, bool]
 
 
 def pairs(tricks: Tricks) -> set[Pair]:
-    return {(a, getattr(tricks, a), b, getattr(tricks, b)) for a, b in combinations(FLAGS, 2)}
+    return {(a, getattr(tricks, a), b, getattr(tricks, b)) for a, b in combinations(LADDER, 2)}
 
 
 def drawn(pair: Pair, rng: random.Random, share: float) -> Tricks | None:
     """A legal set with this pair, and a share of all other flags that fit; None if the pair itself does not."""
     a, a_is_on, b, b_is_on = pair
-    tricks, others = None, rng.sample(FLAGS, round(share * len(FLAGS)))
+    tricks, others = None, rng.sample(LADDER, round(share * len(LADDER)))
     for more in ((), *((name,) for name in others)):
         with suppress(InputError):
             on = [*([a] * a_is_on), *([b] * b_is_on), *(tricks.on if tricks else ()), *more]
@@ -46,9 +42,9 @@ def drawn(pair: Pair, rng: random.Random, share: float) -> Tricks | None:
 
 def covering() -> list[Tricks]:
     """A few sets in which every two flags are on or off together in every way that is legal."""
-    rng, found = random.Random(0), [REINFORCE]
-    every = [(a, x, b, y) for a, b in combinations(FLAGS, 2) for x, y in product((True, False), repeat=2)]
-    left = {pair for pair in every if drawn(pair, rng, 0)} - pairs(REINFORCE)
+    rng, found = random.Random(0), [REINFORCE, PPO]
+    every = [(a, x, b, y) for a, b in combinations(LADDER, 2) for x, y in product((True, False), repeat=2)]
+    left = {pair for pair in every if drawn(pair, rng, 0)} - pairs(REINFORCE) - pairs(PPO)
     while left:
         pair = rng.choice(sorted(left))
         sets = [tricks for _ in range(10) if (tricks := drawn(pair, rng, rng.random()))]
@@ -61,80 +57,23 @@ SETS = covering()
 EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: f"{len(tricks.on)} flags")
 
 
-def assert_same_curve(tricks: Tricks, images: bool = False, **numbers: Any) -> None:
-    module = executed(tricks, images)
-    formulas = patch.multiple(nets, dense=layers.dense, affine=layers.affine)
-    with plain(), formulas, patch.object(recurrent, "over_time", layers.over_time):  # an export has the plain formulas
-        curve = train(Config(backend="gymnasium", **numbers), tricks).curve
-    known = {field.name for field in fields(module["Config"])}
-    run = module["train"](module["Config"](**{name: numbers[name] for name in numbers if name in known}))
-    rows = sorted(run.curve, key=lambda row: row["seed"])
-    assert len(rows) == len(curve)
-    for name in curve.columns.difference(list(OF_BOX)):  # an export does not measure these
-        mine = np.array([row.get(name, math.nan) for row in rows])
-        np.testing.assert_array_equal(mine, curve[name].to_numpy(float), err_msg=name)
-
-
 @EACH
-def test_an_export_trains_the_same_curve_under_every_pair_of_flags(tricks: Tricks) -> None:
-    assert_same_curve(tricks, env="ShortCartPole-v0", seeds=2, steps=150, lanes=2, horizon=16, epochs=2, minibatches=2)
-
-
-SMALL: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 2, "steps": 250, "lanes": 2, "horizon": 16}
-OTHERS: dict[str, tuple[Tricks, dict[str, Any]]] = {
-    "return statistics from the first batch": (switched(closed(["popart"])), {"return_first_batch": True}),
-    "Box actions of reinforce": (REINFORCE, {"env": "Pendulum-v1", "steps": 450, "horizon": 32}),
-    "Box actions of ppo": (PPO, {"env": "Pendulum-v1", "steps": 450, "horizon": 32}),
-    "squashed actions of reinforce": (named("reinforce+squash"), {"env": "ShortPendulum-v0"}),
-    "squashed actions": (named("squash"), {"env": "ShortPendulum-v0"}),
-    "squashed actions of ppg": (named("ppg+squash"), {"env": "ShortPendulum-v0", "aux_every": 2}),
-    "whole numbers, which are rounded": (PPO, {"env": "WholeNumbers-v0", "steps": 80}),
-    "action masks": (switched(["action_mask"]), {"env": "Forbidding-v0", "steps": 100}),
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_so_it_does_with_other_numbers_and_actions(name: str) -> None:
-    tricks, numbers = OTHERS[name]
-    assert_same_curve(tricks, **SMALL | numbers)
-
-
-def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = executed(PPG)
-    for place in (module, vars(loop)):
-        right = place["auxiliary_loss"]
-        monkeypatch.setitem(place, "auxiliary_loss", lambda *given, right=right: right(*given) * math.nan)
-    numbers = SMALL | {"seeds": 1, "aux_every": 2}
-    run = module["train"](module["Config"](**numbers))
-    assert len(run.curve) == len(train(Config(**numbers), PPG).curve) == 2
-
-
-@pytest.mark.parametrize("env", ["SmallPictures-v0", "LargePictures-v0"])
-@pytest.mark.parametrize("tricks", [REINFORCE, ATARI], ids=["reinforce", "atari"])
-def test_images_too_with_lives_that_end_episodes_and_signs_of_rewards(tricks: Tricks, env: str) -> None:
-    numbers: dict[str, Any] = {"seeds": 2, "steps": 80, "lanes": 2, "horizon": 16, "life_ends": True}
-    assert_same_curve(tricks, images=True, env=env, reward_sign=True, **numbers)
-
-
-def test_games_too() -> None:
-    pytest.importorskip("ale_py")
-    numbers: dict[str, Any] = {"seeds": 1, "steps": 500, "lanes": 2, "horizon": 64, "reward_sign": True}
-    assert_same_curve(ATARI, images=True, env="ALE/Breakout-v5", life_ends=True, **numbers)
-
-
-@pytest.mark.parametrize(("tricks", "numbers"), [(EVERY, Config()), (PPO, CONTINUOUS_CONFIG)])
-def test_a_preset_s_own_numbers_are_the_defaults(tricks: Tricks, numbers: Config) -> None:
+@pytest.mark.parametrize("env", ["ShortCartPole-v0", "ShortPendulum-v0"])
+def test_an_export_trains_the_same_curve(tricks: Tricks, env: str) -> None:
+    if "Pendulum" in env:
+        tricks = switched([name for name in tricks.on if name != "action_mask"])
     module: dict[str, Any] = {"__name__": "exported"}
-    exec(export(tricks, numbers), module)
-    config = module["Config"]()
-    assert all(getattr(config, field.name) == getattr(numbers, field.name) for field in fields(config))
+    exec(code(tricks), module)
+    numbers: dict[str, Any] = {"env": env, "seed": 3, "steps": 100, "lanes": 2, "horizon": 16}
+    expected = one_agent.train(one_agent.Config(**numbers), tricks)[1]
+    assert str(module["train"](module["Config"](**numbers))[1]) == str(expected)
 
 
 def test_exports_are_formatted_and_clean(tmp_path: Path) -> None:
-    for i, text in enumerate([*map(code, SETS), code(named("squash")), code(ATARI, images=True)]):
-        (tmp_path / f"export_{i}.py").write_text(text)
+    for i, tricks in enumerate(SETS):
+        (tmp_path / f"export_{i}.py").write_text(code(tricks))
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    for command in (["format", "--diff"], ["check", "--select=E,F,I,B,UP,SIM"]):
+    for command in (["format", "--diff"], ["check", "--select=E,F,I,UP,SIM"]):
         options = ["--isolated", "--line-length=120", str(tmp_path)]
         done = subprocess.run([ruff, *command, *options], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
@@ -147,16 +86,72 @@ def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     assert {name.split(".")[0] for name in names} <= {"torch", "numpy", "gymnasium", *sys.stdlib_module_names}
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    used |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}  # "Batch" as an annotation
+    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    assert {name for name in defined if not name.startswith("__")} <= used | {"forward", "backward"}
-    for word in ("conv2d", "lives", "cuda", ".to(device", "envpool", "pandas", "state_dict", "checkpoints"):
-        assert word not in code(tricks)
+    kept = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    numbers = {
+        node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    assert {name for name in defined | kept | numbers if not name.startswith("__")} <= used | {"data"}
+    assert "tricks" not in re.sub('""".*?"""', "", code(tricks), flags=re.DOTALL)
 
 
-def test_what_only_a_trick_needs_comes_with_it() -> None:
-    for name, trick in {"Memory": "ppg", "ObsStats": "state_norm", "ReturnStats": "return_norm"}.items():
-        assert f"class {name}" in code(switched(closed([trick])))
-        assert f"class {name}" not in code(PPO)
-    assert len(code(PPO).splitlines()) <= 700
+def test_it_is_short() -> None:
+    assert len(code(REINFORCE).splitlines()) <= 185
+    assert len(code(PPO).splitlines()) <= 220
+
+
+def test_numbers_become_defaults() -> None:
+    text = export(PPO, Config("Hopper-v5", seeds=3, hidden=(32, 32), lr=3e-4, value_epochs=10))
+    for line in ('env: str = "Hopper-v5"', "hidden: int = 32", "lr: float = 0.0003", '"--seeds", type=int, default=3'):
+        assert line in text
+    assert "horizon: int = 2_048" in export(PPO, CONTINUOUS_CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("rung", "numbers", "said"),
+    [
+        ("ppg", {}, "python -m tricks listing"),
+        ("atari", {}, "not shared_trunk"),
+        ("ppo", {"device": "cuda"}, "no --device"),
+        ("ppo", {"backend": "envpool"}, "no --backend"),
+        ("ppo", {"episode_limit": 5}, "no --episode-limit"),
+        ("ppo", {"stack": 4}, "no --stack"),
+        ("ppo", {"env_args": {"gravity": -5}}, "no --env-args"),
+        ("state_norm", {"obs_decay": 0.1}, "no --obs-decay"),
+        ("ppo", {"hidden": (64,)}, "two hidden layers"),
+        ("ppo", {"seeds": (3, 4)}, "--seeds, not (3, 4)"),
+        ("ppo", {"seeds": 2, "lr": (0.1, 0.2)}, "one --lr for all seeds"),
+    ],
+)
+def test_what_an_export_cannot_have_is_refused(rung: str, numbers: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        export(named(rung), Config(**numbers))
+
+
+def test_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]) -> None:
+    assert main(["export", "ppo", "--no-gae"]) == 0
+    assert capsys.readouterr().out == code(switched([name for name in PPO.on if name != "gae"]))
+    refuses(main, ["export", "pop"], "'pop'")
+    refuses(main, ["export", "reinforce", "--gae"], "baseline")
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        ("--steps 600 --seeds 2 --lanes 2", 0, "steps: return"),
+        ("--lanes 0", 2, "--lanes must be at least 1, not 0"),
+        ("--lr -1", 2, "--lr must be at least 0, not -1.0"),
+        ("--gamma nan", 2, "--gamma must be at least 0, not nan"),
+        ("--nonsense 3", 2, "--nonsense"),
+        ("--env Nonsense-v0", 2, "Nonsense"),
+    ],
+)
+def test_an_export_is_a_program(options: str, status: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "ppo.py").write_text(code(PPO))
+    command = [sys.executable, "ppo.py", *options.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == status
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert status or "seed 1" in done.stdout

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "restore", "values")
+NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "one_agent", "restore", "values")
 NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "orphans")
 SLOW = " or ".join(  # tests whose laws quicker ones hold, too
     (
@@ -49,6 +49,7 @@ ROOMS = (
             *("tests/laws/test_owners.py", "tests/ladder/test_squash.py"),
         ),
     ),
+    Room("one_agent", "`tricks/one_agent.py`", ("tricks/one_agent.py",), ("tests/laws/test_one_agent.py",)),
     Room("tricks", "the trick files", within("tricks", *NO_TRICKS), LADDER),
     Room(
         "core",

@@ -19,8 +19,8 @@ USAGE = """usage: python -m tricks COMMAND ...
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
-  export [RUNG] [--FLAG | --no-FLAG]            print one self-contained file that trains with these flags
-                                                (on vectors; with --images, on images)
+  export [RUNG] [--FLAG | --no-FLAG]            print one short file of plain PyTorch that trains with these
+                                                flags of the ladder
 
 RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or

@@ -20,7 +20,6 @@ GROUPS = {
     "tricks": "Which tricks are on.",
     "config": "Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, "
     "has no effect when that trick is off.",
-    "file": "What the exported file is for.",
     "output": "What to save, and what to measure during training.",
 }
 

@@ -1,155 +1,213 @@
-"""One file to take home: the training loop with its flags decided, and all that it calls.
+"""One file to take home: `tricks/one_agent.py` with its flags decided, which needs nothing of this package."""
 
-An export is the library's own source. The loop is decided as in a listing; other modules give the definitions that are
-then still reached, and classes the members that are used. What one file does not need is taken out: devices,
-checkpoints, listeners, other backends. `skeleton/` holds what an export has of its own. Executing it defines a
-`train(config)` with the same curve, to the last bit, as the library's on the backend `gymnasium` with plain layers.
-"""
-
-import re
-import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from graphlib import TopologicalSorter
+from collections import Counter
+from dataclasses import fields
+from importlib import resources
+from itertools import chain
 
 import libcst as cst
 
+from tricks import one_agent
 from tricks.config import Config, PerSeed
-from tricks.envs.lane import CHANGES
 from tricks.errors import InputError
 from tricks.flags import switch
-from tricks.ladder import FILES, Tricks
-from tricks.reading.decide import reads
-from tricks.reading.one_file import decided, is_trick, modules
-from tricks.reading.parts import Definition, Mentions, Part, defined, definitions, imports, parsed
-from tricks.reading.shake import shaken
+from tricks.ladder import HYPERPARAMETERS, LADDER, Tricks
+from tricks.reading.dead import without_dead_stores
+from tricks.reading.decide import Decide, assigned, assignment, inside, reads, text
+from tricks.reading.doors import CloseDoors
+from tricks.reading.listing import answers, reduced
 from tricks.reading.source import Code
 from tricks.values import checked
 
 DEFAULTS = Config()
-RUNNING = {"as_vector", "backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how it is played
-RUNNING |= {*CHANGES}
-ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
+OURS = {"self", "agent", "player", "config"}  # whose attributes are those of the one agent's classes
+Definition = cst.FunctionDef | cst.ClassDef
+NUMBERS = {f.name: f.default for f in fields(one_agent.Config)}  # the one agent's own
+PROGRAM = """
 
-
-@checked
-def export(tricks: Tricks, config: Config = DEFAULTS, images: bool = False) -> Code:
-    """One self-contained file that trains with these flags, on vectors or, with `images`, on images [C, H, W] of uint8.
-
-    It imports torch, numpy and gymnasium only (and ale_py for an ALE game); `python FILE --env CartPole-v1 --seeds 4
-    --steps 20000` trains, and prints how it goes. Its options are the numbers that it reads, with those of `config` as
-    defaults. An environment that cannot be made, or that does not fit, is refused in one line. If config.env is an ALE
-    game, the file is for images.
-
-    Raises InputError for what such a file cannot have: a device, another backend, numbers that differ from seed to
-    seed, or state_norm on images.
-    """
-    images = images or "ALE/" in config.env
-    if images and tricks.state_norm:
-        raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
-    parts = decided(tricks, _single(config), images)
-    left = shaken(parts, ["train", "main"])
-    _refuse_left_out(config, cst.ensure_type(left["Config"], cst.ClassDef))
-    body = _joined("".join(_section(module, nodes, tricks) for module, nodes in _in_order(parts, left)))
-    body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
-    named = ", ".join(tricks.on) or "none: this is REINFORCE"
-    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 116)
-    call = f"To train: python FILE --env {config.env} --seeds 4 --steps 20000"
-    head = f'"""{about}\n\n{LETTERS}{call}\n"""\n\n{_imports(list(left.values()))}'
-    return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
-
-
-def _single(config: Config) -> Config:
-    """The same numbers, with seeds by their count. Raises InputError if a number differs from seed to seed."""
-    if config.seed_list != tuple(range(len(config.seed_list))):
-        raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")
-    for f in fields(config):
-        if f.type == PerSeed and isinstance(getattr(config, f.name), tuple):
-            raise InputError(f"an export has one {switch(f.name)} for all seeds, not {getattr(config, f.name)}")
-    return replace(config, seeds=len(config.seed_list))
-
-
-def _refuse_left_out(config: Config, numbers: cst.ClassDef) -> None:
-    """Raise InputError for a number of no trick that is not as by default, and that the file does not have."""
-    kept = {defined(member) for member in numbers.body.body}
-    for name in RUNNING - kept:
-        own = getattr(config, name)
-        if own != getattr(Config, name) and not (name == "backend" and own == "gymnasium"):
-            raise InputError(f"an export has no {switch(name)}, so it cannot be {own}")
-
-
-LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. In shapes, S is seeds,
-T steps, N lanes, B rows of a batch, D features of an observation, and A actions or action dimensions.
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--seeds", type=int, default={seeds}, help="agents, one after another: seeds 0, 1, ...")
+    for name, default in vars(Config()).items():
+        if name != "seed":
+            parser.add_argument(f"--{{name.replace('_', '-')}}", type=type(default), default=default, help=" ")
+    for name, x in (asked := vars(parser.parse_args())).items():
+        if not isinstance(x, str) and not isinstance(x, int) <= x < 2**53:
+            parser.error(f"--{{name}} must be at least {{int(isinstance(x, int))}}, not {{x}}")
+    try:
+        for seed in range(asked.pop("seeds")):
+            print(f"seed {{seed}}")
+            train(Config(seed=seed, **asked))
+    except gym.error.Error as error:
+        parser.error(str(error))
 """
 
 
-def _in_order(parts: Mapping[str, Part], left: Mapping[str, Definition]) -> list[tuple[str, list[Definition]]]:
-    """The modules with what is left of them, each after those that it uses."""
-    home = {name: parts[name].module for name in left}
-    uses: dict[str, set[str]] = {module: set() for module in home.values()}
-    for name, node in left.items():
-        uses[home[name]] |= {home[other] for other in Mentions.of([node]).names if other in home} - {home[name]}
-    sorter = TopologicalSorter(uses)
-    sorter.prepare()
-    ranks = {module: rank for rank, module in enumerate(modules())}
-    ready, order = set[str](), []
-    while sorter.is_active():
-        ready |= set(sorter.get_ready())
-        order.append(min(ready, key=ranks.__getitem__))
-        ready.remove(order[-1])
-        sorter.done(order[-1])
-    within = {name: place for module in order for place, name in enumerate(definitions(module))}
-    return [
-        (module, [left[name] for name in sorted(left, key=within.__getitem__) if home[name] == module])
-        for module in order
-    ]
+@checked
+def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
+    """One self-contained file that trains one agent after another with these flags of the ladder.
+
+    It imports torch, numpy and gymnasium only, and is `tricks.one_agent` without what is off. `python FILE --env
+    CartPole-v1 --seeds 4` trains; the numbers of `config` are its defaults.
+
+    Raises InputError for what the one agent lacks: flags beyond the ladder, of which `listing` prints the loop, and
+    numbers such as a device.
+    """
+    numbers = _numbers(tricks, config)
+    source = cst.parse_module(resources.files("tricks").joinpath("one_agent.py").read_text(encoding="utf-8"))
+    known = answers(tricks) | {f"self.{question}": answer for question, answer in answers(tricks).items()}
+    decided = source.visit(Decide(known)).visit(_WithoutTricks())
+    definitions = [node for node in decided.body if isinstance(node, cst.FunctionDef | cst.ClassDef)]
+    functions = {_name(node): called for node in definitions if (called := _called(node)) is not None}
+    left = _used(_changed(definitions, CloseDoors(functions), _WithoutDeadStores()), numbers)
+    mentioned = {"argparse"}.union(*(reads(node) for node in left))
+    imports = "".join(reduced(node, mentioned, without="tricks") for node in source.body)
+    named = ", ".join(tricks.on) or "none, so it is REINFORCE"
+    about = textwrap.fill(f"One agent in one file, with these tricks of PPO: {named}.", 116)
+    title = f'"""{about}\n\n`python FILE --env {config.env}` trains it.\n"""'
+    program = PROGRAM.format(seeds=1 if config.seeds == DEFAULTS.seeds else len(config.seed_list))
+    return Code(f"{title}\n\nimport argparse\n{imports.strip()}\n\n\n{cst.Module(left).code.strip()}\n{program}")
 
 
-def _section(module: str, nodes: Sequence[Definition], tricks: Tricks) -> str:
-    """The definitions of one module, under the first paragraph of its docstring and the sources of its tricks."""
-    said = (parsed(module).get_docstring() or "").split("\n\n")[0].split()
-    known = [f.metadata["paper"] for f in fields(tricks) if f"tricks.{FILES[f.name]}" == module and f.name in tricks.on]
-    said += [f"{'; '.join(known)}."] if known else []
-    title = textwrap.fill(" ".join(said), 118, initial_indent="# ", subsequent_indent="# ")
-    lines = ["\n\n", title, "\n"] if is_trick(module) else ["\n\n"]
-    for before, node in zip((None, *nodes), nodes, strict=False):
-        constants = isinstance(before, cst.SimpleStatementLine) and isinstance(node, cst.SimpleStatementLine)
-        gap = "" if constants or before is None else "\n\n"
-        lines.append(gap + cst.Module([node.with_changes(leading_lines=[])]).code)
-    return "".join(lines)
+def _numbers(tricks: Tricks, config: Config) -> dict[str, object]:
+    """The one agent's numbers as this config has them. Raises InputError for a trick or a number that it lacks."""
+    if beyond := [name for name in tricks.on if name not in LADDER]:
+        advice = "leave it off, or print the loop, with every trick, with python -m tricks listing"
+        raise InputError(f"an export has the tricks of the ladder, not {', '.join(beyond)}", advice)
+    if config.seed_list != tuple(range(len(config.seed_list))):
+        raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")
+    off = set(chain.from_iterable(numbers for name, numbers in HYPERPARAMETERS.items() if name not in tricks.on))
+    for f in fields(config):
+        own = getattr(config, f.name)
+        if f.type == PerSeed and isinstance(own, tuple):
+            raise InputError(f"an export has one {switch(f.name)} for all seeds, not {own}")
+        known = f.name in {*NUMBERS, *off, "seeds", "backend"} or own == getattr(DEFAULTS, f.name)
+        if not known or (f.name == "backend" and own not in ("auto", "gymnasium")):
+            raise InputError(f"an export has no {switch(f.name)}, so it cannot be {own}")
+    if len(set(config.hidden)) != 1 or len(config.hidden) != 2:
+        raise InputError(f"an export has two hidden layers of one width, not {config.hidden}")
+    own_numbers = {name: getattr(config, name) for name in NUMBERS if name not in ("seed", "hidden")}
+    return {"seed": 0, "hidden": config.hidden[0], **own_numbers}
 
 
-def _joined(code: str) -> str:
-    """Brackets that were opened because a line was too long, closed where it no longer is."""
-    lines: list[str] = []
-    for line in code.split("\n"):
-        lines.append(line)
-        if len(lines) > 2 and line.strip()[:1] in (")", "]", "}") and lines[-3].endswith(("(", "[", "{")):
-            one = lines[-3] + lines[-2].strip() + line.strip()
-            if len(one) <= 120 and not lines[-2].endswith(",") and "#" not in lines[-2]:
-                lines[-3:] = [one]
-    return "\n".join(lines)
+class _WithoutTricks(cst.CSTTransformer):
+    """Takes out what keeps the flags, and the call that checks them."""
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        statement = updated_node.body[0]
+        if text(statement).startswith("check("):
+            return cst.RemoveFromParent()
+        pairs = assigned(statement)
+        left = [pair for pair in pairs if text(pair[0]) != "self.tricks"]
+        if len(left) == len(pairs):
+            return updated_node
+        return updated_node.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()
 
 
-def _imports(nodes: Sequence[Definition]) -> str:
-    """The imports that these need, in the order of isort: first the standard library's, then the others."""
-    known = {name: source for module in (*modules(), "tricks.config") for name, source in imports(module).items()}
-    used = {(*known[name], name) for node in nodes for name in reads(node) if name in known}
-    plain = [(module, f"import {module}" + f" as {name}" * (name != module)) for module, of, name in used if not of]
-    named: dict[str, list[str]] = {}
-    for module, of, _ in used:
-        if of and not module.startswith("tricks"):
-            named.setdefault(module, []).append(of)
-    froms = [(module, f"from {module} import {', '.join(sorted(of, key=_kind))}") for module, of in named.items()]
-    lines = [*sorted(plain), *sorted(froms)]
-    blocks = [
-        [line for module, line in lines if (module.split(".")[0] in sys.stdlib_module_names) is ours]
-        for ours in (True, False)
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+class _WithoutDeadStores(cst.CSTTransformer):
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        left = without_dead_stores(updated_node, _pure)
+        if text(left).endswith("    return\n"):
+            return left.with_deep_changes(left.body, body=left.body.body[:-1])
+        return left
 
 
-def _kind(name: str) -> tuple[int, str]:
-    """isort's order of names: CONSTANTS, Classes, functions."""
-    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2), name
+class _WithoutIdentities(cst.CSTTransformer):
+    """Replaces a call of a method that returns its argument by the argument."""
+
+    def __init__(self, definitions: list[Definition]) -> None:
+        methods = [each for node in definitions for each in inside(node, cst.FunctionDef)]
+        self.same = {_name(each) for each in methods if _same(cst.ensure_type(each, cst.FunctionDef))}
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        called = updated_node.func
+        if isinstance(called, cst.Attribute) and text(called.attr) in self.same:
+            return updated_node.args[0].value
+        return updated_node
+
+
+def _same(function: cst.FunctionDef) -> bool:
+    last = function.params.params[-1:]
+    body = [text(line).strip() for line in function.body.body]
+    return bool(last) and body == [f"return {last[0].name.value}"]
+
+
+def _pure(call: cst.Call) -> bool:
+    """Whether a call changes nothing, so that it can go if nobody reads what it returns."""
+    return text(call.func).split(".")[-1] not in ("step", "reset", "observe", "begin", "play", "random")
+
+
+def _name(node: cst.CSTNode) -> str:
+    return node.name.value if isinstance(node, cst.FunctionDef | cst.ClassDef) else ""
+
+
+def _called(node: Definition) -> cst.FunctionDef | None:
+    """What runs when this is called: a function, or a class's `__init__`."""
+    if isinstance(node, cst.FunctionDef):
+        return node
+    return next(
+        (each for each in node.body.body if isinstance(each, cst.FunctionDef) and _name(each) == "__init__"), None
+    )
+
+
+def _used(definitions: list[Definition], numbers: dict[str, object]) -> list[Definition]:
+    """The definitions without parameters, functions, methods, attributes and numbers that nothing reads any more."""
+    size = 0
+    while size != (size := sum(len(text(node)) for node in definitions)):
+        functions = {_name(node): node for node in definitions if isinstance(node, cst.FunctionDef)}
+        spare = {name: _takes(node) - reads(node.body) for name, node in functions.items()}
+        attributes = [
+            cst.ensure_type(each, cst.Attribute) for node in definitions for each in inside(node, cst.Attribute)
+        ]
+        said = Counter(text(each.attr) for each in attributes if text(each.value).split(".")[-1] in OURS)
+        changes = CloseDoors(functions, spare), _OfUse(said, numbers), _WithoutIdentities(definitions)
+        definitions = _changed(definitions, *changes, _WithoutDeadStores())
+        inner = [
+            cst.ensure_type(each, cst.FunctionDef) for node in definitions for each in inside(node, cst.FunctionDef)
+        ]
+        called = {"train", "Config"}.union(*(reads(each.body) | reads(each.params) for each in inner))
+        definitions = [node for node in definitions if _name(node) in called]
+    return definitions
+
+
+def _changed(definitions: list[Definition], *changes: cst.CSTTransformer) -> list[Definition]:
+    for change in changes:
+        definitions = [cst.ensure_type(node.visit(change), type(node)) for node in definitions]
+    return definitions
+
+
+def _takes(function: cst.FunctionDef) -> set[str]:
+    return {param.name.value for param in function.params.params}
+
+
+class _OfUse(cst.CSTTransformer):
+    """Takes out methods, numbers and attributes that nobody mentions, and gives the numbers their defaults."""
+
+    def __init__(self, said: Counter[str], numbers: dict[str, object]) -> None:
+        self.said, self.numbers = said, numbers
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        members = updated_node.body.body
+        kept = [each for each in members if not _name(each) or _name(each) == "__init__" or self.said[_name(each)]]
+        return updated_node.with_deep_changes(updated_node.body, body=kept)
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        small = updated_node.body[0]
+        pairs = assigned(small)
+        if isinstance(small, cst.AnnAssign) and text(small.target) in self.numbers:
+            name = text(small.target)
+            value = cst.parse_expression(_literal(self.numbers[name]))
+            return updated_node.with_deep_changes(small, value=value) if self.said[name] else cst.RemoveFromParent()
+        left = [pair for pair in pairs if not (text(pair[0]).startswith("self.") and self.said[text(pair[0])[5:]] == 1)]
+        if len(left) == len(pairs):
+            return updated_node
+        return updated_node.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()
+
+
+def _literal(number: object) -> str:
+    return f"{number:_}" if type(number) is int else f'"{number}"' if isinstance(number, str) else repr(number)

@@ -24,7 +24,7 @@ def listing(tricks: Tricks) -> Code:
     """The training loop for these flags as a module: the imports it needs, and `train(config)`."""
     functions = _loop(tricks)
     used = {"Tricks"}.union(*(reads(function) for function in functions))
-    imports = "".join(_import(node, used) for node in _source().body)
+    imports = "".join(reduced(node, used) for node in _source().body)
     title = f"The training loop with {', '.join(tricks.on)}." if tricks.on else "The training loop: REINFORCE."
     header = "\n".join(textwrap.wrap(title, 100))
     flags = "".join(f"    {name}=True,\n" for name in tricks.on)
@@ -99,8 +99,8 @@ def _imported() -> set[str]:
     return {alias.evaluated_name for line in ours if not isinstance(line.names, cst.ImportStar) for alias in line.names}
 
 
-def _import(node: cst.CSTNode, used: set[str]) -> str:
-    """The import statement `node` reduced to the names in `used`; a blank line before it is kept."""
+def reduced(node: cst.CSTNode, used: set[str], without: str = "") -> str:
+    """An import reduced to the names in `used`, "" if it is of `without`; a blank line before it is kept."""
     if not isinstance(node, cst.SimpleStatementLine):
         return ""
     statement = node.body[0]
@@ -113,7 +113,9 @@ def _import(node: cst.CSTNode, used: set[str]) -> str:
         return ""
     names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
     assert statement.module is not None
-    module = cst.Module([]).code_for_node(statement.module)
+    module = text(statement.module)
+    if without and module.split(".")[0] == without:
+        return ""
     line = f"from {module} import {', '.join(names)}\n"
     if len(line) > 121:
         each = "".join(f"    {name},\n" for name in names)
