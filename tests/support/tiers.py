@@ -1,4 +1,4 @@
-"""Which tests run by default, and which only with `--all`: those in tests/whole.txt, which cost much and are not needed.
+"""Which tests run only with `--all`: those in tests/whole.txt, which cost much and are not needed.
 
     PYTHONPATH=tests python -m pytest -n 2 -p support.tiers --all    # measure each test's seconds of CPU
     PYTHONPATH=tests python -m support.tiers                         # choose, and write tests/whole.txt
