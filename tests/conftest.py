@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pkgutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,6 +22,8 @@ from ablations.training import pools, workers
 from tricks.cli.main import main
 from tricks.fast.dispatch import loaded
 from tricks.ladder import Tricks
+
+WHOLE = Path(__file__).with_name("whole.txt")  # written by `python -m support.tiers`
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the tests start: they share the cores
@@ -62,18 +65,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="execute all notebooks, not only those whose inputs changed")
+    parser.addoption("--all", action="store_true", help="run every test, and execute every notebook")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the notebooks that would only show again what they show."""
-    paths = {item.path for item in items if item.path.suffix == ".ipynb"}
-    if paths and not config.getoption("--all"):
+    """Leave out notebooks that would only show again what they show and, of all tests, those in tests/whole.txt."""
+    if config.getoption("--all"):
+        return
+    left_out = set[str]() if config.option.file_or_dir else set(WHOLE.read_text(encoding="utf-8").splitlines())
+    fresh = set[Path]()
+    if paths := {item.path for item in items if item.path.suffix == ".ipynb"}:
         from chapters.book.inputs import due
 
         fresh = {path for path in paths if not due(path)}
-        config.hook.pytest_deselected(items=[item for item in items if item.path in fresh])
-        items[:] = [item for item in items if item.path not in fresh]
+    kept = {item: item.path not in fresh and item.nodeid not in left_out for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not kept[item]])
+    items[:] = [item for item in items if kept[item]]
 
 
 @pytest.fixture(autouse=True)
