@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import pandas as pd
+import torch
 from matplotlib.figure import Figure
 
 from tricks.config import Config
@@ -49,6 +50,7 @@ def main(train: Callable[[Any, Tricks], tuple[Any, list[dict[str, float]]]], num
     for name, default in vars(numbers()).items():
         parser.add_argument(switch(name), type=type(default), default=default, help=f"{default} unless given")
     given = vars(parser.parse_args())
+    torch.set_num_threads(1)  # tensors this small gain nothing from more
     switches = {name: given.pop(name) for name in LADDER}
     try:
         rung = named(given.pop("rung"))
