@@ -57,7 +57,7 @@ def judge(
     held = ["lr"] if chosen != () else []
     asked = [
         Request(
-            _arms(trick, arms_of([base], config, held)[0], functions or {}),
+            two_arms(trick, arms_of([base], config, held)[0], functions or {}),
             config,
             wanted,
             "",
@@ -94,7 +94,7 @@ def _judged(
     return write_judged(trick or replaced_in_words(functions), base, found, trials, out, command)
 
 
-def _arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> list[Arm]:
+def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> list[Arm]:
     """The arm without the trick, and the one with it; the given one is one of them, or lacks what the trick needs."""
     if bool(trick) == bool(functions):
         raise InputError("name one flag, or functions that replace ours; for example: judge kl_stop")
@@ -153,7 +153,7 @@ def main(arguments: Sequence[str], command: str) -> int:
         raise InputError(f"{line.flags[0]} belongs in the base: --base 'ppo {line.flags[0]}'")
     name, replaces, place = line.texts[0].partition("=")
     functions = {name: function_from(place)} if replaces else {}
-    arms = _arms("" if replaces else name, arm_from(own.base, line.held), functions)
+    arms = two_arms("" if replaces else name, arm_from(own.base, line.held), functions)
     refuse_unfit(arms, line.given)
     configs = [replace(config, **{each: getattr(line.config, each) for each in line.given}) for config in USUAL]
     if own.env:

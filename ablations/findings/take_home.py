@@ -146,14 +146,14 @@ def _seeds(studies: Sequence[Study]) -> str:
     many = [study for study in studies if study.seeds >= MANY]
     if not many:
         return ""
-    pairs = [(effects(s, d), effects(few, d)) for s in many for few in [_first_ten(s)] for d in s.designs]
+    pairs = [(effects(s, d), effects(few, d)) for s in many for few in [first_ten(s)] for d in s.designs]
     detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
     again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
     where = listed([plain(study.env) for study in many])
     return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
 
 
-def _first_ten(study: Study) -> Study:
+def first_ten(study: Study) -> Study:
     """The study as ten seeds would have been, with ten more for the arms that many comparisons share."""
     first, _ = study.about["seeds"]
     ten = range(first, first + TEN)

@@ -43,7 +43,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
         send(AHEAD)
         for future in running:
             job = known.pop(future)
-            yield job, _outcome(future, job, address)
+            yield job, outcome_of(future, job, address)
             send(1)
 
 
@@ -66,7 +66,7 @@ def _train(job: Job) -> Finished:
     return compute(job)
 
 
-def _outcome(future: Any, job: Job, address: str) -> Finished:
+def outcome_of(future: Any, job: Job, address: str) -> Finished:
     """The result of a finished task, checked: the worker may have another version of this package."""
     if future.status in ("cancelled", "lost"):
         raise InputError(f"the scheduler at {address} is gone")

@@ -134,7 +134,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
     left, broken = dict.fromkeys(jobs), 0
     while left:
         try:
-            for job, outcome in _one_pool(list(left), workers, task):
+            for job, outcome in in_one_pool(list(left), workers, task):
                 del left[job]
                 broken = 0
                 yield job, outcome
@@ -147,7 +147,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
             tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
 
 
-def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
+def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
     with pool_of(size, start_trainer, turns(jobs[0].config.device, size)) as pool:
         waiting, running = iter(jobs), dict[Future[T], Job]()

@@ -16,7 +16,7 @@ from ablations.analysis.studies import SHARES
 from ablations.design.designs import ladder
 from chapters.book.lines import legal_sets, read, resolved, tree
 from chapters.book.results import studies
-from chapters.book.site.explorer import _arm, _effects, _environment
+from chapters.book.site.explorer import arm_data, effects_data, environment_data
 from chapters.book.site.growing import body
 from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
 from tricks.cli.parsing import parse
@@ -76,14 +76,14 @@ def test_an_arm_is_shown_with_its_stored_interval_or_said_to_be_stored_nowhere(e
 def test_a_picture_shows_every_fifth_point_of_a_curve_up_to_its_last() -> None:
     made = study(ladder(["baseline"]), lambda on: 0)
     rising = made.runs.assign(**{name: made.runs.seed + float(name[:-1]) for name in SHARES})  # seeds 0 to 7
-    mean, low, high = _arm(replace(made, runs=rising), REINFORCE)["curve"]
+    mean, low, high = arm_data(replace(made, runs=rising), REINFORCE)["curve"]
     assert mean == [3.5 + share for share in range(5, 101, 5)]
     assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
 
 
 def test_of_an_arm_that_two_studies_have_the_first_one_s_runs_are_shown() -> None:
     first, second = study(ladder(["baseline"]), lambda on: 0), study(ladder(["baseline", "entropy"]), lambda on: 500)
-    shown = _environment([first, second])["arms"]
+    shown = environment_data([first, second])["arms"]
     assert {name: arm["area"][0] for name, arm in shown.items()} == {"": 135, "baseline": 135, "baseline entropy": 635}
 
 
@@ -101,7 +101,7 @@ def test_a_tree_is_the_question_that_splits_the_samples() -> None:
 
 
 def test_only_what_was_not_refuted_on_other_seeds_is_blue_or_red() -> None:
-    shown = [row for name in NEEDS for row in _effects(name)]
+    shown = [row for name in NEEDS for row in effects_data(name)]
     refuted = [row for row in shown if row["verdict"].endswith("but not again")]
     assert refuted
     assert {row["seen"] for row in refuted} == {"unknown"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.pages import PAGES, ROOT
 
-from chapters.book.site.wall_chart import _plain, described, numbers, tables_of_diagnostics, wall_chart
+from chapters.book.site.wall_chart import described, in_plain_text, numbers, tables_of_diagnostics, wall_chart
 from tricks.config import Config
 from tricks.ladder import FILES, NEEDS
 
@@ -75,8 +75,8 @@ def test_the_wall_charts_tables_are_those_of_the_chapter_without_marks() -> None
     assert symptoms[0] == ("symptom", "look for")
     assert len(symptoms) > 6
     assert not any("$" in cell or "`" in cell for row in (*sound, *symptoms) for cell in row)
-    assert _plain(r" `entropy` stays at $\log A$ ") == "entropy stays at log A"
-    assert _plain(r"ratio $\pi/\pi_\text{old}$ of `max_grad_norm`") == "ratio π/πold of max_grad_norm"
+    assert in_plain_text(r" `entropy` stays at $\log A$ ") == "entropy stays at log A"
+    assert in_plain_text(r"ratio $\pi/\pi_\text{old}$ of `max_grad_norm`") == "ratio π/πold of max_grad_norm"
 
 
 def test_the_wall_chart_is_one_page_of_pdf(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
         raise RuntimeError(f"cannot cache function {name!r}: no locator available for file '/x.py'")
 
     monkeypatch.setattr(importlib, "import_module", failing)
-    dispatch._homeless.cache_clear()
+    dispatch.homeless.cache_clear()
     assert [dispatch.loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]
     said = capsys.readouterr().err
     assert said.count("\n") == 1

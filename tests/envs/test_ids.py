@@ -7,7 +7,7 @@ import gymnasium as gym
 import pytest
 
 from tricks import PPO, Config, InputError, train
-from tricks.envs.ids import _call_plugins, make_named
+from tricks.envs.ids import call_plugins, make_named
 from tricks.envs.make import make_env
 from tricks.runs.film import make_playable
 
@@ -70,7 +70,7 @@ def test_an_id_with_its_module_can_be_played_and_filmed() -> None:
 def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id: str, backend: str) -> None:
     for known in ("Called-v0", "Room/Called-v0"):
         gym.registry.pop(known, None)
-    _call_plugins.cache_clear()
+    call_plugins.cache_clear()
     make_env(Config(env=id, backend=backend, seeds=1, lanes=1)).close()
     assert make_playable(Config(env=id)) is None  # it draws nothing
 

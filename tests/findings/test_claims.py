@@ -18,7 +18,7 @@ from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR
 from ablations.findings.costs import core_seconds, cost_table, rate, wall_seconds
 from ablations.findings.our_designs import around_continuous, beyond, beyond_normed
 from ablations.findings.stored_choices import takeaways
-from ablations.findings.take_home import _first_ten, take_home
+from ablations.findings.take_home import first_ten, take_home
 from tricks.ladder import NEEDS
 
 
@@ -147,7 +147,7 @@ def test_the_first_ten_of_thirty_seeds_are_asked_what_they_would_have_detected()
     assert home(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
     shared = made.runs[made.runs.tricks.eq("reuse") & (made.runs.seed < 10)]
     more = replace(made, runs=pd.concat([made.runs, shared.assign(seed=shared.seed + 60)]))
-    assert _first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
+    assert first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
 
 
 def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:

@@ -46,7 +46,7 @@ def made_twice(found: list[bool | None]) -> Iterator[None]:
     def twice(agent: Any, batches: Iterable[Any], *rest: Any) -> None:
         given, log, notes = [agent, list(batches), *rest[:-1]], rest[-1], dict[str, list[Tensor]]()
         again = copy(log)
-        again._notes, before = notes, {name: len(noted) for name, noted in log._notes.items()}
+        again.notes, before = notes, {name: len(noted) for name, noted in log.notes.items()}
         mine = deepcopy(given)
         with plain():
             formula(*given, log)
@@ -56,7 +56,7 @@ def made_twice(found: list[bool | None]) -> Iterator[None]:
         for one, other in zip(mine[2:4], given[2:4], strict=True):
             assert_near(one.m, other.m, "gradients")
             assert torch.equal(one.t, other.t)
-        for name, noted in log._notes.items():
+        for name, noted in log.notes.items():
             since = noted[before.get(name, 0) :]
             assert len(since) == len(notes.get(name, []))
             if since:

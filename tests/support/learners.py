@@ -118,13 +118,13 @@ class Learner:
         """Averages, counts and notes after it; None if it raises."""
         agent, batches, (first, second) = deepcopy((self.agent, self.batches, self.optimizers))
         log, rate = copy(self.log), torch.full((len(agent.seeds),), 0.01)
-        log._notes = {}
+        log.notes = {}
         try:
             with plain() if formulas else nullcontext():
                 tricks.loop.learn(agent, batches, first, second, rate, self.config, self.flags, log)
             active = log.active.nonzero()[:, 0]
             found = {f"{name} {k}": getattr(x, name)[active] for k, x in enumerate((first, second)) for name in "mt"}
-            return found | {name: torch.stack(notes)[:, active] for name, notes in log._notes.items()}
+            return found | {name: torch.stack(notes)[:, active] for name, notes in log.notes.items()}
         except Exception:
             return None
 

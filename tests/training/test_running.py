@@ -29,7 +29,7 @@ from ablations.analysis.studies import Done, Study, about_runs
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.training import estimate, jobs, workers
-from ablations.training.cluster import _outcome, on_cluster
+from ablations.training.cluster import on_cluster, outcome_of
 from ablations.training.gpus import gpu_count, turns
 from ablations.training.jobs import Finished, Job, compute, parse_result
 from ablations.training.plan import plans
@@ -345,7 +345,7 @@ def test_a_scheduler_out_of_reach_is_one_line_and_another_version_s_result_a_fai
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     strange = SimpleNamespace(status="finished", result=lambda: Finished(text='# {"what": 1}\nseed,step\n'))
-    assert "it is not the result of a job" in _outcome(strange, JOB, "tcp://a:1").error
+    assert "it is not the result of a job" in outcome_of(strange, JOB, "tcp://a:1").error
     with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
         for address in (f"127.0.0.1:{mute.getsockname()[1]}", "nonsense", "foo://x:1", "tcp://:"):
             start = time.monotonic()

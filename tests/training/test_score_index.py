@@ -19,7 +19,7 @@ from ablations.training import score_index, seed_ranges
 from ablations.training.jobs import Job
 from ablations.training.scores import area, late, on_grid
 from ablations.training.store import Store
-from ablations.training.workers import _one_pool, in_pool
+from ablations.training.workers import in_one_pool, in_pool
 from tricks import Config, train
 from tricks.ladder import switched
 from tricks.runs.learning_curve import late_return
@@ -141,7 +141,7 @@ def test_a_pool_holds_few_jobs_and_blocks_look_at_each_seed_a_fixed_number_of_ti
                 drawn.append(number)
                 yield job
 
-    outcomes = _one_pool(Watched(filled[1]), 1, _number)
+    outcomes = in_one_pool(Watched(filled[1]), 1, _number)
     next(outcomes)
     assert len(drawn) <= 2
     outcomes.close()

@@ -84,7 +84,7 @@ def import_module_of(id: str) -> str:
             raise _unmade(id, f"{error}; it must be installed, or be {file} in the current folder") from error
         raise
     if not _is_known(name):
-        _call_plugins(module.partition(".")[0])
+        call_plugins(module.partition(".")[0])
     return name
 
 
@@ -98,7 +98,7 @@ def _is_known(id: str) -> bool:
 
 
 @cache
-def _call_plugins(package: str) -> None:
+def call_plugins(package: str) -> None:
     """Let the installed package register its ids by the functions that it names in its metadata.
 
     Gymnasium called these before 1.0, each within the namespace that is the entry point's name. Some packages still

@@ -119,7 +119,7 @@ def loaded(module: str) -> ModuleType | None:
         return None
     except Exception as error:  # there is no folder to keep them in, or this version of numba can't compile them
         if "no locator" in str(error):
-            _homeless()
+            homeless()
         else:
             _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
         return None
@@ -131,7 +131,7 @@ def loaded(module: str) -> ModuleType | None:
 
 
 @cache
-def _homeless() -> None:
+def homeless() -> None:
     why = "not compiled, because numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"
     print(f"{why}. PyTorch computes the plain formulas, which is slower", file=sys.stderr, flush=True)
 

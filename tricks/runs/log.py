@@ -59,7 +59,7 @@ class Log:
         self.kept: Best | None = None  # the best agents so far, if an evaluation keeps them
         self.origin: dict[str, Any] = {}  # the attributes of the curve, see `Run`
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
-        self._notes: dict[str, list[Tensor]] = {}
+        self.notes: dict[str, list[Tensor]] = {}
         self._of: dict[str, list[Tensor]] = {}  # [S]: the seeds that each note is of, if not of all
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
         self.columns = columns_of(config)
@@ -77,7 +77,7 @@ class Log:
     @property
     def near(self) -> Tensor:
         """The active seeds that kl_stop has not stopped in this update: [S]."""
-        taken = self._notes.get("steps_taken")
+        taken = self.notes.get("steps_taken")
         return self.active & (taken[-1] > 0) if taken else self.active
 
     @property
@@ -97,7 +97,7 @@ class Log:
             if name not in DIAGNOSTICS:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
             if name not in self.quiet:
-                self._notes.setdefault(name, []).append(value.detach())
+                self.notes.setdefault(name, []).append(value.detach())
                 if of is not None:
                     self._of.setdefault(name, []).append(of)
 
@@ -123,7 +123,7 @@ class Log:
         columns["update"] = taken.new_tensor(self.update)
         table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
-        watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
+        watched = [torch.stack(self.notes[name]).isfinite().all(0) for name in WATCHED if name in self.notes]
         finite = torch.stack(watched).all(0)
         if rollout.faults:
             finite = finite & ~faulty
@@ -134,7 +134,7 @@ class Log:
             who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
             raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
-        self._notes, self._of, self.update = {}, {}, later(self.update)
+        self.notes, self._of, self.update = {}, {}, later(self.update)
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
@@ -194,13 +194,13 @@ class Log:
         self._bar.n = self._bar.initial = int(self.steps.sum())
 
     def _summary(self, name: str) -> Tensor:
-        if name not in self._notes:  # a diagnostic that this rung does not have
+        if name not in self.notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
-        each = [note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]
+        each = [note if note.dim() == 1 else note.mean(1) for note in self.notes[name]]
         notes = torch.stack(each, 1).double()  # [S, M]
         seen = torch.stack(self._of[name], 1) if name in self._of else None  # [S, M]
-        if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
-            seen = reached(torch.stack(self._notes["steps_taken"])).mT
+        if "steps_taken" in self.notes and name in OF_POLICY and name != "steps_taken":
+            seen = reached(torch.stack(self.notes["steps_taken"])).mT
         if seen is not None:
             notes = notes.where(seen, 0)
             return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)

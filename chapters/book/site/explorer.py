@@ -36,8 +36,8 @@ def explored() -> dict[str, Any]:
     return {
         "tricks": [_about(name) for name in NEEDS],
         "starts": {**{name: list(tricks.on) for name, tricks in PRESETS.items()}, **_rungs()},
-        "environments": [_environment(same) for same in _by_setting([*studies(), *beyond()])],
-        "effects": {name: _effects(name) for name in NEEDS},
+        "environments": [environment_data(same) for same in _by_setting([*studies(), *beyond()])],
+        "effects": {name: effects_data(name) for name in NEEDS},
     }
 
 
@@ -60,7 +60,7 @@ def _by_setting(every: Sequence[Study]) -> list[list[Study]]:
     return list(found.values())
 
 
-def _environment(same: Sequence[Study]) -> dict[str, Any]:
+def environment_data(same: Sequence[Study]) -> dict[str, Any]:
     """The arms of studies in one setting, by their flags; of those that several studies have, the first one's."""
     study = same[0]
     arms = {arm.tricks: each for each in reversed(same) for design in each.designs for arm in design.arms}
@@ -70,11 +70,11 @@ def _environment(same: Sequence[Study]) -> dict[str, Any]:
         "steps": study.steps,
         "random": scale and scale.random,
         "ceiling": scale and scale.ceiling,
-        "arms": {flags(tricks): _arm(each, tricks) for tricks, each in arms.items()},
+        "arms": {flags(tricks): arm_data(each, tricks) for tricks, each in arms.items()},
     }
 
 
-def _arm(study: Study, tricks: Tricks) -> dict[str, Any]:
+def arm_data(study: Study, tricks: Tricks) -> dict[str, Any]:
     runs, grid = study.of(tricks), study.grid(tricks)
     curve = grid.to_numpy()[:, EVERY - 1 :: EVERY]
     low, high = interval(curve)
@@ -94,7 +94,7 @@ def _rates(study: Study, name: str) -> list[list[float]]:
     return [[float(lr), float(f"{score:.4g}")] for lr, score in zip(here.lr, here.area, strict=True)]
 
 
-def _effects(name: str) -> list[dict[str, Any]]:
+def effects_data(name: str) -> list[dict[str, Any]]:
     """The trick's stored effects; `seen`: how each is shown, in color only what no other seeds spoke against."""
     kept = ["env", "kind", "difference", "low", "high", "verdict", "seeds"]
     rows: pd.DataFrame = evidence(name).table[kept].round(4)

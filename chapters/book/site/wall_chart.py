@@ -92,10 +92,10 @@ def tables_of_diagnostics() -> tuple[list[Row], list[Row]]:
 def _rows(text: str) -> list[Row]:
     """The first Markdown table in a text, as plain words; empty if there is none."""
     lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|") and "---" not in line]
-    return [tuple(_plain(cell) for cell in line) for line in lines]
+    return [tuple(in_plain_text(cell) for cell in line) for line in lines]
 
 
-def _plain(cell: str) -> str:
+def in_plain_text(cell: str) -> str:
     """A cell without marks: `$1-\\varepsilon$` becomes 1-ε."""
     for tex, said in TEX.items():
         cell = re.sub(r"\$[^$]*\$", lambda found, tex=tex, said=said: found[0].replace(tex, said), cell)  # type: ignore[misc]
