@@ -73,7 +73,7 @@ ROOMS = (
             for file in sorted((ROOT / "tricks").glob("*/compiled_*.py"))
             if file.stem != "compiled_product"
         ),
-        ("tests/laws/test_interpreted.py",),
+        ("tests/laws/test_interpreted.py", "tests/laws/test_kernels.py"),
     ),
     Room(
         "fast",

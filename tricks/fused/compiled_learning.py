@@ -23,7 +23,6 @@ from tricks.fused.compiled_losses import (
     NUMBERS,
     POLICY_LOSS,
     REUSE,
-    VALUE_CLIP,
     VALUE_COEF,
     error,
     gaussian_row,
@@ -147,7 +146,7 @@ def value_gradients(
 ):  # fmt: skip
     """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S].
 
-    False, and less than that, if filler is not finite.
+    False, and less than that, if filler is not finite. `olds` may be anything finite without value_clip.
     """
     seeds, rows = len(obs), obs.shape[1]
     y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
@@ -156,8 +155,7 @@ def value_gradients(
         found[s], odd = 0, 0.0
         for r in range(rows if active[s] else 0):
             if not valid[s, r]:
-                odd += vain(obs[s, r]) + 0.0 * targets[s, r]
-                odd += 0.0 * olds[s, r] if on[VALUE_CLIP] else 0.0
+                odd += vain(obs[s, r]) + 0.0 * targets[s, r] + 0.0 * olds[s, r]
         if odd != 0:
             return False
         if not active[s] or count == 0:
@@ -173,8 +171,7 @@ def value_gradients(
                 g[i, 0] = 0
                 if not valid[s, r]:
                     continue
-                old = olds[s, r] if on[VALUE_CLIP] else 0.0
-                loss, slope = error(y[i, 0] + last_bias[s, 0], old, targets[s, r], on, number)
+                loss, slope = error(y[i, 0] + last_bias[s, 0], olds[s, r], targets[s, r], on, number)
                 total += loss
                 g[i, 0] = slope * number[VALUE_COEF] / count
                 bias[0] += g[i, 0]

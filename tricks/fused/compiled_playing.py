@@ -80,11 +80,11 @@ def play(
     seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
     after, pay, over = np.empty_like(state[0]), np.empty(lanes), np.empty(lanes, np.bool_)
     y, torque = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.float32)
-    room = np.empty(BLOCK * len(sizes) * largest(sizes), np.float32)
     hs = np.empty(len(sizes) - 2, np.int64)
+    room = np.empty((len(hs), BLOCK * largest(sizes)), np.float32)
     for s in range(seeds):
         for k in range(len(hs)):  # in this loop, because numba frees an array after its last use by name
-            hs[k] = room.ctypes.data + 4 * BLOCK * k * largest(sizes)
+            hs[k] = room[k].ctypes.data
         weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
         last_bias = matrix(biases[-1], 1, outputs)
         for t in range(rows):
@@ -103,7 +103,8 @@ def play(
             if not going:
                 break
             for first in range(0, lanes, BLOCK):
-                some, x = min(BLOCK, lanes - first), seen[first:].ctypes.data
+                part = seen[first : first + BLOCK]
+                some, x = len(part), part.ctypes.data
                 block_forward(x, weights, biases, hs, sizes, some, curved)
                 fill(y[first:].ctypes.data, 0, some, outputs)
                 below = hs[-1] if len(hs) > 0 else x
