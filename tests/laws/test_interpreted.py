@@ -17,7 +17,7 @@ from support.interpreted import interpreted
 from support.learners import ACTIONS, FLAGS, Learner
 from support.learners import assert_alike as assert_learned
 
-from tricks import PPO, Config
+from tricks import PPO, Config, Tricks
 from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
@@ -100,13 +100,23 @@ def test_filler_without_such_an_action(action: int) -> None:
 @pytest.mark.parametrize("action", [1e18, 1.9e19, 1e25, 3e38])
 def test_actions_far_from_their_mean(action: float, log_std: float) -> None:
     for flags in (replace(PPO, entropy=True), replace(PPO, entropy=False)):
-        learner = Learner(SEED, flags, box=True, usual=True, odd=False)
-        with torch.no_grad():
-            learner.agent.log_std.fill_(log_std)
-        for b in learner.batches:
-            b.action[:, 0, 0], b.valid[:, 0], b.old_log_prob[:] = action, True, 0.0
-        with interpreted():
-            assert_learned(learner)
+        assert_far_action_is_learned(flags, action, log_std)
+
+
+def test_a_far_action_with_a_tiny_advantage() -> None:
+    assert_far_action_is_learned(switched(closed({"entropy"})), action=1e21, log_std=2.0, advantage=1e-30)
+
+
+def assert_far_action_is_learned(flags: Tricks, action: float, log_std: float, advantage: float | None = None) -> None:
+    learner = Learner(SEED, flags, box=True, usual=True, odd=False)
+    with torch.no_grad():
+        learner.agent.log_std.fill_(log_std)
+    for b in learner.batches:
+        b.action[:, 0, 0], b.valid[:, 0], b.old_log_prob[:] = action, True, 0.0
+        if advantage is not None:
+            b.advantage[:] = advantage
+    with interpreted():
+        assert_learned(learner)
 
 
 def test_losses_too_large_for_float32() -> None:
@@ -163,7 +173,7 @@ def test_learning_with_each_flag(flag: str, reuse: bool) -> None:
 @pytest.mark.parametrize("world", ["CartPole-v0", "Acrobot-v1", "Pendulum-v1"])
 def test_playing(world: str, rows: int) -> None:
     """A segment, or whole episodes of so many rows: 63 are all of one in each of seven lanes."""
-    hidden = () if rows == 12 else (4, 3, 5)
+    hidden = {12: (), 63: (4,)}.get(rows, (4, 3, 5))
     seeds = 1 if rows == 64 else 2
     config, found, left = Config(world, seeds=seeds, lanes=7, horizon=10, hidden=hidden), [], []
     name = "tricks.core.rollout.play_episodes" if rows else "tricks.segments.play_segment"

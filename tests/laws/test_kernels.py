@@ -58,7 +58,7 @@ def test_products_that_overflow_both_ways_give_nan(signs: Sequence[int], factors
     x, h = np.array([[0.1, 0.1], factors], single), np.zeros((2, 1), single)
     weight, nan = np.array(signs, single).reshape(2, 1) * layers.LARGEST, [False, min(factors) == 2 and sum(signs) == 0]
     with interpreted():
-        layers.mend(*(each.ctypes.data for each in (x, weight, h)), 2, 2, 1)
+        layers.mend(x.ctypes.data, weight.ctypes.data, h.ctypes.data, 2, 2, 1)
         layer = torch.from_numpy(weight).unsqueeze(0), torch.zeros(1, 1, 1)
         found = dense(torch.from_numpy(x).unsqueeze(0), [layer], False)
     assert np.isnan(h[:, 0]).tolist() == found.isnan().flatten().tolist() == nan
@@ -73,7 +73,8 @@ def test_rows_whose_gradient_is_0_add_what_they_add_in_pytorch(monkeypatch: pyte
         normal = partial(torch.randn, generator=generator)
         given = [normal(2, 3 * BLOCK, sizes[0])]
         given += [normal(2, *shape) for a, b in pairwise(sizes) for shape in ((a, b), (1, b))]
-        given[-2] *= rng.choice([1, -given[-2].sign()])  # where all are negative, ∞ is 0 one layer on
+        if rng.random() < 0.5:
+            given[-2].abs_().neg_()  # so that ∞ is 0 one layer on
         odd = given[0][:, :BLOCK] if rng.random() < 0.5 else rng.choice(given[1:])
         odd[rng.randrange(2), -1, rng.randrange(odd.shape[2])] = rng.choice([1, np.inf, -np.inf, LARGEST, -LARGEST])
         grad = torch.zeros(2, 3 * BLOCK, sizes[-1])  # of the first block, and of the second but for its end
@@ -138,7 +139,7 @@ def test_steps_of_adam_down_odd_gradients() -> None:
 def test_shortened_steps_of_adam(limit: float | None, scale: float) -> None:
     theirs, mine = adam(limit), adam(limit)
     with interpreted():
-        descent = Descent.of(compiled_learning.step, mine, RATE)  # type: ignore[arg-type] # mypy takes it for a kernel
+        descent = Descent.of(compiled_learning.step, mine, RATE)
         for gradient, moving in zip(scale * GRADIENTS, MOVING, strict=True):
             norm = gradient.norm(dim=1)
             short = theirs.limit(gradient, norm) if theirs.limit else gradient
@@ -218,7 +219,7 @@ def test_errors_of_values_have_the_gradients_of_pytorch(huber: bool) -> None:
     slope = torch.autograd.grad(theirs.sum(), value)[0]
     on = np.array([flag in ("value_clip", *(["huber"] if huber else [])) for flag in losses.FLAGS])
     given = torch.cat([value, old, target]).detach().T.numpy()
-    mine = torch.tensor([losses.error.py_func(*each, on, np.full(len(losses.NUMBERS), 0.5)) for each in given]).T
+    mine = torch.tensor([losses.error.py_func(v, o, t, on, np.full(len(losses.NUMBERS), 0.5)) for v, o, t in given]).T
     alike(mine, torch.cat([theirs.detach(), slope]))
 
 
