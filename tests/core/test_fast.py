@@ -165,11 +165,11 @@ def test_rules_are_for_one_action_of_a_type_in_each_lane(name: str) -> None:
 
 @pytest.mark.parametrize("of", [0, 1])
 def test_steps_of_what_has_a_gradient_are_planned_as_written(of: int) -> None:
-    adam, given = Adam([torch.zeros(2, 3)], 1e-5), [torch.ones(2, 3), torch.ones(2)]
+    adam, gradient, rate = Adam([torch.zeros(2, 3)], 1e-5), torch.ones(2, 3), torch.ones(2)
     moving = torch.ones(2, 1, dtype=torch.bool)
-    assert by_row.adam(adam, *given, moving)
-    given[of].requires_grad_()
-    assert by_row.adam(adam, *given, moving) is None
+    assert by_row.adam(adam, gradient, rate, moving)
+    (gradient, rate)[of].requires_grad_()
+    assert by_row.adam(adam, gradient, rate, moving) is None
 
 
 def test_arguments_may_be_given_by_name() -> None:

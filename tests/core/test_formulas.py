@@ -8,7 +8,7 @@ from functools import cache
 from inspect import cleandoc
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from torch import nn
@@ -111,13 +111,12 @@ def test_a_method_may_be_indented_by_anything(indent: str, monkeypatch: pytest.M
     assert digest_of(indented, monkeypatch, Owner.method) == formulas.digest(Owner.method)
 
 
-def test_a_formula_is_what_it_reads_and_what_that_calls_but_not_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_is_what_it_reads_and_what_that_calls_but_not_other_packages() -> None:
     found = {each.name: each.kept for each in formulas.reads(borrowed)}
     assert found == {"cleandoc": cleandoc, "again": again, "HALF": HALF}
-    asked, source = list[Any](), inspect.getsource
-    monkeypatch.setattr(inspect, "getsource", lambda each: asked.append(each) or source(each))
-    formulas.digest(borrowed)
-    assert asked == [borrowed, again]
+    with patch.object(inspect, "getsource", wraps=inspect.getsource) as asked:
+        formulas.digest(borrowed)
+    assert [call.args for call in asked.call_args_list] == [(borrowed,), (again,)]
 
 
 def test_more_that_a_form_stands_for_is_listed_with_what_ours_of_it_reads() -> None:
@@ -145,13 +144,14 @@ def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytes
     ("module", "more", "at_once"), [("tricks.x", {}, True), ("tricks.x", {"late": True}, False), ("x", {}, False)]
 )
 def test_a_form_of_another_folder_is_imported_at_once_unless_it_is_late(
-    module: str, more: dict[str, bool], at_once: bool, monkeypatch: pytest.MonkeyPatch
+    module: str, more: dict[str, Any], at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, form = list[str](), lambda x: None
-    monkeypatch.setattr(importlib, "import_module", lambda name: asked.append(name) or SimpleNamespace(again=form))
+    form = lambda x: None  # noqa: E731
+    asked = Mock(return_value=SimpleNamespace(again=form))
+    monkeypatch.setattr(importlib, "import_module", asked)
     monkeypatch.setattr(formulas, "FORMULAS", {})
     computed = faster(module, **more)(again)
-    assert bool(asked) == at_once
+    assert asked.called == at_once
     (formula, found), *others = formulas.FORMULAS.values()
     assert (formula, found(), others, [*formulas.FORMULAS]) == (again, form, [], ["tricks.example.again"])
     monkeypatch.setitem(formulas.DIGESTS, "tricks.example.again", "")

@@ -141,7 +141,7 @@ LEARNING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
     "another optimizer": (SMALL, become("optimizer", OtherAdam)),
     "another optimizer of values": (SMALL, become("apart", OtherAdam)),
     "another limit": (SMALL, put("optimizer.limit", lambda _: lambda gradient, norm: gradient)),
-    "another partial limit": (SMALL, put("optimizer.limit", lambda _: partial(mask_logits, max_norm=1.0))),
+    "another partial limit": (SMALL, put("optimizer.limit", lambda _: partial(dict, max_norm=1.0))),
     "a limit with more": (SMALL, put("optimizer.limit", lambda _: partial(shorten, EVERYONE, max_norm=1.0))),
     "a mask": (SMALL, put("agent.mask", lambda _: mask_logits)),
     "another family": (SMALL, put("agent.family", lambda _: DiagonalGaussian)),
@@ -285,7 +285,7 @@ def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is
 
 def test_ranges_are_as_exact_as_the_loop_s() -> None:
     parts = Parts()
-    with patch.object(learning.Kernels, "of", return_value=None) as asked:
+    with patch.object(minibatch.Kernels, "of", return_value=None) as asked:
         rates = torch.full((2,), 0.01)
         log = Log(parts.config)
         learning.learn(parts.agent, (), parts.optimizer, parts.apart, rates, parts.config, parts.tricks, log)
