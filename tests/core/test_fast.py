@@ -4,21 +4,27 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tricks.core.adam import Adam
+from tricks.core.layers import affine
 from tricks.core.nets import Dense, Head
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
 from tricks.core.returns import discounted_sum
-from tricks.fast.dispatch import compiled, loaded, plain
+from tricks.fast import rows as by_row
+from tricks.fast import rules
+from tricks.fast.dispatch import available, compiled, loaded, plain, wanted
 from tricks.fast.formulas import FORMULAS
 from tricks.worlds import CLASSIC
 
@@ -80,9 +86,11 @@ def means(kind: torch.dtype) -> list[Tensor]:
     return gradients(mean(x, valid), x)
 
 
-def optimized(eps: Any) -> list[Tensor]:
+def optimized(eps: Any, counts: Any = None) -> list[Tensor]:
     weights, noted = torch.zeros(3, 2, 3), torch.tensor([torch.nan, torch.inf, -torch.inf])
     adam = Adam([weights], eps)
+    if counts is not None:
+        adam.t = counts(adam.t)
     for k in range(5):
         gradient, moving = torch.randn(3, 6), torch.rand(3) > 0.3
         if k == 2:
@@ -132,6 +140,73 @@ def test_what_no_form_is_for_is_computed_as_written() -> None:
     x, discount = torch.randn(2, 3, 4, requires_grad=True), torch.rand(2, 3, 4)
     mine, _ = both(lambda: discounted_sum(x, discount), "tricks.core.returns.discounted_sum")
     assert mine.requires_grad
+    for counts in (torch.Tensor.int, lambda t: t.repeat(1, 2)[:, :1]):
+        for one, other in zip(*both(partial(optimized, 1e-5, counts), "tricks.core.adam.Adam.plan"), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("row", [(3,), (2, 3, 1)])
+def test_other_numbers_of_axes_are_refused_by_the_formula(row: tuple[int, ...]) -> None:
+    weight, bias = torch.zeros(2, 3, 4), torch.zeros(2, 1, 4)
+    for x, w in ((torch.zeros(2, *row), weight), (torch.zeros(2, 5, 3), weight[0])):
+        with pytest.raises(RuntimeError, match="must be a 3D tensor"):
+            affine(x, w, bias)
+
+
+@pytest.mark.parametrize("name", ["cartpole", "acrobot", "pendulum"])
+def test_rules_are_for_one_action_of_a_type_in_each_lane(name: str) -> None:
+    state = torch.zeros(2, 3, 2 if name == "pendulum" else 4)
+    action = torch.zeros(2, 3, 1) if name == "pendulum" else torch.zeros(2, 3, dtype=torch.int64)
+    wrong = action.double(), action.float().clone().requires_grad_(), action[:, :1], action.unsqueeze(-1)
+    rule = getattr(rules, name)
+    assert rule(state, action, state) is not None
+    assert [rule(state, each, state) for each in wrong] == [None] * 4
+
+
+@pytest.mark.parametrize("of", [0, 1])
+def test_steps_of_what_has_a_gradient_are_planned_as_written(of: int) -> None:
+    adam, gradient, rate = Adam([torch.zeros(2, 3)], 1e-5), torch.ones(2, 3), torch.ones(2)
+    moving = torch.ones(2, 1, dtype=torch.bool)
+    assert by_row.adam(adam, gradient, rate, moving)
+    (gradient, rate)[of].requires_grad_()
+    assert by_row.adam(adam, gradient, rate, moving) is None
+
+
+def test_arguments_may_be_given_by_name() -> None:
+    x, valid = torch.rand(2, 5), torch.rand(2, 5) > 0.5
+    mine, theirs = both(lambda: mean(x=x, valid=valid))
+    torch.testing.assert_close(mine, theirs)
+
+
+class Passing(TorchDispatchMode):
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+def within(context: Callable[[], AbstractContextManager[Any]], ask: Callable[[], Any]) -> None:
+    with context():
+        ask()
+
+
+FOLLOWED: dict[str, Callable[[Callable[[], Any]], Any]] = {
+    "plain": partial(within, plain),
+    "forward mode": partial(within, torch.autograd.forward_ad.dual_level),
+    "a mode": partial(within, Passing),
+    "fewer digits": partial(within, lambda: torch.autocast("cpu", torch.bfloat16)),
+    "a transform": lambda ask: torch.func.vmap(lambda x: (ask(), x)[1])(torch.zeros(1)),
+    "a trace": lambda ask: torch.jit.trace(lambda x: (ask(), x + 1)[1], torch.zeros(1), check_trace=False),
+    "a compiler": partial(within, lambda: patch.object(torch.compiler, "is_compiling", lambda: True)),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_where_pytorch_follows_what_is_computed_nothing_compiled_is_wanted(name: str) -> None:
+    found = list[tuple[bool, bool]]()
+    FOLLOWED[name](lambda: found.append((wanted(), available())))
+    assert found == [(False, False)]
+    assert wanted()
+    assert available()
 
 
 def test_a_seed_s_bits_do_not_depend_on_the_stack_nor_a_row_s_on_the_batch() -> None:
@@ -180,15 +255,17 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
         loaded.cache_clear()
 
 
-@pytest.mark.parametrize(("misses", "seconds"), [({}, 7), ({"(int64,)": 1}, 7), ({"(int64,)": 1}, 0.4)])
+@pytest.mark.parametrize(
+    ("misses", "seconds"), [({}, 7), ({"(int64,)": 1}, 7), ({"(int64,)": 1}, 0.5), ({"(int64,)": 1}, 0.4)]
+)
 def test_what_took_time_to_compile_says_so(
     misses: dict[str, int], seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(time, "perf_counter", iter([0.0, seconds]).__next__)
+    monkeypatch.setattr(time, "perf_counter", iter([3.0, 3 + seconds]).__next__)
     function = SimpleNamespace(stats=SimpleNamespace(cache_misses=misses))
     monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(function=function))
     loaded.__wrapped__("compiled_rows")
-    said = "compiled_rows: compiled for this CPU, once, in 7 s\n" if misses and seconds == 7 else ""
+    said = f"compiled_rows: compiled for this CPU, once, in {seconds:.0f} s\n" if misses and seconds >= 0.5 else ""
     assert capsys.readouterr().err == said
 
 

@@ -26,6 +26,7 @@ def given(kind: str, steps: int, features: int = 6) -> tuple[Cell, Tensor, Tenso
 
 @KINDS
 @pytest.mark.parametrize("steps", [1, 2, 9])
+@pytest.mark.filterwarnings("error:An output with one or more elements was resized")
 def test_it_equals_the_plain_formula(kind: str, steps: int) -> None:
     cell, rows, goes_on, state = given(kind, steps)
     before = rows.detach().clone()

@@ -48,6 +48,8 @@ def segments(config: Config, active: torch.Tensor, scale: float, limit: int = 20
         env._state = 8 * torch.rand(env._state.shape, generator=generator) - 4
         env.now = env.now._replace(obs=env._shown()[0])
     with torch.no_grad():
+        if not env.spaces.discrete:
+            agent.log_std.add_(torch.tensor([0.0, 0.1, 0.2]).view(3, 1, 1))
         agent.policy_net.head.weight.mul_(scale)  # with large weights, a policy falls at once; with small ones, seldom
     found = [play_segment(player, agent.policy, config.horizon, each) for each in (EVERYONE, EVERYONE, active, active)]
     return found, env.state_dict() | {"now": env.now} | player.state_dict()

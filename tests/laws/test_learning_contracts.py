@@ -5,6 +5,7 @@ minibatches are drawn.
 """
 
 import os
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -36,6 +37,25 @@ def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
             worked += assert_alike(Learner(seed))
     assert COUNT / 2 < worked < COUNT
     assert COUNT / 2 < sum(to_the_end) < len(to_the_end)
+
+
+def test_policy_and_values_each_learn_from_rows_of_their_own() -> None:
+    for seed in range(40):
+        assert_alike(Learner(seed, switched(closed({"ppg_buffers"})), usual=True, odd=False))
+
+
+def test_a_policy_exactly_as_far_away_as_it_may_be_is_near_enough() -> None:
+    flags, ties = switched(closed({"kl_stop"})), 0
+    for seed in range(20):
+        learner = Learner(seed, flags, usual=True, odd=False)
+        kl = (learner.learned(formulas=False) or {})["approx_kl"][0]
+        for target in (kl / 1.5)[kl.isfinite() & (kl > 0)].tolist():
+            learner.config = replace(learner.config, target_kl=target)
+            tie = 1.5 * target == kl
+            steps = (learner.learned(formulas=False) or {})["steps_taken"][0]
+            assert (steps[tie] == 1).all()
+            ties += int(tie.sum())
+    assert ties
 
 
 @pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])

@@ -66,6 +66,8 @@ class Learner:
                     p.data.zero_()
         spoiled = choose([0, 1, 2])
         self.batches = [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))]
+        for b in self.batches if self.flags.ppg_buffers else ():
+            b.value_rows = self.batch(b.valid.shape[1])
         for b in rng.sample(self.batches, min(spoiled, len(self.batches))) if odd else ():
             self.spoil(b, b.valid if rng.random() < 0.8 else ~b.valid)
         self.optimizers = [self.optimizer(self.agent)] * 2
@@ -93,6 +95,7 @@ class Learner:
         drift = torch.tensor(DRIFTS)[torch.randint(len(DRIFTS), shape, **draw)] * (torch.rand(shape, **draw) < 0.5)
         drift = drift if self.exact else 0.9 * drift  # else rounding says which side of a limit a ratio is on
         b.old_log_prob = torch.where(valid, log_prob - drift, log_prob)
+        b.born = torch.zeros(shape, dtype=torch.int64)
         b.advantage = torch.randn(shape, **draw).round(decimals=self.rng.choice([0, 4]))
         b.value = torch.randint(-1, 2, shape, **draw).double()
         b.target = 0.25 * torch.randint(-4, 5, shape, **draw).double()  # ties: ¼ is as far from 0 as from ½

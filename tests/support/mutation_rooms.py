@@ -84,6 +84,7 @@ ROOMS = (
         ),
         (
             *("tests/core/test_fast.py", "tests/core/test_contracts.py", "tests/core/test_recurrence.py"),
+            *("tests/core/test_formulas.py", "tests/laws/test_fused_guards.py"),
             *("tests/core/test_editions.py", "tests/laws/test_learning_contracts.py", "tests/laws/test_fused.py"),
             *("tests/laws/test_fused_playing.py", "tests/laws/test_fused_segments.py"),
             *("tests/laws/test_stepping_aside.py", "tests/laws/test_interpreted.py"),

@@ -109,7 +109,6 @@ class Affine(torch.autograd.Function):
     def forward(ctx: Any, code: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         x = x.contiguous()
         ctx.save_for_backward(x, weight)
-        ctx.code = code
         return _product(code, x, weight) + bias
 
     @staticmethod

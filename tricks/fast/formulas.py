@@ -42,7 +42,7 @@ class Attribute(NamedTuple):
     kept: Any
     function: Function | None  # if it is one: what is beneath its decorators, and its code, which can change in place
     code: object
-    ours: bool = False  # whether a compiled form stands for it, and not only for what reads it
+    ours: bool  # whether a compiled form stands for it, and not only for what reads it
 
     @property
     def unchanged(self) -> bool:

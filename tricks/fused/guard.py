@@ -30,10 +30,7 @@ def unhooked(module: nn.Module) -> bool:
 
 def free(parameters: Iterable[Tensor]) -> bool:
     """Whether all of these have a gradient, which nobody asked to see."""
-    return all(
-        p.requires_grad and not p._backward_hooks and not getattr(p, "_post_accumulate_grad_hooks", None)
-        for p in parameters
-    )
+    return all(p.requires_grad and not p._backward_hooks and not p._post_accumulate_grad_hooks for p in parameters)
 
 
 def own(*objects: Any) -> bool:

@@ -1,0 +1,292 @@
+"""Kernels take addresses, so each thing that they can't check is asked before: any one of them alone makes it plain."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+from unittest.mock import patch
+
+import pytest
+import torch
+from torch import nn
+
+from tricks import PPO, Config, Tricks
+from tricks.action_mask import mask_logits
+from tricks.core.adam import Adam
+from tricks.core.agent import Agent
+from tricks.core.nets import Dense, Head, Net
+from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.core.rollout import Batch, Player
+from tricks.envs.make import make_env
+from tricks.envs.tensor import TensorEnv
+from tricks.fused import learning, minibatch, playing
+from tricks.fused.guard import unhooked
+from tricks.grad_clip import shorten
+from tricks.loop import build_agent
+from tricks.runs.log import Log
+
+pytest.importorskip("numba")
+SMALL = Config("CartPole-v1", seeds=2, lanes=3, horizon=8, hidden=(5, 4), value_clip_range=0.1)
+BOX = replace(SMALL, env="Pendulum-v1")
+EVERYONE = torch.ones(2, dtype=torch.bool)
+
+
+class OtherAgent(Agent):
+    pass
+
+
+class OtherNet(Net):
+    pass
+
+
+class OtherDense(Dense):
+    pass
+
+
+class OtherHead(Head):
+    pass
+
+
+class OtherAdam(Adam):
+    pass
+
+
+class OtherEnv(TensorEnv):
+    pass
+
+
+class OtherPlayer(Player):
+    pass
+
+
+class Parts:
+    """All that learning and playing ask about."""
+
+    def __init__(self, config: Config = SMALL) -> None:
+        self.tricks: Tricks = replace(PPO, state_norm=True)
+        env = make_env(config)
+        assert isinstance(env, TensorEnv)
+        self.config, self.env, self.player = config, env, Player(env, config.horizon)
+        self.agent = build_agent(env.spaces, config, self.tricks)
+        self.optimizer, self.apart = Adam(self.agent.parameters(), 1e-5), Adam(self.agent.value_net.parameters(), 1e-5)
+        count = self.stats.moments.rows + 1
+        self.stats.moments = self.stats.moments._replace(rows=count)
+
+    @property
+    def stats(self) -> Any:
+        return self.agent.obs_stats
+
+    def learns(self) -> bool:
+        if not learning.usual(self.agent, self.tricks, self.optimizer, self.apart):
+            return False
+        ranges = {name: self.config.each(name) for name in ("clip_range", "value_clip_range")}
+        given = self.agent, self.optimizer, self.apart, self.config, self.tricks, EVERYONE, ranges
+        return minibatch.Kernels.of(*given) is not None
+
+    def plays(self) -> bool:
+        return playing.Game.of(self.player, self.agent.policy, EVERYONE) is not None
+
+
+def become(name: str, kind: type) -> Callable[[Parts], None]:
+    """A part of another class."""
+
+    def do(parts: Parts) -> None:
+        of: Any = parts
+        for each in name.split("."):
+            of = getattr(of, each)
+        of.__class__ = kind
+
+    return do
+
+
+def put(name: str, make: Callable[[Any], Any]) -> Callable[[Parts], None]:
+    """Something else in a part's place, or in that of a parameter's numbers."""
+
+    def do(parts: Parts) -> None:
+        of: Any = parts
+        *path, last = name.split(".")
+        for each in path:
+            of = getattr(of, each)
+        setattr(of, last, make(getattr(of, last)))
+
+    return do
+
+
+def strided(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([x, x], -1)[..., 0]
+
+
+def longer(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x, x], -1)
+
+
+def other_weight(parts: Parts) -> None:
+    layers = cast(Dense, parts.agent.policy_net.body).layers
+    layers[0] = nn.Parameter(layers[0][0].detach().clone()), layers[0][1]
+
+
+def wider(parts: Parts) -> None:
+    """Layers that lead on from one another, and not with the numbers that the optimizer has."""
+    (weight, bias), (after, _) = cast(Dense, parts.agent.policy_net.body).layers
+    weight.data, bias.data, after.data = longer(weight.data), longer(bias.data), torch.cat([after.data] * 2, 1)
+
+
+LEARNING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
+    "another agent": (SMALL, become("agent", OtherAgent)),
+    "another policy net": (SMALL, become("agent.policy_net", OtherNet)),
+    "another value net": (SMALL, become("agent.value_net", OtherNet)),
+    "another body": (SMALL, become("agent.policy_net.body", OtherDense)),
+    "another head": (SMALL, become("agent.value_net.head", OtherHead)),
+    "another optimizer": (SMALL, become("optimizer", OtherAdam)),
+    "another optimizer of values": (SMALL, become("apart", OtherAdam)),
+    "another limit": (SMALL, put("optimizer.limit", lambda _: lambda gradient, norm: gradient)),
+    "another partial limit": (SMALL, put("optimizer.limit", lambda _: partial(dict, max_norm=1.0))),
+    "a limit with more": (SMALL, put("optimizer.limit", lambda _: partial(shorten, EVERYONE, max_norm=1.0))),
+    "a mask": (SMALL, put("agent.mask", lambda _: mask_logits)),
+    "another family": (SMALL, put("agent.family", lambda _: DiagonalGaussian)),
+    "the other family": (BOX, put("agent.family", lambda _: Categorical)),
+    "two tasks": (SMALL, put("agent.spaces", lambda spaces: replace(spaces, tasks=2))),
+    "other eyes": (SMALL, put("agent.obs_stats", lambda _: nn.Identity())),
+    "averages in float64": (SMALL, put("optimizer.m", torch.Tensor.double)),
+    "averages elsewhere": (SMALL, put("apart.v", strided)),
+    "averages of another number": (SMALL, put("apart.change", longer)),
+    "other counts": (SMALL, put("optimizer.t", torch.Tensor.int)),
+    "a longer parameter": (BOX, put("agent.log_std.data", longer)),
+    "wider layers": (SMALL, wider),
+    "a double policy bias": (SMALL, put("agent.policy_net.head.bias.data", torch.Tensor.double)),
+    "a single value bias": (SMALL, put("agent.value_net.head.bias.data", torch.Tensor.float)),
+    "a double log σ": (BOX, put("agent.log_std.data", torch.Tensor.double)),
+    "a strided log σ": (BOX, put("agent.log_std.data", lambda x: strided(torch.cat([x, x], 1))[:, ::2])),
+    "a double weight": (SMALL, put("agent.value_net.head.weight.data", torch.Tensor.double)),
+    "a strided weight": (SMALL, put("agent.policy_net.head.weight.data", strided)),
+    "a layer that no optimizer has": (SMALL, other_weight),
+    "more actions": (SMALL, put("agent.spaces", lambda spaces: make_env(replace(SMALL, env="Acrobot-v1")).spaces)),
+    "other seeds": (SMALL, put("agent.seeds", lambda seeds: (*seeds, 9))),
+}
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_any_of_these_alone_makes_learning_plain(name: str) -> None:
+    config, do = LEARNING[name]
+    parts = Parts(config)
+    assert parts.learns()
+    do(parts)
+    assert not parts.learns()
+
+
+def more_outputs(head: Head) -> Head:
+    weight, bias = (nn.Parameter(longer(x.detach())) for x in head.layer)
+    head.weight, head.bias = weight, bias
+    return head
+
+
+PLAYING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
+    "another agent": (SMALL, become("agent", OtherAgent)),
+    "another policy net": (SMALL, become("agent.policy_net", OtherNet)),
+    "another environment": (SMALL, become("env", OtherEnv)),
+    "another player": (SMALL, become("player", OtherPlayer)),
+    "a method of its own": (SMALL, put("env.arrive", lambda arrive: lambda *given: arrive(*given))),
+    "other seeds": (SMALL, put("env.seeds", lambda seeds: (*seeds, 9))),
+    "other states": (SMALL, put("env._state", longer)),
+    "other fresh states": (SMALL, put("env._fresh", lambda blocks: [*map(longer, blocks)])),
+    "other ages": (SMALL, put("env._age", longer)),
+    "other resets": (SMALL, put("env.now", lambda now: now._replace(resetting=longer(now.resetting)))),
+    "other spaces": (SMALL, put("env.spaces", lambda _: make_env(replace(SMALL, env="Acrobot-v1")).spaces)),
+    "double averages": (SMALL, put("stats.mean", torch.Tensor.double)),
+    "a longer scale": (SMALL, put("stats.scale", longer)),
+    "a double bias": (SMALL, put("agent.policy_net.head.bias.data", torch.Tensor.double)),
+    "a strided weight": (SMALL, put("agent.policy_net.head.weight.data", strided)),
+    "more outputs": (SMALL, put("agent.policy_net.head", more_outputs)),
+    "a double log σ": (BOX, put("agent.log_std.data", torch.Tensor.double)),
+    "a longer log σ": (BOX, put("agent.log_std.data", longer)),
+}
+
+
+@pytest.mark.parametrize("name", PLAYING)
+def test_any_of_these_alone_makes_playing_plain(name: str) -> None:
+    config, do = PLAYING[name]
+    parts = Parts(config)
+    assert parts.plays()
+    do(parts)
+    assert not parts.plays()
+
+
+def test_a_policy_that_is_no_agent_s_is_played_row_by_row() -> None:
+    parts = Parts()
+    assert playing.play_segment(parts.player, lambda *given: parts.agent.policy(*given), 8, EVERYONE) is None
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_one_seed_is_played_whatever_the_default_type(kind: torch.dtype, normed: bool) -> None:
+    parts = Parts(replace(SMALL, seeds=1))
+    if not normed:
+        parts.agent.obs_stats = None
+    torch.set_default_dtype(kind)
+    try:
+        assert playing.play_segment(parts.player, parts.agent.policy, 8, EVERYONE[:1]) is not None
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+HOOKS = "forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+@pytest.mark.parametrize("part", ["", "policy_net", "value_net.body"])
+def test_one_hook_anywhere_is_seen(part: str, kind: str) -> None:
+    agent = Parts().agent
+    assert unhooked(agent)
+    getattr(agent.get_submodule(part), f"register_{kind}")(lambda *given: None)
+    assert not unhooked(agent)
+
+
+def test_a_policy_s_log_std_must_be_the_optimizer_s() -> None:
+    agent = Parts(BOX).agent
+    assert minibatch.exact(agent, Adam(agent.parameters(), 1e-5))
+    assert not minibatch.exact(agent, Adam([*agent.policy_net.parameters(), *agent.value_net.parameters()], 1e-5))
+
+
+def test_a_layout_is_of_the_outputs_that_are_asked_for() -> None:
+    parts = Parts()
+    given = parts.agent, parts.agent.policy_net, parts.optimizer
+    assert minibatch.Layout.of(*given, 2) is not None
+    assert minibatch.Layout.of(*given, 3) is None
+
+
+@pytest.fixture
+def batch() -> Batch:
+    rows = torch.zeros(2, 4)
+    b = Batch(obs=torch.zeros(2, 4, 4), legal=torch.ones(2, 4, 2) > 0, action=rows.long(), valid=rows == 0)
+    b.advantage, b.old_log_prob, b.value, b.target = rows, rows, rows.double(), rows.double()
+    return b
+
+
+@pytest.mark.parametrize("column", ["obs", "action", "valid", "advantage", "old_log_prob", "value", "target", ""])
+def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is_not_for_kernels(
+    column: str, batch: Batch
+) -> None:
+    parts, taken = Parts(), list[bool]()
+    ranges = {name: parts.config.each(name) for name in ("clip_range", "value_clip_range")}
+    kernels = minibatch.Kernels.of(
+        *(parts.agent, parts.optimizer, parts.apart, parts.config, replace(parts.tricks, value_clip=True)),
+        *(EVERYONE, ranges),
+    )
+    assert kernels is not None
+    for change in (lambda x: x, torch.Tensor.half, lambda x: x[:, :3], lambda x: x[:, :, None]):
+        b = deepcopy(batch)
+        if column:
+            vars(b)[column] = change(getattr(b, column))
+        found = [kernels.arrays(rows, b, b.obs) for rows in (kernels.policy_rows, kernels.value_rows)]
+        taken.append(None not in found)
+    assert taken == [True, *[not column] * 3]
+
+
+def test_ranges_are_as_exact_as_the_loop_s() -> None:
+    parts = Parts()
+    with patch.object(minibatch.Kernels, "of", return_value=None) as asked:
+        rates = torch.full((2,), 0.01)
+        log = Log(parts.config)
+        learning.learn(parts.agent, (), parts.optimizer, parts.apart, rates, parts.config, parts.tricks, log)
+    assert asked.call_args.args[-1]["value_clip_range"] == [0.1, 0.1]
