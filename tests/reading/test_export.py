@@ -145,6 +145,8 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses: Callab
         ("--gamma nan", 2, "--gamma must be at least 0, not nan"),
         ("--nonsense 3", 2, "--nonsense"),
         ("--env Nonsense-v0", 2, "Nonsense"),
+        ("--env Blackjack-v1", 2, "must have observations that are vectors"),
+        ("--env nonsense:Cart-v0", 2, "No module named 'nonsense'"),
     ],
 )
 def test_an_export_is_a_program(options: str, status: int, said: str, tmp_path: Path) -> None:

@@ -37,11 +37,15 @@ if __name__ == "__main__":
             parser.error(f"--{{name}} must be at least {{int(isinstance(x, int))}}, not {{x}}")
     torch.set_num_threads(1)  # tensors this small gain nothing from more
     try:
-        for seed in range(asked.pop("seeds")):
-            print(f"seed {{seed}}")
-            train(Config(seed=seed, **asked))
-    except gym.error.Error as error:
+        env = gym.make(asked["env"])
+    except (gym.error.Error, ImportError) as error:
         parser.error(str(error))
+    spaces, known = (env.observation_space.shape or (), env.action_space), gym.spaces.Discrete | gym.spaces.Box
+    if len(spaces[0]) != 1 or not isinstance(spaces[1], known):
+        parser.error("--env must have observations that are vectors, and actions that are Discrete or Box")
+    for seed in range(asked.pop("seeds")):
+        print(f"seed {{seed}}")
+        train(Config(seed=seed, **asked))
 """
 
 
