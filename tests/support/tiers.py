@@ -3,7 +3,8 @@
     PYTHONPATH=tests python -m pytest -n 2 -p support.tiers --all    # measure each test's seconds of CPU
     PYTHONPATH=tests python -m support.tiers                         # choose, and write tests/whole.txt
 
-All laws and the command line's tests are needed, and of every mutant that a test notices, the cheapest one that does.
+All laws and the command line's tests are needed; of every mutant that a test notices, the cheapest one that does; and
+of every test function, the cheapest of its cases, unless that takes long.
 """
 
 import json
@@ -16,8 +17,8 @@ from support.mutation import RESULTS
 
 ROOT = Path(__file__).parents[2]
 MEASURED, WHOLE = ROOT / "runs" / "tiers", ROOT / "tests" / "whole.txt"
-NEEDED = ("tests/laws/", "tests/cli/")
-CHEAP = 1.0  # seconds
+NEEDED = ("tests/laws/", "tests/cli/", "tests/core/test_bounds.py")
+CHEAP, LONG = 1.0, 4.0  # seconds
 
 
 class Measure:
@@ -50,14 +51,16 @@ def killers() -> set[str]:
 
 def main() -> None:
     costs = dict[str, float](json.loads(line) for path in MEASURED.glob("*.jsonl") for line in path.open())
-    needed = killers()
-    whole = {t for t, cost in costs.items() if cost > CHEAP and t not in needed and not t.startswith(NEEDED)}
+    cheapest = {test.partition("[")[0]: test for test in sorted(costs, key=costs.__getitem__, reverse=True)}
+    first, noticing = {test for test in cheapest.values() if costs[test] <= LONG}, killers()
+    needed = first | noticing | {test for test in costs if test.startswith(NEEDED)}
+    whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed}
     WHOLE.write_text("".join(f"{test}\n" for test in sorted(whole)))
     left = sum(cost for test, cost in costs.items() if test not in whole)
     print(
         f"{len(costs)} tests take {sum(costs.values()):.0f} s of CPU, the fast {len(costs) - len(whole)} {left:.0f} s"
     )
-    if lost := needed - costs.keys():
+    if lost := noticing - costs.keys():
         print(f"{len(lost)} tests that noticed a mutant are gone: run support.mutation again")
 
 
