@@ -249,3 +249,12 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
     alike(torch.from_numpy(y), out.detach())
     theirs = torch.autograd.grad(out + parts[1][-1], parameters, g)
     alike(torch.from_numpy(gradient[0]), torch.cat([each.flatten() for each in theirs]), rtol=1e-4, atol=1e-5)
+
+
+def test_a_pendulum_never_ends() -> None:
+    state, ended = np.zeros((2, 2), single), np.ones(2, bool)
+    with interpreted():
+        compiled_playing.move(
+            compiled_playing.PENDULUM, state, np.zeros(2, int), np.zeros(2, single), state.copy(), np.zeros(2), ended
+        )
+    assert not ended.any()
