@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
+from support.learners import Learner, assert_alike
 from torch import nn
 
 from tricks import PPO, Config, Tricks
@@ -23,6 +24,7 @@ from tricks.envs.tensor import TensorEnv
 from tricks.fused import learning, minibatch, playing
 from tricks.fused.guard import unhooked
 from tricks.grad_clip import shorten
+from tricks.ladder import closed, switched
 from tricks.loop import build_agent
 from tricks.runs.log import Log
 
@@ -290,3 +292,10 @@ def test_ranges_are_as_exact_as_the_loop_s() -> None:
         log = Log(parts.config)
         learning.learn(parts.agent, (), parts.optimizer, parts.apart, rates, parts.config, parts.tricks, log)
     assert asked.call_args.args[-1]["value_clip_range"] == [0.1, 0.1]
+
+
+def test_with_buffers_each_net_has_rows_of_its_own_and_those_of_one_are_enough_for_a_step() -> None:
+    learner = Learner(11, switched(closed({"ppg_buffers"})), box=False, usual=True, odd=False)
+    for b in learner.batches:
+        b.valid[0] = False
+    assert assert_alike(learner)
