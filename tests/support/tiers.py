@@ -1,6 +1,6 @@
 """Which tests run only with `--all`: those in tests/whole.txt, which cost much and are not needed.
 
-    PYTHONPATH=tests python -m pytest -n 2 -p support.tiers --all    # measure each test's seconds of CPU
+    PYTHONPATH=tests python -m pytest -n 2 -p support.tiers tests    # measure each test's seconds
     PYTHONPATH=tests python -m support.tiers                         # choose, and write tests/whole.txt
 
 All laws and the command line's tests are needed; of every mutant that a test notices, the cheapest one that does; and
@@ -9,6 +9,7 @@ of every test function, the cheapest of its cases, unless that takes long.
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ CHEAP, LONG = 1.0, 4.0  # seconds
 
 
 class Measure:
-    """A pytest plugin that writes down each test's seconds, with those of the processes that it starts."""
+    """A pytest plugin that writes down each test's seconds, in which it may wait for processes that it starts."""
 
     def __init__(self) -> None:
         MEASURED.mkdir(parents=True, exist_ok=True)
@@ -30,9 +31,9 @@ class Measure:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        before = os.times()
+        before = time.perf_counter()
         found = yield
-        self.costs.write(json.dumps([item.nodeid, sum(os.times()[:4]) - sum(before[:4])]) + "\n")
+        self.costs.write(json.dumps([item.nodeid, time.perf_counter() - before]) + "\n")
         self.costs.flush()
         return found
 
@@ -57,9 +58,7 @@ def main() -> None:
     whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed}
     WHOLE.write_text("".join(f"{test}\n" for test in sorted(whole)))
     left = sum(cost for test, cost in costs.items() if test not in whole)
-    print(
-        f"{len(costs)} tests take {sum(costs.values()):.0f} s of CPU, the fast {len(costs) - len(whole)} {left:.0f} s"
-    )
+    print(f"{len(costs)} tests take {sum(costs.values()):.0f} s, the fast {len(costs) - len(whole)} {left:.0f} s")
     if lost := noticing - costs.keys():
         print(f"{len(lost)} tests that noticed a mutant are gone: run support.mutation again")
 
