@@ -1,7 +1,7 @@
 """One agent, one file: REINFORCE, and each trick of the ladder as a bare `if`, in plain PyTorch.
 
-`python -m tricks.one_agent ppo --env Acrobot-v1` trains it: vectors in, one discrete or several continuous actions out.
-`tricks.train` has the same curve with `backend="gymnasium"`, up to rounding, and more tricks, seeds, and spaces.
+`python -m tricks.one_agent ppo --env Acrobot-v1` trains it. Observations are vectors; actions are Discrete or a Box.
+`tricks.train` with `backend="gymnasium"` trains the same curve, up to rounding; it has more tricks, seeds, and spaces.
 """
 
 from dataclasses import dataclass
@@ -75,12 +75,12 @@ class Agent(nn.Module):
         self.value_net = net([*body, 1], 1.0, rng, config.seed, 1, tricks)
         self.log_std = nn.Parameter(torch.zeros(self.actions))
         self.rows, self.mean, self.squares = 0, np.zeros(inputs), np.zeros(inputs)  # of observations
-        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns: value net's output = (return - mu) / sigma
+        self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns; the value net learns (return − mu) / sigma
 
     def standardized(self, obs: Tensor) -> Tensor:
-        if self.tricks.state_norm and self.rows > 0:
-            scale = torch.tensor((self.squares / self.rows + 1e-8) ** -0.5).float()
-            obs = ((obs - torch.tensor(self.mean).float()) * scale).clamp(-10, 10)
+        if self.tricks.state_norm:
+            scale = torch.tensor((self.squares / max(self.rows, 1) + 1e-8) ** -0.5).float()
+            return ((obs - torch.tensor(self.mean).float()) * scale).clamp(-10, 10) if self.rows > 0 else obs
         return obs
 
     def policy(self, b: dict[str, Tensor]) -> Any:

@@ -68,13 +68,6 @@ class Decide(cst.CSTTransformer):
             return updated_node
         return updated_node.body if verdict else updated_node.orelse
 
-    def leave_BooleanOperation(
-        self, original_node: cst.BooleanOperation, updated_node: cst.BooleanOperation
-    ) -> cst.BaseExpression:
-        """`yes and x` is x, and so is `no or x`."""
-        left = self.verdict(original_node.left)
-        return updated_node.right if left is isinstance(original_node.operator, cst.And) else updated_node
-
     def verdict(self, test: cst.BaseExpression) -> bool | None:
         """Whether the test is true, if that is known."""
         if (said := self.known.get(text(test))) is not None:

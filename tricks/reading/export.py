@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import fields
 from importlib import resources
 from itertools import chain
+from typing import TypeVar
 
 import libcst as cst
 
@@ -23,7 +24,8 @@ from tricks.values import checked
 DEFAULTS = Config()
 OURS = {"self", "agent", "player", "config"}  # whose attributes are those of the one agent's classes
 Definition = cst.FunctionDef | cst.ClassDef
-NUMBERS = {f.name: f.default for f in fields(one_agent.Config)}  # the one agent's own
+Node = TypeVar("Node", bound=cst.CSTNode)
+NUMBERS = [f.name for f in fields(one_agent.Config)]
 PROGRAM = """
 
 if __name__ == "__main__":
@@ -71,7 +73,7 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     named = ", ".join(tricks.on) or "none, so it is REINFORCE"
     about = textwrap.fill(f"One agent in one file, with these tricks of PPO: {named}.", 116)
     title = f'"""{about}\n\n`python FILE --env {config.env}` trains it.\n"""'
-    program = PROGRAM.format(seeds=1 if config.seeds == DEFAULTS.seeds else len(config.seed_list))
+    program = PROGRAM.format(seeds=len(config.seed_list))
     return Code(f"{title}\n\nimport argparse\n{imports.strip()}\n\n\n{cst.Module(left).code.strip()}\n{program}")
 
 
@@ -92,8 +94,8 @@ def _numbers(tricks: Tricks, config: Config) -> dict[str, object]:
             raise InputError(f"an export has no {switch(f.name)}, so it cannot be {own}")
     if len(set(config.hidden)) != 1 or len(config.hidden) != 2:
         raise InputError(f"an export has two hidden layers of one width, not {config.hidden}")
-    own_numbers = {name: getattr(config, name) for name in NUMBERS if name not in ("seed", "hidden")}
-    return {"seed": 0, "hidden": config.hidden[0], **own_numbers}
+    same = {name: getattr(config, name) for name in NUMBERS if name not in ("seed", "hidden")}
+    return {"seed": 0, "hidden": config.hidden[0], **same}
 
 
 class _WithoutTricks(cst.CSTTransformer):
@@ -124,8 +126,7 @@ class _WithoutIdentities(cst.CSTTransformer):
     """Replaces a call of a method that returns its argument by the argument."""
 
     def __init__(self, definitions: list[Definition]) -> None:
-        methods = [each for node in definitions for each in inside(node, cst.FunctionDef)]
-        self.same = {_name(each) for each in methods if _same(cst.ensure_type(each, cst.FunctionDef))}
+        self.same = {_name(each) for each in _all(cst.FunctionDef, definitions) if _same(each)}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         called = updated_node.func
@@ -164,18 +165,19 @@ def _used(definitions: list[Definition], numbers: dict[str, object]) -> list[Def
     while size != (size := sum(len(text(node)) for node in definitions)):
         functions = {_name(node): node for node in definitions if isinstance(node, cst.FunctionDef)}
         spare = {name: _takes(node) - reads(node.body) for name, node in functions.items()}
-        attributes = [
-            cst.ensure_type(each, cst.Attribute) for node in definitions for each in inside(node, cst.Attribute)
-        ]
+        attributes = _all(cst.Attribute, definitions)
         said = Counter(text(each.attr) for each in attributes if text(each.value).split(".")[-1] in OURS)
         changes = CloseDoors(functions, spare), _OfUse(said, numbers), _WithoutIdentities(definitions)
         definitions = _changed(definitions, *changes, _WithoutDeadStores())
-        inner = [
-            cst.ensure_type(each, cst.FunctionDef) for node in definitions for each in inside(node, cst.FunctionDef)
-        ]
+        inner = _all(cst.FunctionDef, definitions)
         called = {"train", "Config"}.union(*(reads(each.body) | reads(each.params) for each in inner))
         definitions = [node for node in definitions if _name(node) in called]
     return definitions
+
+
+def _all(kind: type[Node], definitions: list[Definition]) -> list[Node]:
+    """The nodes of this kind in all definitions."""
+    return [cst.ensure_type(each, kind) for node in definitions for each in inside(node, kind)]
 
 
 def _changed(definitions: list[Definition], *changes: cst.CSTTransformer) -> list[Definition]:
