@@ -16,7 +16,8 @@ from tricks.fast.dispatch import plain
 from tricks.ladder import LADDER, closed, named, rungs, switched
 from tricks.runs import one_run
 
-SETTINGS = {"steps": 400, "lanes": 3, "horizon": 16, "epochs": 2, "minibatches": 2, "gamma": 0.9}
+SMALL = {"clip_range": 0.05, "value_clip_range": 0.05, "max_grad_norm": 0.1}  # so that every limit is reached
+SETTINGS = {"steps": 400, "lanes": 3, "horizon": 16, "epochs": 2, "minibatches": 2, "gamma": 0.9, "lr": 0.01} | SMALL
 
 
 def assert_alike(env: str, tricks: Tricks, **numbers: int) -> None:
@@ -66,11 +67,34 @@ def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     one_run.main(one_agent.train, one_agent.Config, "")
     assert capsys.readouterr().out.splitlines()[-1] == "one_agent.png shows the learning curve"
     assert plt.imread("one_agent.png").std() > 0
-    monkeypatch.setattr(sys, "argv", ["one_agent", "atari"])
+
+
+def interrupted(*given: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("words", "training", "status", "said"),
+    [
+        (["atari"], one_agent.train, 2, "error: one_agent has no shared_trunk: "),
+        ([], interrupted, 130, "interrupted; one_agent saves nothing"),
+    ],
+)
+def test_it_ends_in_one_line(
+    words: list[str],
+    training: Any,
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["one_agent", *words])
     with pytest.raises(SystemExit) as end:
-        one_run.main(one_agent.train, one_agent.Config, "")
-    assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("error: one_agent has no shared_trunk: ")
+        one_run.main(training, one_agent.Config, "")
+    message = capsys.readouterr().err
+    assert end.value.code == status
+    assert message.startswith(said)
+    assert message.count("\n") == 1
 
 
 def test_a_minibatch_of_one_row() -> None:

@@ -80,7 +80,7 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
 def _numbers(tricks: Tricks, config: Config) -> dict[str, object]:
     """The one agent's numbers as this config has them. Raises InputError for a trick or a number that it lacks."""
     if beyond := [name for name in tricks.on if name not in LADDER]:
-        advice = "leave it off, or print the loop, with every trick, with python -m tricks listing"
+        advice = "leave it off; python -m tricks listing prints the loop with any flags"
         raise InputError(f"an export has the tricks of the ladder, not {', '.join(beyond)}", advice)
     if config.seed_list != tuple(range(len(config.seed_list))):
         raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")

@@ -58,6 +58,8 @@ def main(train: Callable[[Any, Tricks], tuple[Any, list[dict[str, float]]]], num
         _, curve = train(numbers(**given), tricks)
     except InputError as error:
         parser.exit(2, f"error: {error}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, "interrupted; one_agent saves nothing, and python -m tricks train --out DIR does\n")
     figure = Figure(layout="constrained")
     axes = pd.DataFrame(curve).plot(x="step", y="return", style=".-", legend=False, ax=figure.subplots())
     axes.set(title=given["env"], xlabel="environment steps", ylabel="mean return of the episodes that ended")
