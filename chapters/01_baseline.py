@@ -357,7 +357,7 @@ evidence("baseline")
 # |---|---|
 # | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
 # | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
-# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
+# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, rows.target)` |
 # | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
 # | **watch** | `explained_variance`: it should rise toward 1 |
 # | **skip it when** | never in PPO: GAE and segments need $V$ |

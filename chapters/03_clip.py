@@ -410,7 +410,7 @@ assert best["Pendulum-v1"][[0.05, 0.4]].max() < best["Pendulum-v1"][0.2] - 90
 # |---|---|
 # | **problem** | the objective $\rho A$ pays more the further a ratio moves, and nothing in a batch says stop |
 # | **formula** | $L = \min\big(\rho A,\ \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$ |
-# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, clip_range)` |
+# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, t.clip_range)` |
 # | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
 # | **watch** | `clip_fraction` and `max_ratio` |
 # | **skip it when** | you take a single gradient step per batch: every ratio is 1 |

@@ -309,7 +309,7 @@ evidence("clip_anneal")
 # |---|---|
 # | **problem** | at a constant rate, gradient noise keeps a finished policy moving |
 # | **formula** | $\alpha_i = \alpha_0\,(1 - i/N)$ in update $i$ of $N$, and the same for $\varepsilon$ |
-# | **in the loop** | `learning_rate = linear_decay(learning_rate, log.progress)` <br> `clip_range = linear_decay(clip_range, log.progress)` |
+# | **in the loop** | `rate = linear_decay(rate, t.progress)` <br> `t.clip_range = linear_decay(t.clip_range, t.progress)` |
 # | **defaults** | from the initial value to 0, over the whole budget |
 # | **watch** | `approx_kl`: with `lr_anneal`, it should fall toward the end |
 # | **skip it when** | training has no fixed end, or ends before the policy has learned the task |

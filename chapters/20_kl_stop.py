@@ -329,7 +329,7 @@ assert [tuned[name].area.idxmax() for name in ("reuse", "kl_stop")] == [0.001, 0
 # |---|---|
 # | **problem** | late steps on a batch move the policy too far from the one that played |
 # | **formula** | step only while $\operatorname{mean}(\rho - 1 - \log \rho) \le 1.5\, d$, with $d$ the target |
-# | **in the loop** | `near = near & near_enough(ratio, b.valid, config.target_kl)` <br> `moving = moving & near` |
+# | **in the loop** | `t.moving = t.moving & near_enough(ratio, b.valid, config.target_kl)` |
 # | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
 # | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, most of each batch is wasted |
 # | **skip it when** | the clip already keeps `approx_kl` small |

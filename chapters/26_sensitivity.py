@@ -307,7 +307,7 @@ assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 # |---|---|
 # | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
 # | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
-# | **in the loop** | `learning_rate = log.progress.new_tensor(config.rates)` |
+# | **in the loop** | `rate = t.each("lr")  # [S]` |
 # | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
 # | **watch** | how wide the good range is, not only how high the best score |
 # | **skip it when** | you will only ever use one setting, and it was tuned for your task |

@@ -1,5 +1,7 @@
 """clip: PPO's surrogate, which gives no credit for moving the ratio beyond [1 − ε, 1 + ε]. It isn't a trust region."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -18,3 +20,9 @@ def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> T
 def clip_fraction(ratio: Tensor, clip_range: Tensor, valid: Tensor) -> Tensor:
     """Fraction of valid rows whose ratio is outside [1 − ε, 1 + ε]. [S]."""
     return mean(((ratio.detach() - 1).abs() > clip_range.unsqueeze(1)).float(), valid)
+
+
+def noted(facts: Any) -> dict[str, Tensor]:
+    """What the curve shows of it."""
+    clip_range = facts.t.clip_range
+    return {"clip_fraction": clip_fraction(facts.ratio, clip_range, facts.b.valid), "clip_range": clip_range}

@@ -1,5 +1,7 @@
 """dual_clip: the objective of a bad action is bounded from below, too, so that no finite ratio makes it explode."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -21,3 +23,9 @@ def bounded_fraction(ratio: Tensor, advantage: Tensor, limit: PerSeed, valid: Te
     """Share of valid rows whose ratio exceeds c while A < 0: those without a gradient. ratio, advantage [S, B]. [S]."""
     bounded = (ratio.detach() > per_seed(limit, ratio)) & (advantage < 0)
     return mean(bounded.float(), valid)
+
+
+def noted(facts: Any) -> dict[str, Tensor]:
+    """What the curve shows of it."""
+    limit = facts.t.config.dual_clip_limit
+    return {"bounded_fraction": bounded_fraction(facts.ratio, facts.advantage, limit, facts.b.valid)}

@@ -121,11 +121,12 @@ class Memory:
             setattr(place, name, replaced(getattr(place, name), seeds, x))
 
 
-class AuxiliaryPhase:
-    """The rows that the auxiliary phase learns from, and the optimizer that it learns with."""
+class AuxiliaryPhase(Adam):
+    """The optimizer of the auxiliary phase, and the rows that it learns from."""
 
     def __init__(self, agent: Agent, memory: Memory, adam_eps: PerSeed) -> None:
-        self.memory, self.optimizer = memory, Adam(agent.parameters(), adam_eps)
+        super().__init__(agent.parameters(), adam_eps)
+        self.memory = memory
 
     def minibatches(self, agent: Agent, config: Config, update: Index) -> Iterable[Batch]:
         """The phase's minibatches, with π_old's logits as `old`; no rows of a seed unless it had N_π updates.

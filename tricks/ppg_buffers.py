@@ -1,6 +1,7 @@
 """ppg_buffers: the policy and the value net each train on a buffer of recent rollouts, with its own size and reuse."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,3 +50,8 @@ def ages(b: Batch, update: Index) -> dict[str, Tensor]:
         "policy_age": mean((now - b.born).double(), b.valid),
         "value_age": mean((now - b.value_rows.born).double(), b.value_rows.valid),
     }
+
+
+def noted(facts: Any) -> dict[str, Tensor]:
+    """What the curve shows of it."""
+    return ages(facts.b, facts.t.update)

@@ -1,6 +1,7 @@
 """reuse: several epochs of minibatches per batch, with the unclipped importance ratio."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -65,3 +66,8 @@ def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
     """
     ratio = ratio.detach().clamp(min=torch.finfo(ratio.dtype).tiny)  # so that log ρ stays finite
     return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}
+
+
+def noted(facts: Any) -> dict[str, Tensor]:
+    """What the curve shows of it."""
+    return drift(facts.ratio, facts.b.valid)

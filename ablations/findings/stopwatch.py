@@ -143,7 +143,7 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
     """Measure the seconds that `train` spends in rollouts and, within them, in environment steps."""
     import torch
 
-    import tricks.loop as loop
+    from tricks import loop, training
 
     spent = {"environment": 0.0, "rollout": 0.0}
 
@@ -166,15 +166,16 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
         env.step = timed(env.step, "environment")
         return env
 
-    kept = {name: getattr(loop, name) for name in ("open_env", "play_segment", "play_episodes")}
+    places = {"open_env": training, "play_segment": loop, "play_episodes": loop}
+    kept = {name: getattr(place, name) for name, place in places.items()}
     watched = {name: timed(kept[name], "rollout") for name in kept} | {"open_env": make}
     try:
-        for name, function in watched.items():
-            setattr(loop, name, function)
+        for name, place in places.items():
+            setattr(place, name, watched[name])
         yield spent
     finally:
-        for name, function in kept.items():
-            setattr(loop, name, function)
+        for name, place in places.items():
+            setattr(place, name, kept[name])
 
 
 def measure_plain(config: Config, tricks: Tricks, steps: int) -> Measured:

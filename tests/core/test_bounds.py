@@ -15,8 +15,8 @@ TESTS = Path(__file__).parents[1]
 FILES = ["core/test_contracts.py", "laws/test_learning_contracts.py"]
 WRONG = """
 import numpy as np
-from tricks.fast.compiled_rows import mean_forward
-mean_forward(np.ones((2, 3), np.float32), np.ones((2, 1), np.bool_), np.empty(2, np.float32), np.empty(2))
+from tricks.fast.compiled_rows import discounted_sum
+discounted_sum(*(np.ones((1, rows, 3), np.float32) for rows in (2, 1, 2)))
 """
 
 

@@ -90,7 +90,7 @@ from tricks.core.adam import Adam
 step = Adam.step
 with patch.object(Adam, "step", lambda *given, **named: step(*given, **named)):
     train(Config(seeds=1, steps=256, lanes=2, horizon=16), PPO)
-    from tricks.fused.learning import FORMULAS
+    from tricks.fused.losses import FORMULAS
     assert not all(each.unchanged for each in FORMULAS)
 assert all(each.unchanged for each in FORMULAS)
 """

@@ -90,10 +90,10 @@ def test_a_formula_whose_file_was_broken_since_it_was_imported_takes_its_plain_f
     monkeypatch.setattr(inspect, "getsource", lambda _: "def mean(x:\n")
     formulas.as_written.cache_clear()
     try:
-        assert not formulas.as_written("tricks.core.reductions.mean")
+        assert not formulas.as_written("tricks.core.returns.discounted_sum")
     finally:
         formulas.as_written.cache_clear()
-    assert "tricks.core.reductions.mean, or what it reads, was edited" in capsys.readouterr().err
+    assert "tricks.core.returns.discounted_sum, or what it reads, was edited" in capsys.readouterr().err
 
 
 def test_a_formula_without_a_text_is_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_formula_without_a_text_is_as_it_was_written(monkeypatch: pytest.Monke
         raise OSError("could not get source code")
 
     monkeypatch.setattr(inspect, "getsource", missing)
-    assert formulas.as_written.__wrapped__("tricks.core.reductions.mean")
+    assert formulas.as_written.__wrapped__("tricks.core.returns.discounted_sum")
 
 
 @pytest.mark.parametrize("indent", ["    ", " ", "\t"])

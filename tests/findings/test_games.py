@@ -12,7 +12,6 @@ import torch
 from gymnasium.spaces import MultiDiscrete
 from support.any_space import AnySpace
 
-import tricks.loop as loop
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.findings import games
@@ -20,7 +19,7 @@ from ablations.findings.game_scores import mean_score
 from ablations.findings.games_section import games_in_words
 from ablations.findings.speed import speed_text
 from ablations.findings.stopwatch import stopwatches
-from tricks import PPO, Config, Run, train
+from tricks import PPO, Config, Run, loop, train, training
 from tricks.restore import load
 
 Capture = pytest.CaptureFixture[str]
@@ -139,14 +138,15 @@ def test_what_cannot_be_played_is_said_in_a_line_and_the_time_of_a_training_is_s
 @pytest.mark.parametrize("env", ["CartPole-v1", "tricks/Corridor1-v0"])
 def test_the_stopwatches_see_every_step_and_change_nothing(env: str) -> None:
     config = Config(env, seeds=2, steps=2000, lanes=4, horizon=64)
-    plain, names = train(config, PPO), {name: vars(loop)[name] for name in ("open_env", "play_segment")}
+    plain, names = train(config, PPO), {"open_env": training, "play_segment": loop}
+    kept = {name: getattr(place, name) for name, place in names.items()}
     with stopwatches(torch.device("cpu")) as spent:
         watched = train(config, PPO)
     assert spent["rollout"] > 0
     if env != "CartPole-v1":  # whose segments are one compiled call, rules included
         assert 0 < spent["environment"] < spent["rollout"]
     pd.testing.assert_frame_equal(plain.curve, watched.curve)
-    assert all(vars(loop)[name] is original for name, original in names.items())
+    assert all(getattr(place, name) is kept[name] for name, place in names.items())
 
 
 def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(tmp_path: Path, capsys: Capture) -> None:

@@ -38,10 +38,11 @@ def test_the_policy_s_diagnostics_end_with_the_minibatch_that_stopped_the_seed(
     noted: dict[str, list[Tensor]] = {}
     note = Log.note
 
-    def listening(self: Log, **diagnostics: Tensor) -> None:
+    def listening(self: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         for name, value in diagnostics.items():
-            noted.setdefault(name, []).append(value.detach().clone())
-        note(self, **diagnostics)
+            if of is None or of.any():
+                noted.setdefault(name, []).append(value.detach().clone())
+        note(self, of, **diagnostics)
 
     monkeypatch.setattr(Log, "note", listening)
     curve = train(ONE_BATCH, tricks).curve.set_index("seed")

@@ -1,9 +1,6 @@
 """Learning in a few compiled calls equals the loop's `learn`, and gives way to what was edited or replaced."""
 
 import inspect
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
 from operator import mul
@@ -11,22 +8,23 @@ from typing import Any
 from unittest.mock import patch
 
 import gymnasium as gym
+import pandas as pd
 import pytest
 import torch
 from gymnasium.wrappers import TransformReward
 from support.random_settings import SMALL, drawn_from
 from support.register import register
 from support.restless import Restless
+from support.updates import compiled_losses
 from torch import Tensor
 
 import tricks.loop
-from tricks import PPO, train
+from tricks import PPO, Config, Tricks, train
 from tricks.action_mask import mask_logits
 from tricks.clip import clipped_surrogate
 from tricks.core.adam import Adam
 from tricks.fast import formulas
 from tricks.fast.dispatch import plain
-from tricks.fused.learning import learn
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 from tricks.replaced import patched
 
@@ -38,57 +36,32 @@ SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung i
 SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= set(PPO.on)}
 
 
-@contextmanager
-def made_twice(found: list[bool | None]) -> Iterator[None]:
-    """Within it, each update is made in both forms, from the same agents and minibatches, and compared."""
-    formula: Any = tricks.loop.learn
-
-    def twice(agent: Any, batches: Iterable[Any], *rest: Any) -> None:
-        given, log, notes = [agent, list(batches), *rest[:-1]], rest[-1], dict[str, list[Tensor]]()
-        again = copy(log)
-        again.notes, before = notes, {name: len(noted) for name, noted in log.notes.items()}
-        mine = deepcopy(given)
-        with plain():
-            formula(*given, log)
-        found.append(learn(*mine, again))  # type: ignore[call-arg]
-        if found[-1] is None:
-            return
-        for one, other in zip(mine[2:4], given[2:4], strict=True):
-            assert_near(one.m, other.m, "gradients")
-            assert torch.equal(one.t, other.t)
-        for name, noted in log.notes.items():
-            since = noted[before.get(name, 0) :]
-            assert len(since) == len(notes.get(name, []))
-            if since:
-                assert_near(torch.stack(notes[name])[:, log.active], torch.stack(since)[:, log.active], name)
-
-    with patch.object(tricks.loop, "learn", twice):
-        yield
-
-
-def assert_near(mine: Tensor, theirs: Tensor, name: str) -> None:
-    largest = float(theirs.abs().max())
-    torch.testing.assert_close(
-        mine.double(), theirs.double(), rtol=1e-4, atol=1e-5 * largest + 1e-6, msg=lambda text: f"{name}: {text}"
-    )
+def assert_both_forms_agree(config: Config, flags: Tricks) -> list[bool]:
+    """Train in both forms, and compare curves and weights; returns whether each loss was compiled."""
+    with plain():
+        theirs = train(config, flags)
+    with compiled_losses() as found:
+        mine = train(config, flags)
+    pd.testing.assert_frame_equal(mine.curve, theirs.curve, check_exact=False, rtol=1e-4, atol=1e-5)
+    for p, q in zip(mine.agent.parameters(), theirs.agent.parameters(), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+    return found
 
 
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("name", SETS)
 def test_rungs_presets_and_flags_on_ppo_equal_the_loop(name: str, env: str) -> None:
-    flags, found = replace(SETS[name], **{"action_mask" if env == BOX else "squash": False}), list[bool | None]()
-    with made_twice(found):
-        train(replace(SMALL, env=env, adam_eps=1e-3), flags)
-    assert set(found) == {None if flags.recurrent or flags.squash else True}
+    flags = replace(SETS[name], **{"action_mask" if env == BOX else "squash": False})
+    found = assert_both_forms_agree(replace(SMALL, env=env, adam_eps=1e-3), flags)
+    assert set(found) == (set() if flags.recurrent or flags.squash else {True})
 
 
 @pytest.mark.parametrize("number", range(40))
 def test_random_flags_and_numbers_equal_the_loop(number: int) -> None:
     off = {BOX: {"action_mask", "recurrent", "squash"}, ENVS[0]: {"recurrent", "squash"}}
-    config, flags = drawn_from(number, ENVS, lambda env: [name for name in NEEDS if name not in off[env]])
-    found = list[bool | None]()
-    with made_twice(found):
-        train(config, flags)
+    found = assert_both_forms_agree(
+        *drawn_from(number, ENVS, lambda env: [name for name in NEEDS if name not in off[env]])
+    )
     assert set(found) == {True}
 
 
@@ -145,9 +118,9 @@ def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so(
     monkeypatch.setattr(inspect, "getsource", lambda each: edited if each is clipped_surrogate else source(each))
     formulas.as_written.cache_clear()
     try:
-        assert not formulas.as_written("tricks.loop.learn")
-        assert "tricks.loop.learn, or what it reads, was edited" in capsys.readouterr().err
-        assert formulas.as_written("tricks.core.reductions.mean")
+        assert not formulas.as_written("tricks.loop.policy_loss")
+        assert "tricks.loop.policy_loss, or what it reads, was edited" in capsys.readouterr().err
+        assert formulas.as_written("tricks.loop.value_loss")
     finally:
         formulas.as_written.cache_clear()
 
@@ -155,5 +128,35 @@ def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so(
 @pytest.mark.parametrize("name", formulas.FORMULAS)
 def test_each_compiled_form_was_written_for_the_formula_as_it_is(name: str) -> None:
     """If you changed a formula: change its compiled form, too, see that tests hold them equal, and note the digest."""
-    assert formulas.digest(*formulas.stands_for(name)) == formulas.DIGESTS[name]
+    assert formulas.digest(*formulas.stands_for(name), known=formulas.known(name)) == formulas.DIGESTS[name]
     assert formulas.DIGESTS.keys() == formulas.FORMULAS.keys()
+
+
+def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, source, trick = "tricks.loop.policy_loss", inspect.getsource, "        objective = my_own(ratio, advantage)\n"
+    written = source(formulas.formula(name))
+    edited = written.replace("    if tricks.dual_clip:\n", f"    if tricks.mine:\n{trick}    if tricks.dual_clip:\n")
+    assert edited != written
+    monkeypatch.setattr(inspect, "getsource", lambda each: edited if each is formulas.formula(name) else source(each))
+    formulas.as_written.cache_clear()
+    try:
+        assert formulas.as_written(name, PPO.on)
+        assert not formulas.as_written(name, (*PPO.on, "mine"))
+        assert f"{name} runs as written, uncompiled: its compiled form does not know mine" in capsys.readouterr().err
+    finally:
+        formulas.as_written.cache_clear()
+
+
+def test_a_compiled_loss_and_one_of_pytorch_add_up() -> None:
+    def mine(*given: Any) -> Tensor:
+        return clipped_surrogate(*given)
+
+    with compiled_losses() as found, patched(clipped_surrogate=mine):
+        run = train(replace(SMALL, env=ENVS[0]), PPO)
+    assert found
+    assert all(found)  # of the value net
+    with plain():
+        theirs = train(replace(SMALL, env=ENVS[0]), PPO)
+    pd.testing.assert_frame_equal(run.curve, theirs.curve, check_exact=False, rtol=1e-4, atol=1e-5)

@@ -5,11 +5,11 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
-from unittest.mock import patch
 
 import pytest
 import torch
 from support.learners import Learner, assert_alike
+from support.updates import between, learn
 from torch import nn
 
 from tricks import PPO, Config, Tricks
@@ -21,12 +21,12 @@ from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.fused import learning, minibatch, playing
+from tricks.fused import losses, minibatch, playing
 from tricks.fused.guard import unhooked
 from tricks.grad_clip import shorten
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
-from tricks.runs.log import Log
+from tricks.training import Training
 
 pytest.importorskip("numba")
 SMALL = Config("CartPole-v1", seeds=2, lanes=3, horizon=8, hidden=(5, 4), value_clip_range=0.1)
@@ -80,11 +80,11 @@ class Parts:
         return self.agent.obs_stats
 
     def learns(self) -> bool:
-        if not learning.usual(self.agent, self.tricks, self.optimizer, self.apart):
-            return False
-        ranges = {name: self.config.each(name) for name in ("clip_range", "value_clip_range")}
-        given = self.agent, self.optimizer, self.apart, self.config, self.tricks, EVERYONE, ranges
-        return minibatch.Kernels.of(*given) is not None
+        return losses.kernels_of(self.training()) is not None
+
+    def training(self, **flags: bool) -> Training:
+        given = self.agent, self.config, replace(self.tricks, separate_optimizers=True, **flags)
+        return between(*given, self.optimizer, self.apart)
 
     def plays(self) -> bool:
         return playing.Game.of(self.player, self.agent.policy, EVERYONE) is not None
@@ -270,11 +270,7 @@ def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is
     column: str, batch: Batch
 ) -> None:
     parts, taken = Parts(), list[bool]()
-    ranges = {name: parts.config.each(name) for name in ("clip_range", "value_clip_range")}
-    kernels = minibatch.Kernels.of(
-        *(parts.agent, parts.optimizer, parts.apart, parts.config, replace(parts.tricks, value_clip=True)),
-        *(EVERYONE, ranges),
-    )
+    kernels = losses.kernels_of(parts.training(value_clip=True))
     assert kernels is not None
     for change in (lambda x: x, torch.Tensor.half, lambda x: x[:, :3], lambda x: x[:, :, None]):
         b = deepcopy(batch)
@@ -286,12 +282,11 @@ def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is
 
 
 def test_ranges_are_as_exact_as_the_loop_s() -> None:
-    parts = Parts()
-    with patch.object(minibatch.Kernels, "of", return_value=None) as asked:
-        rates = torch.full((2,), 0.01)
-        log = Log(parts.config)
-        learning.learn(parts.agent, (), parts.optimizer, parts.apart, rates, parts.config, parts.tricks, log)
-    assert asked.call_args.args[-1]["value_clip_range"] == [0.1, 0.1]
+    t = Parts().training(value_clip=True, state_norm=False)
+    learn(t, ())
+    kernels = losses.kernels_of(t)
+    assert kernels is not None
+    assert (kernels.value_more[2] == 0.1).any(1).all()
 
 
 def test_with_buffers_each_net_has_rows_of_its_own_and_those_of_one_are_enough_for_a_step() -> None:

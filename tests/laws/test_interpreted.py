@@ -4,7 +4,7 @@ Python also checks each index of an array. It takes about a thousand times as lo
 """
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,16 +16,16 @@ from support.draws import assert_alike as assert_form
 from support.interpreted import interpreted
 from support.learners import ACTIONS, FLAGS, Learner
 from support.learners import assert_alike as assert_learned
+from support.updates import compiled_losses
 
 from tricks import PPO, Config, Tricks
-from tricks.core.rollout import Batch, Player
+from tricks.core.rollout import Player
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.fast import rules
 from tricks.fast.dispatch import plain
 from tricks.fast.formulas import formula
 from tricks.fused import compiled_losses as code
-from tricks.fused import learning
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
@@ -52,19 +52,12 @@ def test_learning(seed: int) -> None:
 
 
 @BOXES
-def test_kernels_learn_from_whatever_is_finite_and_from_every_action(
-    box: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner, steps, left = Learner(SEED, PPO, box, usual=True, odd=False), learning.steps, list[Batch | None]()
-
-    def noted(*given: Any) -> Batch | None:
-        left.append(steps(*given))
-        return left[-1]
-
-    monkeypatch.setattr(learning, "steps", noted)
-    with interpreted():
+def test_kernels_learn_from_whatever_is_finite_and_from_every_action(box: bool) -> None:
+    learner = Learner(SEED, PPO, box, usual=True, odd=False)
+    with interpreted(), compiled_losses() as found:
         assert_learned(learner)
-    assert left == [None]
+    assert found
+    assert all(found)
     if not box:
         assert {int(a) for b in learner.batches for a in b.action.unique()} == {0, 1}
 
@@ -77,7 +70,7 @@ def test_filler_that_is_not_finite(column: str, odd: float, active: bool, box: b
     huber = replace(PPO, value_clip=True, huber=True)
     for flags in (PPO, replace(PPO, value_clip=False), huber, switched(closed({"baseline"}))):
         learner = Learner(SEED, flags, box, usual=True, odd=False)
-        learner.log.active = torch.tensor([active] * len(learner.log.active))
+        learner.active = torch.tensor([active] * len(learner.active))
         for b in learner.batches:
             b.valid[:, -1], b.old_log_prob[:, -1] = False, -1.0
             if getattr(b, column).is_floating_point():

@@ -17,14 +17,14 @@ from support.interpreted import BLOCK, interpreted
 from tricks.advantage_norm import standardize
 from tricks.core.adam import Adam
 from tricks.core.layers import dense
-from tricks.core.policies import Categorical
 from tricks.fast import compiled_layers as layers
-from tricks.fast import compiled_rules, rows, rules
+from tricks.fast import compiled_rules, rows
 from tricks.fast.dispatch import plain
 from tricks.fused import compiled_learning, compiled_playing
 from tricks.fused import compiled_losses as losses
 from tricks.fused import compiled_nets as nets
-from tricks.fused.minibatch import Descent
+from tricks.fused.losses import Slope, move
+from tricks.fused.minibatch import Kernels, averages_of, limits_of
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
 from tricks.value_clip import clipped_error
@@ -95,14 +95,6 @@ def gradients(given: list[Tensor], wanted: list[Tensor], grad: Tensor, tanh: boo
     return [torch.where(g.isfinite(), g, torch.nan) for g in torch.autograd.grad(out, wanted, grad)]
 
 
-def test_entropy_of_logits_far_from_0_and_from_each_other() -> None:
-    logits = torch.tensor([[0.0, 200.0], [1e8, 1e8], [-1e8, -1e8], [70.0, 71.0], [0.0, 1.0]])
-    with plain():
-        theirs = Categorical.entropy(logits)
-    with interpreted():
-        alike(Categorical.entropy(logits), theirs)
-
-
 @pytest.mark.parametrize(("action", "known"), [(-1, False), (0, True), (2, True), (3, False)])
 def test_a_form_is_only_for_actions_that_there_are(action: int, known: bool) -> None:
     with interpreted():
@@ -119,19 +111,15 @@ def adam(limit: float | None = None) -> Adam:
     return made
 
 
+def kernels(mine: Adam) -> Kernels:
+    """Those that know this optimizer, and nothing else."""
+    made = Kernels.__new__(Kernels)
+    vars(made).update(code=compiled_learning, averages={mine: (averages_of(mine), limits_of(mine))})
+    return made
+
+
 GRADIENTS = torch.tensor([[[1.0, -2.0]] * 4, [[1.0, np.nan], [3.0, 4.0], [np.inf, 1.0], [1.0, -np.inf]]])
 MOVING, RATE = torch.tensor([[True] * 4, [True, False, True, True]]), torch.tensor([0.1, 0.2, 0.3, 0.4])
-
-
-def test_steps_of_adam_down_odd_gradients() -> None:
-    found = []
-    for context in (plain, interpreted):
-        mine = adam()
-        with context():
-            for gradient, moving in zip(GRADIENTS, MOVING, strict=True):
-                mine.plan(gradient, RATE, moving.unsqueeze(1))
-                found.append([x.clone() for x in (mine.m, mine.v, mine.t, mine.change)])
-    alike(found[2:], found[:2])
 
 
 @pytest.mark.parametrize("limit", [None, 1e-6, 1.0])
@@ -139,14 +127,12 @@ def test_steps_of_adam_down_odd_gradients() -> None:
 def test_shortened_steps_of_adam(limit: float | None, scale: float) -> None:
     theirs, mine = adam(limit), adam(limit)
     with interpreted():
-        descent = Descent.of(compiled_learning.step, mine, RATE)
         for gradient, moving in zip(scale * GRADIENTS, MOVING, strict=True):
             norm = gradient.norm(dim=1)
             short = theirs.limit(gradient, norm) if theirs.limit else gradient
             with plain():
                 theirs.step(short, RATE, moving & norm.isfinite())
-            descent.gradients[:] = gradient
-            alike(descent.move(moving), norm)
+            alike(move(mine, Slope(kernels(mine), gradient.numpy()), RATE, moving), norm)
             for name in ("m", "v", "t", "change"):
                 alike(getattr(mine, name), getattr(theirs, name), atol=1e-20, rtol=1e-5)
             alike(mine.parameters, theirs.parameters)
@@ -164,21 +150,20 @@ def test_an_episode_of_cartpole_goes_on_at_its_limits() -> None:
     action = torch.ones(12, dtype=torch.int64)
     with plain():
         theirs = cartpole.dynamics(state, action, torch.empty(12, 0))
+    ended = np.empty(12, bool)
     with interpreted():
-        mine = rules.cartpole(state, action, torch.empty(12, 0))
-    assert mine is not None
-    assert mine[2].tolist() == theirs[2].tolist() == [True, False, False] * 4
+        assert compiled_rules.cartpole(state.numpy(), action.numpy(), np.empty((12, 4), single), ended)
+    assert ended.tolist() == theirs[2].tolist() == [True, False, False] * 4
 
 
 def test_an_episode_of_acrobot_goes_on_at_its_height(monkeypatch: pytest.MonkeyPatch) -> None:
     heights = iter(np.array([-0.5, -0.5, -0.5, -0.6, -0.5, -0.4], single))
-    state, action = torch.zeros(3, 4), torch.ones(3, dtype=torch.int64)
+    state, ended = np.zeros((3, 4), single), np.empty(3, bool)
     with interpreted():
         monkeypatch.setattr(compiled_rules, "accelerations", lambda *_: (single(0), single(0)))
         monkeypatch.setattr(compiled_rules, "np", SimpleNamespace(cos=lambda _: next(heights), rint=np.rint))
-        found = rules.acrobot(state, action, torch.empty(3, 0))
-    assert found is not None
-    assert found[2].tolist() == [False, True, False]
+        compiled_rules.acrobot(state, np.ones(3, int), state.copy(), np.empty(3), ended)
+    assert ended.tolist() == [False, True, False]
 
 
 def test_the_first_of_the_largest_is_chosen() -> None:

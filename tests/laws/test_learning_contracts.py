@@ -6,14 +6,12 @@ minibatches are drawn.
 
 import os
 from dataclasses import replace
-from typing import Any
-from unittest.mock import patch
 
 import pytest
 from support.learners import COMPILED, FLAGS, Learner, assert_alike
+from support.updates import compiled_losses
 
 from tricks import InputError
-from tricks.fused import learning
 from tricks.ladder import closed, switched
 
 code = pytest.importorskip("tricks.fused.compiled_losses")
@@ -25,18 +23,10 @@ def test_every_flag_that_a_kernel_tests_is_drawn() -> None:
 
 
 def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
-    worked, to_the_end = 0, list[bool]()
-    steps = learning.steps
-
-    def counted(*given: Any) -> Any:
-        to_the_end.append((left := steps(*given)) is None)
-        return left
-
-    with patch.object(learning, "steps", counted):
-        for seed in range(COUNT):
-            worked += assert_alike(Learner(seed))
+    with compiled_losses() as found:
+        worked = sum(assert_alike(Learner(seed)) for seed in range(COUNT))
     assert COUNT / 2 < worked < COUNT
-    assert COUNT / 2 < sum(to_the_end) < len(to_the_end)
+    assert COUNT / 2 < sum(found) < len(found)
 
 
 def test_policy_and_values_each_learn_from_rows_of_their_own() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from support.register import register
 from support.restless import Restless
+from support.updates import between, learn
 from torch import Tensor, nn
 
 from tricks import PPO, Config
@@ -18,10 +19,9 @@ from tricks.core.nets import Layer
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
-from tricks.loop import build_agent, judge, learn
+from tricks.loop import build_agent, judge
 from tricks.recurrent import whole_lanes
 from tricks.reuse import old_log_prob
-from tricks.runs.log import Log
 from tricks.segments import play_segment
 
 register("RestlessParity-v0", Restless)
@@ -59,7 +59,7 @@ def batch_of_ours() -> tuple[Any, Batch]:
     player.state = RecurrentState(agent, env)
     for _ in range(2):  # states are not zero before the second rollout
         rollout = play_segment(player, agent.policy, CONFIG.horizon, torch.ones(1, dtype=torch.bool))
-    batch = judge(agent, rollout, CONFIG, TRICKS, Log(CONFIG))
+    batch = judge(between(agent, CONFIG, TRICKS, Adam(agent.parameters(), 1e-5)), rollout)
     batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
     batch.old_log_prob += 0.3 * torch.randn(batch.old_log_prob.shape, generator=torch.Generator().manual_seed(0))
     first, _ = whole_lanes(batch, CONFIG.seed_list, 0, 1, CONFIG.minibatches)
@@ -133,7 +133,7 @@ def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb
     theirs.set_logger(logger.Logger(None, []))
     theirs.train()
     noting = Noting(agent.parameters(), CONFIG.adam_eps)
-    learn(agent, [b], noting, noting, torch.zeros(1), CONFIG, TRICKS, Log(CONFIG))
+    learn(between(agent, CONFIG, TRICKS, noting), [b])
     for their, our in pairs:
         assert our.grad is not None
         torch.testing.assert_close(our.grad[0].T.reshape(their.shape).float(), their.grad, **TIGHT)

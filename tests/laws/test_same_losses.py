@@ -61,7 +61,7 @@ def test_of_huge_numbers_the_same_seeds_have_a_loss_or_gradient_that_is_not_fini
         assert (compiled is None) == (plain is None)
         if compiled is None or plain is None:
             continue
-        seeds = learner.batches[0].valid.any(1)[learner.log.active]
+        seeds = learner.batches[0].valid.any(1)[learner.active]
         mine, theirs = finite(compiled, seeds), finite(plain, seeds)
         assert mine == theirs, f"minibatch {seed}"
         ends += theirs

@@ -32,8 +32,8 @@ def test_executing_a_listing_gives_the_same_curve(setting: Tricks, home: str) ->
 
 def test_comments_and_blank_lines_are_kept() -> None:
     text = listing(PPO)
-    for comment in ("# Play: collect a rollout", "# Judge: how good was each action?", "# Learn:"):
-        assert f"\n\n        {comment}" in text
+    for comment in ("# collect experience with the current policy", "# how good was each action?"):
+        assert f"  {comment}" in text
     assert "# only now, so that the first" in listing(EVERY)
     assert "# only now" not in text
     assert "# a time limit is a cut" not in text
@@ -42,7 +42,7 @@ def test_comments_and_blank_lines_are_kept() -> None:
 def test_each_rung_changes_a_few_lines() -> None:
     for before, after in pairwise(rungs()):
         changed = [line[0] for line in diff(before, after).splitlines()[2:] if line[0] in "+-"]
-        most = {"baseline": 11, "reuse": 11, "return_norm": 6}.get(after.on[-1], 3)  # two for tasks, one for the start
+        most = {"baseline": 18, "reuse": 7, "return_norm": 6}.get(after.on[-1], 4)  # two for tasks, one for the start
         assert 1 <= changed.count("+") <= most, after.on[-1]
         assert changed.count("-") <= min(2, changed.count("+")), after.on[-1]
 
@@ -87,18 +87,15 @@ def test_listings_are_formatted(tmp_path: Path) -> None:
 
 def test_a_diff_replaces_what_is_overwritten() -> None:
     lines = diff(REINFORCE, switched(["baseline"])).splitlines()
-    assert "-    advantage = reward_to_go(reward, done, config.gamma)" in lines
     assert "+    advantage = target - value" in lines
-    assert listing(named("ppg_buffers")).count("Memory(config.aux_every)") == 0
-    for name in ("ppg", "ppg_buffers"):
-        assert sum("Memory(config" in line for line in listing(named(name)).splitlines()) == 1
+    assert "Memory(config.aux_every)" in listing(named("ppg"))
+    assert "Memory(config.aux_every)" not in listing(named("ppg_buffers"))
     assert "batches = [batch]" not in listing(PPO)
-    assert "# Learn: make the actions that turned out well more likely.\n        batch.old_log_prob = " in listing(PPO)
 
 
 def test_the_diff_of_equal_flags_is_empty_and_of_clip_is_clip() -> None:
     assert diff(PPO, PPO) == ""
     names = list(NEEDS)[:3]
     text = diff(switched(names[:2]), switched(names))
-    assert "+        objective = clipped_surrogate(ratio, advantage, clip_range)" in text.splitlines()
+    assert "+    objective = clipped_surrogate(ratio, advantage, t.clip_range)" in text.splitlines()
     assert diff(REINFORCE, PPO).startswith("--- reinforce\n+++ baseline, reuse, clip")

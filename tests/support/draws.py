@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tricks.core.adam import Adam
 from tricks.core.layers import affine, dense
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
@@ -18,8 +17,7 @@ from tricks.worlds import CLASSIC
 
 DTYPES = torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool
 ODD = torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 30.0, -30.0, 1e-40
-EPS: list[float | tuple[float, ...]] = [1e-8, 0.1, 0.0, (0.1, 0.2, 0.3)]  # of Adam
-FORMS = "mean", "discounted_sum", "log_prob", "entropy", "dense", "affine", "world", "adam"
+FORMS = "mean", "discounted_sum", "log_prob", "dense", "affine", "world"
 Call = tuple[Callable[..., Any], list[Tensor]]
 
 
@@ -86,9 +84,6 @@ class Draw(random.Random):
         action = self.tensor(*shape, dtype=torch.int64, high=max(1, actions))
         return Categorical.log_prob, [self.tensor(*shape, actions), action]
 
-    def entropy(self) -> Call:
-        return Categorical.entropy, [self.tensor(*self.choice([(), (4,), (2, 5)]), self.choice([0, 1, 2, 5]))]
-
     def dense(self) -> Call:
         seeds, rows = self.rows()
         sizes, tanh = [self.choice([1, 2, 4, 17]) for _ in range(self.choice([1, 2, 3]))], self.random() < 0.5
@@ -111,21 +106,6 @@ class Draw(random.Random):
         else:
             action = self.tensor(seeds, lanes, dtype=torch.int64, high=2 + (rules.id == "Acrobot-v1"))
         return lambda state, action: rules.dynamics(state, action, torch.empty(seeds, lanes, 0)), [state, action]
-
-    def adam(self) -> Call:
-        seeds, numbers, eps = self.choice([1, 3]), self.choice([1, 6]), self.choice(EPS)
-        weights = torch.zeros(seeds, numbers)
-
-        def steps(rate: Tensor, moving: Tensor, *gradients: Tensor) -> list[Tensor]:
-            adam = Adam([weights.clone()], eps)
-            with torch.no_grad():
-                for gradient in gradients:
-                    adam.plan(gradient, rate, moving)
-            return [adam.m, adam.v, adam.t, adam.change]
-
-        moving = self.tensor(seeds, 1, dtype=torch.bool, high=2)
-        gradients = [self.tensor(seeds, numbers) for _ in range(self.choice([1, 3]))]
-        return steps, [self.tensor(seeds), moving, *gradients]
 
 
 def outcome(call: Call, seed: int) -> list[Tensor] | None:

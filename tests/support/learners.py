@@ -3,16 +3,16 @@
 import math
 import random
 from contextlib import nullcontext
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import torch
+from support.updates import between, learn
 from torch import Tensor
 
-import tricks.loop
 from tricks import Config, InputError, Tricks
 from tricks.core.adam import Adam
 from tricks.core.rollout import Batch
@@ -21,7 +21,6 @@ from tricks.fast.dispatch import plain
 from tricks.grad_clip import shorten
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
-from tricks.runs.log import Log
 
 COMPILED = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
 ACTIONS, FEATURES = 2, 3
@@ -73,8 +72,7 @@ class Learner:
         self.optimizers = [self.optimizer(self.agent)] * 2
         if self.flags.separate_optimizers:
             self.optimizers = [self.optimizers[0], self.optimizer(self.agent.value_net)]
-        self.log = Log(self.config)
-        self.log.active = torch.rand(seeds, generator=self.generator) < 0.8
+        self.active = torch.rand(seeds, generator=self.generator) < 0.8
 
     def optimizer(self, module: torch.nn.Module) -> Adam:
         adam = Adam(module.parameters(), self.config.adam_eps)
@@ -120,11 +118,11 @@ class Learner:
     def learned(self, formulas: bool) -> dict[str, Tensor] | None:
         """Averages, counts and notes after it; None if it raises."""
         agent, batches, (first, second) = deepcopy((self.agent, self.batches, self.optimizers))
-        log, rate = copy(self.log), torch.full((len(agent.seeds),), 0.01)
-        log.notes = {}
+        t = between(agent, replace(self.config, lr=0.01), self.flags, first, second)
+        log, t.log.active = t.log, self.active
         try:
             with plain() if formulas else nullcontext():
-                tricks.loop.learn(agent, batches, first, second, rate, self.config, self.flags, log)
+                learn(t, batches)
             active = log.active.nonzero()[:, 0]
             found = {f"{name} {k}": getattr(x, name)[active] for k, x in enumerate((first, second)) for name in "mt"}
             return found | {name: torch.stack(notes)[:, active] for name, notes in log.notes.items()}

@@ -80,7 +80,7 @@ ROOMS = (
         "the same, what calls it",
         (
             *(f"tricks/fast/{name}.py" for name in ("dense", "dispatch", "formulas", "recurrence", "rows", "rules")),
-            *(f"tricks/fused/{name}.py" for name in ("guard", "learning", "minibatch", "playing")),
+            *(f"tricks/fused/{name}.py" for name in ("guard", "losses", "minibatch", "playing")),
         ),
         (
             *("tests/core/test_fast.py", "tests/core/test_contracts.py", "tests/core/test_recurrence.py"),

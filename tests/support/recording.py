@@ -53,8 +53,8 @@ class Recording:
                 (Log, "note", self._noted),
             ):
                 patch.setattr(owner, name, self._after(getattr(owner, name), heard))
-            learn, dealt = loop.learn, AuxiliaryPhase.minibatches
-            patch.setattr(loop, "learn", lambda agent, batches, *rest: learn(agent, self._counted(batches), *rest))
+            deal, dealt = loop.deal, AuxiliaryPhase.minibatches
+            patch.setattr(loop, "deal", lambda *given: self._counted(deal(*given)))
             patch.setattr(AuxiliaryPhase, "minibatches", lambda *arguments: self._counted(dealt(*arguments)))
             end_update = Log.end_update
             patch.setattr(Log, "end_update", lambda *given: end_update(*self._at_the_end(*given)))
@@ -90,7 +90,7 @@ class Recording:
         self._write(**{n: getattr(batch, n) for n in COLUMNS if n in columns})
 
     def _noted(self, _: None, log: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
-        self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
+        self._write(**diagnostics)
 
     def _at_the_end(self, *given: Any) -> tuple[Any, ...]:
         self.place, agent = "end", self.agent

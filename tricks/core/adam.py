@@ -46,6 +46,7 @@ class Adam:
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
 
+    @faster("tricks.fused.losses", late=True)
     def move(self, loss: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
         """Take a step down the gradient of the losses [S], with the seeds that are `moving` [S], within the `limit`.
 
@@ -69,7 +70,6 @@ class Adam:
             if p.requires_grad or not isinstance(p, nn.Parameter):
                 p.sub_(change)
 
-    @faster("rows", "adam")
     def plan(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """Update the averages, and set the change to α·m̂/(√v̂ + ε), or to 0 where moving [S, 1] is False."""
         beta1, beta2 = 0.9, 0.999

@@ -84,8 +84,8 @@ class Agent(nn.Module):
     def features(self, obs: Given) -> Features:
         """Observations [S, B, D], seen by the policy net's body once for all the heads that read it."""
         if isinstance(obs, Sequences):
-            return Features(obs, self.through(self.policy_net, obs)[0])
-        return Features(obs, self.policy_net.body(self.standardized(obs)))
+            return Features(obs, lambda: self.through(self.policy_net, obs)[0])
+        return Features(obs, lambda: self.policy_net.body(self.standardized(obs)))
 
     def through(self, net: Net, lanes: Sequences) -> tuple[Tensor, Tensor]:
         """What a recurrent body makes of whole lanes, [S, T·L, H], and its states after the last row, [S, L, K]."""

@@ -53,7 +53,6 @@ class Categorical:
         return log_softmax(logits).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
     @staticmethod
-    @faster("rows")
     def entropy(logits: Tensor) -> Tensor:
         """−Σₐ π(a)·log π(a), [...], in nats."""
         log_prob = log_softmax(logits)

@@ -93,6 +93,16 @@ class Batch(SimpleNamespace):
         """The columns by name."""
         return {name: column for name, column in vars(self).items() if isinstance(column, Tensor)}
 
+    @property
+    def value_rows(self) -> "Batch":
+        """The rows that the value net learns from: these, unless it has others of its own."""
+        found: Batch = vars(self).get("_value_rows", self)
+        return found
+
+    @value_rows.setter
+    def value_rows(self, rows: "Batch") -> None:
+        self._value_rows = rows
+
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""
         vars(self).update({name: column.flatten(1, 2) for name, column in columns.items()})  # [S, T*N, ...]

@@ -1,6 +1,8 @@
 """What nets are given: observations, their features, or, for recurrent nets, whole lanes in the order of time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch.nn.functional as F
@@ -28,15 +30,19 @@ def goes_on(valid: Tensor, done: Tensor) -> Tensor:
 Given = Tensor | Sequences  # observations, as nets take them
 
 
-@dataclass(frozen=True)
 class Features:
     """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
 
-    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
+    Heads on that body read `hidden` instead of running the body again. A function of it runs when the first of them
+    does. It is right until the weights change.
     """
 
-    obs: Given
-    hidden: Tensor
+    def __init__(self, obs: Given, hidden: Tensor | Callable[[], Tensor]) -> None:
+        self.obs, self._made = obs, hidden
+
+    @cached_property
+    def hidden(self) -> Tensor:
+        return self._made if isinstance(self._made, Tensor) else self._made()
 
 
 def observations(given: Given | Features) -> Tensor:

@@ -79,28 +79,3 @@ def log_prob_backward(grad, action, p, of_logits):
     for i in range(len(p)):
         for j in range(p.shape[1]):
             of_logits[i, j] = grad[i] * ((f4(1) if j == action[i] else f4(0)) - p[i, j])
-
-
-@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])")
-def entropy_forward(logits, out, p, log_p):
-    """−Σⱼ π(j)·log π(j) of each row, π and log π."""
-    for i in range(len(logits)):
-        highest, total, mixed = logits[i].max(), f4(0), f4(0)
-        for j in range(logits.shape[1]):
-            p[i, j] = np.exp(logits[i, j] - highest)
-            total += p[i, j]
-        rest = np.log(total)
-        norm, near = highest + rest, abs(highest) < f4(64)  # far from 0, rounding would swallow the rest
-        for j in range(logits.shape[1]):
-            p[i, j] /= total
-            log_p[i, j] = logits[i, j] - norm if near else logits[i, j] - highest - rest
-            mixed += p[i, j] * log_p[i, j]
-        out[i] = -mixed
-
-
-@kernel("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])")
-def entropy_backward(grad, entropy, p, log_p, of_logits):
-    """∂H/∂zⱼ = −π(j)·(log π(j) + H)."""
-    for i in range(len(p)):
-        for j in range(p.shape[1]):
-            of_logits[i, j] = -grad[i] * p[i, j] * (log_p[i, j] + entropy[i])

@@ -39,19 +39,6 @@ def adam_step(m, v, t, change, gradient, s, factor, learning_rate, eps):
         change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
 
 
-@kernel(
-    "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), b1[:])",
-    contract=False,
-)
-def adam(m, v, t, change, gradient, learning_rate, eps, moving):
-    """What `core.adam.Adam.plan` says."""
-    for s in range(len(m)):
-        if moving[s]:
-            adam_step(m, v, t, change, gradient, s, f4(1), learning_rate[s], eps[s])
-        else:
-            change[s] = 0.0
-
-
 @kernel(["(f4[:, :, ::1], f4[:, :, ::1], f4[:, :, ::1])", "(f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1])"])
 def discounted_sum(x, discount, sums):
     """yₜ = xₜ + discountₜ·yₜ₊₁, backward in time: [S, T, N]."""

@@ -21,13 +21,16 @@ KINDS = Tensor, nn.Parameter
 _wanted = True
 
 
-def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def faster(
+    module: str, name: str = "", late: bool = False, update: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
     The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while a
     function or constant that it reads, or that those it calls read, is replaced, and if its text was edited. Another
     module is imported at once, before anybody can replace what it stands for, unless it imports the formula's own
-    module (`late`).
+    module (`late`). Of a function of a training, all that is asked once an `update`, and of its text, only the flags
+    count that are on or that the compiled form knows.
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
@@ -40,12 +43,20 @@ def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callabl
             form()
         known, noted = reads(formula), note(formula, form)
 
-        def unchanged() -> bool:
-            return all_unchanged(known) and all_unchanged(getattr(form(), "formulas", ())) and as_written(noted)
+        def unchanged(on: tuple[str, ...] = ()) -> bool:
+            return all_unchanged(known) and all_unchanged(getattr(form(), "formulas", ())) and as_written(noted, on)
+
+        def usable(training: Any = None) -> bool:
+            if not update:
+                return wanted() and unchanged()
+            if noted not in training.compiled:
+                training.compiled[noted] = wanted() and unchanged(training.tricks.on)
+            found: bool = training.compiled[noted]
+            return found
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = form()(*args, **kwargs) if wanted() and unchanged() else None
+            found = form()(*args, **kwargs) if usable(*args[:1]) else None
             return formula(*args, **kwargs) if found is None else found
 
         return computed

@@ -3,11 +3,11 @@
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from torch import Tensor
@@ -15,16 +15,16 @@ from torch import Tensor
 Function = Callable[..., Any]
 UNREAD = ("annotation", "returns", "ctx", "type_comment", "type_params", "kind")  # of a syntax tree
 DIGESTS = {
-    "tricks.core.adam.Adam.plan": "eff0c6b1f741",
+    "tricks.core.adam.Adam.move": "47ba069b71cc",
     "tricks.core.layers.affine": "74148d6d6bba",
     "tricks.core.layers.dense": "4d0bb088f9ee",
-    "tricks.core.policies.Categorical.entropy": "3fc47e63b202",
     "tricks.core.policies.Categorical.log_prob": "57b9f31a780b",
     "tricks.core.reductions.mean": "ab78a3213dbc",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
-    "tricks.core.rollout.play_episodes": "ab41acf985a9",
-    "tricks.loop.learn": "ca21f3c8f6d8",
-    "tricks.segments.play_segment": "5bde60e1e4a4",
+    "tricks.core.rollout.play_episodes": "e9b4bce11d52",
+    "tricks.loop.policy_loss": "684298517a8a",
+    "tricks.loop.value_loss": "8794a54788d0",
+    "tricks.segments.play_segment": "d0db3d3110a3",
     "tricks.worlds.acrobot.dynamics": "242e1a6150ea",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",
     "tricks.worlds.cartpole.dynamics": "dace3a765cad",
@@ -120,39 +120,92 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
-def digest(*formulas: Function) -> str:
-    """Of their syntax, and of what they read in this package; the same in every version of Python."""
-    texts = dict.fromkeys(text for each in formulas for text in _texts(each, set()))
+def digest(*formulas: Function, known: Sequence[str] = ()) -> str:
+    """Of their syntax, and of what they read in this package; the same in every version of Python.
+
+    known: the flags that count; what others add does not.
+    """
+    texts = dict.fromkeys(text for each in formulas for text in _texts(each, set(), known))
     return sha256("".join(texts).encode()).hexdigest()[:12]
 
 
+def known(name: str) -> tuple[str, ...]:
+    """The flags that the compiled form of a formula knows."""
+    found: tuple[str, ...] = getattr(FORMULAS[name][1](), "flags", ())
+    return found
+
+
 @cache
-def as_written(name: str) -> bool:
-    """Whether a formula is as it was when its compiled form was written; if not, a line on stderr says so."""
+def as_written(name: str, on: tuple[str, ...] = ()) -> bool:
+    """Whether a formula is, with these flags on, as when its compiled form was written; if not, stderr says so.
+
+    A flag that the formula asks for, and that the compiled form does not know, is a trick that was added since.
+    """
     try:
-        same = digest(*stands_for(name)) == DIGESTS[name]
+        same = digest(*stands_for(name), known=known(name)) == DIGESTS[name]
+        asked = {_flag(each) for each in ast.walk(_tree(formula(name)))} - {*known(name)}
+        added = [each for each in on if each in asked]
     except OSError:  # the text isn't there, so nobody can have edited it
         return True
     except SyntaxError:  # the file has changed since it was imported
-        same = False
+        same, added = False, []
     if not same:
         print(f"{name}, or what it reads, was edited, so it runs as written, uncompiled", file=sys.stderr, flush=True)
-    return same
+    elif added:
+        what = f"{name} runs as written, uncompiled: its compiled form does not know {', '.join(added)}"
+        print(what, file=sys.stderr, flush=True)
+    return same and not added
 
 
-def _texts(function: Any, seen: set[Any]) -> Iterator[str]:
+class Known(ast.NodeTransformer):
+    """Takes out what `if tricks.flag:` adds, for every flag that is not known."""
+
+    def __init__(self, flags: Sequence[str]) -> None:
+        self.flags = flags
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        flag = _flag(node.test)
+        return node if flag is None or flag in self.flags else node.orelse
+
+
+def _flag(node: ast.AST) -> str | None:
+    """The flag, if this is `tricks.flag`."""
+    asked = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "tricks"
+    return cast(ast.Attribute, node).attr if asked else None
+
+
+def _tree(function: Any) -> ast.AST:
+    """Its syntax tree."""
+    text = inspect.getsource(inspect.unwrap(function))
+    return ast.parse(f"if True:\n{text}" if text[0].isspace() else text)  # a method is indented
+
+
+def _texts(function: Any, seen: set[Any], known: Sequence[str]) -> Iterator[str]:
     """The syntax of a function or class; for a function, also that of all it reads in this package, and constants."""
     function = inspect.unwrap(function)
     if function in seen:
         return
     seen.add(function)
-    text = inspect.getsource(function)
-    yield _syntax(ast.parse(f"if True:\n{text}" if text[0].isspace() else text).body)  # a method is indented
-    for name, value in read(function).items() if inspect.isfunction(function) else ():
+    tree = Known(known).visit(_tree(function))
+    yield _syntax(tree.body)
+    names = function.__globals__ if inspect.isfunction(function) else {}
+    for name in sorted(set(_mentioned(tree)) & names.keys()):
+        value = names[name]
         if isinstance(value, int | float | str | tuple | np.ndarray | np.generic | Tensor):
             yield f"{name} = {value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value}\n"
         elif _is_ours(value):
-            yield from _texts(value, seen)
+            yield from _texts(value, seen, known)
+
+
+def _mentioned(node: ast.AST) -> Iterator[str]:
+    """The names in a syntax tree that it looks up when it runs."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    for field, value in ast.iter_fields(node):
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, ast.AST) and field not in (*UNREAD, "decorator_list"):
+                yield from _mentioned(each)
 
 
 def _is_ours(value: Any) -> bool:

@@ -67,15 +67,6 @@ def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
     return found
 
 
-def entropy(logits: Tensor) -> Tensor | None:
-    """`Categorical.entropy`."""
-    code = loaded("compiled_gradients") if simple(logits, torch.float32) else None
-    if code is None or not logits.dim() or not logits.shape[-1]:
-        return None
-    found: Tensor = Entropy.apply(code, logits)  # type: ignore[no-untyped-call]
-    return found
-
-
 def _rows(x: Tensor) -> np.ndarray:
     """[..., A] as contiguous rows [R, A]."""
     rows: np.ndarray = x.detach().reshape(-1, x.shape[-1]).contiguous().numpy()
@@ -102,40 +93,6 @@ class LogProb(torch.autograd.Function):
         of_logits = grad.new_empty(*grad.shape, ctx.p.shape[1])
         gradients().log_prob_backward(grad.reshape(-1).numpy(), action, ctx.p, of_logits.view(ctx.p.shape).numpy())
         return None, of_logits, None
-
-
-class Entropy(torch.autograd.Function):
-    """`entropy` and its gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, code: Any, logits: Tensor) -> Tensor:
-        rows, out = _rows(logits), logits.new_empty(logits.shape[:-1])
-        p, log_p, flat = np.empty_like(rows), np.empty_like(rows), out.view(-1).numpy()
-        code.entropy_forward(rows, flat, p, log_p)
-        ctx.kept = flat.copy(), p, log_p  # the entropies may be changed in place
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        shape = ctx.kept[1].shape
-        of_logits = grad.new_empty(*grad.shape, shape[1])
-        gradients().entropy_backward(grad.reshape(-1).numpy(), *ctx.kept, of_logits.view(shape).numpy())
-        return None, of_logits
-
-
-def adam(optimizer: Any, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> bool | None:
-    """`core.adam.Adam.plan`."""
-    code = loaded("compiled_rows") if known(optimizer, gradient) and simple(learning_rate, *FLOATS) else None
-    shapes = learning_rate.shape, moving.shape
-    if code is None or shapes != (gradient.shape[:1], (len(gradient), 1)) or not simple(moving, torch.bool):
-        return None
-    if gradient.requires_grad or learning_rate.requires_grad:
-        return None
-    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
-    eps = np.broadcast_to(np.asarray(optimizer.eps, np.float64), len(moving))
-    code.adam(*(column.numpy() for column in columns), eps, moving.squeeze(1).numpy())
-    return True
 
 
 def known(optimizer: Any, gradient: Tensor) -> bool:

@@ -1,7 +1,7 @@
 """A minibatch's gradients as numba compiles them: from the observations to the loss and back, 32 rows at a time.
 
-What lies between them stays in the fastest cache. `tricks.fused.learning` says when this takes the place of the loop's
-`learn`. Nets are passed as addresses, see `compiled_layers`.
+What lies between them stays in the fastest cache. `tricks.fused.losses` says when this takes the place of the loop's
+losses. Nets are passed as addresses, see `compiled_layers`.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """What the kernels of `compiled_learning` take: nets as addresses, an update's numbers, and a minibatch's columns."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tricks import grad_clip
-from tricks.config import Config, PerSeed
+from tricks.config import PerSeed
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.nets import Dense, Net
@@ -19,7 +19,7 @@ from tricks.core.rollout import Batch
 from tricks.fast.dense import chained
 from tricks.fast.dispatch import compiled, simple
 from tricks.fast.rows import known
-from tricks.ladder import Tricks
+from tricks.training import Training
 
 
 @dataclass(frozen=True)
@@ -63,31 +63,6 @@ Columns = Sequence[Wanted | np.ndarray]  # an empty array stands for a column th
 
 
 @dataclass(frozen=True)
-class Descent:
-    """An optimizer's step as it is compiled, and room for the gradients, [S, P]."""
-
-    kernel: Callable[..., None]
-    optimizer: Adam
-    gradients: np.ndarray
-    columns: tuple[np.ndarray, ...]
-
-    @classmethod
-    def of(cls, kernel: Callable[..., None], optimizer: Adam, learning_rate: Tensor) -> "Descent":
-        """learning_rate [S]."""
-        gradients, seeds = np.zeros(optimizer.m.shape, np.float32), len(optimizer.m)
-        numbers = [np.broadcast_to(np.asarray(x, np.float64), seeds) for x in (limit_of(optimizer), optimizer.eps)]
-        m, v, t, change = (x.numpy() for x in (optimizer.m, optimizer.v, optimizer.t, optimizer.change))
-        return cls(kernel, optimizer, gradients, (m, v, t, change, gradients, learning_rate.float().numpy(), *numbers))
-
-    def move(self, moving: Tensor) -> Tensor:
-        """The step of `Adam.move` down the gradients; returns their norms, [S]."""
-        norm = np.empty(len(self.gradients), np.float32)
-        self.kernel(*self.columns, moving.numpy(), norm)
-        torch._foreach_sub_(self.optimizer.parameters, self.optimizer.changes)
-        return torch.from_numpy(norm)
-
-
-@dataclass(frozen=True)
 class Kernels:
     """The compiled functions, with what they take of an update's agents and numbers.
 
@@ -96,23 +71,20 @@ class Kernels:
 
     code: Any
     agent: Agent
+    averages: dict[Adam, tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]]
+    """What Adam's step changes, and its numbers of each seed."""
+    policy_gradients: np.ndarray
+    value_gradients: np.ndarray
+    """[S, P] each, of the last minibatch."""
     policy_rows: Columns
     policy_more: tuple[Any, ...]
     value_rows: Columns
     value_more: tuple[Any, ...]
 
     @classmethod
-    def of(
-        cls,
-        agent: Agent,
-        optimizer: Adam,
-        value_optimizer: Adam,
-        config: Config,
-        tricks: Tricks,
-        active: Tensor,
-        ranges: Mapping[str, Sequence[float]],
-    ) -> "Kernels | None":
-        """None if they are not for this agent or its optimizers. ranges: of the ratio and of the value, as of now."""
+    def of(cls, t: Training, optimizer: Adam, value_optimizer: Adam) -> "Kernels | None":
+        """None if they are not for this agent or its optimizers."""
+        agent, config, tricks = t.agent, t.config, t.tricks
         if not (all(fits(each, agent) for each in {optimizer, value_optimizer}) and exact(agent, optimizer)):
             return None
         spaces, discrete = agent.spaces, agent.spaces.discrete
@@ -121,8 +93,10 @@ class Kernels:
         code = compiled("tricks.fused.compiled_learning")
         if policy is None or value is None or code is None:
             return None
-        given: dict[str, Sequence[float]] = {name: config.each(name) for name in code.NUMBERS} | dict(ranges)
-        numbers, on = np.array([*given.values()]).T.copy(), np.array([getattr(tricks, flag) for flag in code.FLAGS])
+        given = {name: config.each(name) for name in code.NUMBERS}
+        given |= {name: vars(t)[name].tolist() for name in ("clip_range", "value_clip_range") if name in vars(t)}
+        numbers = np.array([*given.values()]).T.copy()
+        on = np.array([getattr(tricks, flag) for flag in code.FLAGS])
         seeds, seen, each = len(agent.seeds), (spaces.features,), (spaces.actions,)
         std, to_std = np.empty((seeds, 0), np.float32), 0
         if not discrete:
@@ -138,30 +112,43 @@ class Kernels:
         )
         old, target = Wanted("value" if tricks.value_clip else "target", double), Wanted("target", double)
         value_rows = Wanted("obs", single, seen), Wanted("valid", torch.bool), old, target
-        same, bias = (active.numpy(), on, numbers), agent.value_net.head.bias.detach().view(-1, 1).numpy()
+        same, bias = (t.active.numpy(), on, numbers), agent.value_net.head.bias.detach().view(-1, 1).numpy()
         policy_more = *same, policy.net, policy.sizes, std, to_std, policy.tanh
         value_more = *same, value.net, value.sizes, bias, value.tanh
-        return cls(code, agent, policy_rows, policy_more, value_rows, value_more)
+        room, value_room = (np.empty(each.m.shape, np.float32) for each in (optimizer, value_optimizer))
+        averages = {each: (averages_of(each), limits_of(each)) for each in (optimizer, value_optimizer)}
+        return cls(code, agent, averages, room, value_room, policy_rows, policy_more, value_rows, value_more)
 
-    def policy(self, b: Batch, seen: Tensor, gradients: np.ndarray) -> dict[str, Tensor] | None:
-        """Add each seed's gradient of its policy loss, less the bonus, to `gradients` [S, P]; what is noted, [S].
+    def policy(self, b: Batch, seen: Tensor) -> dict[str, Tensor] | None:
+        """Compute each seed's gradient of its policy loss, less the bonus; returns what is noted, [S].
 
         seen [S, B, D]: the observations as the nets see them. None for rows that the kernel is not for.
         """
+        gradients = self.policy_gradients
+        gradients.fill(0)
         found, rows = np.empty((len(gradients), len(self.code.FOUND))), self.arrays(self.policy_rows, b, seen)
         if rows is None or not self.code.policy_gradients(*rows, *self.policy_more, gradients, found):
             return None
         return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
 
-    def values(self, b: Batch, seen: Tensor, gradients: np.ndarray) -> Tensor | None:
-        """Add each seed's gradient of its value loss, times c₁, to `gradients` [S, P]; returns the losses, [S].
+    def values(self, b: Batch, seen: Tensor) -> Tensor | None:
+        """Compute each seed's gradient of its value loss, times c₁; returns the losses, [S].
 
         None for rows that the kernel is not for.
         """
+        gradients = self.value_gradients
+        gradients.fill(0)
         found, rows = np.empty(len(gradients)), self.arrays(self.value_rows, b, seen)
         if rows is None or not self.code.value_gradients(*rows, *self.value_more, gradients, found):
             return None
         return torch.from_numpy(found)
+
+    def move(self, optimizer: Adam, gradients: np.ndarray, learning_rate: Tensor, moving: Tensor) -> Tensor:
+        """The step of `Adam.move` down gradients [S, P]; returns their norms, [S]."""
+        norm, (averages, numbers) = np.empty(len(gradients), np.float32), self.averages[optimizer]
+        self.code.step(*averages, gradients, learning_rate.float().numpy(), *numbers, moving.numpy(), norm)
+        torch._foreach_sub_(optimizer.parameters, optimizer.changes)
+        return torch.from_numpy(norm)
 
     def arrays(self, columns: Columns, b: Batch, seen: Tensor) -> list[np.ndarray] | None:
         """A kernel's columns; None if one has another shape or type, no row, or is not a CPU's numbers alone."""
@@ -184,6 +171,17 @@ def fits(optimizer: Adam, agent: Agent) -> bool:
     """Whether an optimizer's numbers lie as they did at first, and are those of its parameters."""
     laid = known(optimizer, optimizer.m) and len(optimizer.m) == len(agent.seeds)
     return laid and all(p.shape == x.shape for p, x in zip(optimizer.parameters, optimizer.changes, strict=True))
+
+
+def averages_of(optimizer: Adam) -> tuple[np.ndarray, ...]:
+    return tuple(x.numpy() for x in (optimizer.m, optimizer.v, optimizer.t, optimizer.change))
+
+
+def limits_of(optimizer: Adam) -> tuple[np.ndarray, ...]:
+    """The longest gradient and ε, of each seed."""
+    return tuple(
+        np.broadcast_to(np.asarray(x, np.float64), len(optimizer.m)) for x in (limit_of(optimizer), optimizer.eps)
+    )
 
 
 def exact(agent: Agent, optimizer: Adam) -> bool:

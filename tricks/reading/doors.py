@@ -8,7 +8,7 @@ from tricks.reading.dead import Pure, without_dead_stores
 from tricks.reading.decide import reads, text
 
 WIDTH = 120  # of a line
-CONTEXT = {"agent", "config", "log"}  # parameters that stay, so that a diff shows what a trick does and no more
+CONTEXT = {"t", "config"}  # parameters that stay, so that a diff shows what a trick does and no more
 DOORS = ("checkpoints", "evaluation", "on_update", "body", "make", "env")
 
 

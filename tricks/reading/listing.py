@@ -80,7 +80,7 @@ def pure(call: cst.Call) -> bool:
     name = text(call.func)
     if name.startswith("torch."):
         return not name.endswith("_")
-    known = _imported() | {"config.each", "iter", "log.progress.new_tensor"}
+    known = _imported() | {"t.each"}
     return name in known and not (name.endswith("_") or name[:4] == "play")
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,7 +61,7 @@ class Log:
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self.notes: dict[str, list[Tensor]] = {}
         self._of: dict[str, list[Tensor]] = {}  # [S]: the seeds that each note is of, if not of all
-        self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
+        self._stacked: dict[Any, Tensor | None] = {}  # the same, [S, M], for those of this update
         self.columns = columns_of(config)
         self._rows: list[np.ndarray] = []  # [active seeds, columns]
         self._tally = Tally(recorded(config.record), size, config.lanes, device)
@@ -73,12 +73,6 @@ class Log:
     def progress(self) -> Tensor:
         """Fraction of its budget that each seed has used, on which all schedules run: [S]."""
         return self.steps.float() / self.budget if self.held is None else self.held
-
-    @property
-    def near(self) -> Tensor:
-        """The active seeds that kl_stop has not stopped in this update: [S]."""
-        taken = self.notes.get("steps_taken")
-        return self.active & (taken[-1] > 0) if taken else self.active
 
     @property
     def seconds(self) -> float:
@@ -96,10 +90,9 @@ class Log:
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
-            if name not in self.quiet:
-                self.notes.setdefault(name, []).append(value.detach())
-                if of is not None:
-                    self._of.setdefault(name, []).append(of)
+            self.notes.setdefault(name, []).append(value.detach())
+            if of is not None:
+                self._of.setdefault(name, []).append(of)
 
     def end_update(self, rollout: Rollout) -> None:
         """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
@@ -134,7 +127,7 @@ class Log:
             who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
             raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
-        self.notes, self._of, self.update = {}, {}, later(self.update)
+        self.notes, self._of, self._stacked, self.update = {}, {}, {}, later(self.update)
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
@@ -197,14 +190,24 @@ class Log:
         if name not in self.notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         each = [note if note.dim() == 1 else note.mean(1) for note in self.notes[name]]
-        notes = torch.stack(each, 1).double()  # [S, M]
-        seen = torch.stack(self._of[name], 1) if name in self._of else None  # [S, M]
+        notes, seen = torch.stack(each, 1).double(), self._seen(name)  # [S, M]
+        if seen is None:
+            return notes.amax(1) if name == "max_ratio" else notes.mean(1)
+        notes = notes.where(seen, 0)
+        return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
+
+    def _seen(self, name: str) -> Tensor | None:
+        """Which notes of a diagnostic are of which seeds, [S, M]; None if all are of all."""
+        of = self._of.get(name)
+        key = None if of is None else tuple(map(id, of))
+        if key not in self._stacked:
+            seen = None if of is None else torch.stack(of, 1)
+            self._stacked[key] = None if seen is None or seen.all() else seen
+        seen = self._stacked[key]
         if "steps_taken" in self.notes and name in OF_POLICY and name != "steps_taken":
-            seen = reached(torch.stack(self.notes["steps_taken"])).mT
-        if seen is not None:
-            notes = notes.where(seen, 0)
-            return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
-        return notes.amax(1) if name == "max_ratio" else notes.mean(1)
+            near = reached(torch.stack(self.notes["steps_taken"])).mT
+            seen = near if seen is None else near & seen
+        return seen
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
         """Count, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""

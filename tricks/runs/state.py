@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from torch import Tensor
@@ -19,9 +19,6 @@ from tricks.runs.evaluation import Evaluation
 from tricks.runs.provenance import provenance_of_a_run
 from tricks.runs.tensor_files import sealed, seals_nothing, tensor_bytes, tensors_in, unsealed
 from tricks.runs.versions import MadeWith, made_with, unknown_to_us
-
-if TYPE_CHECKING:
-    from tricks.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -139,23 +136,3 @@ def on_cpu(state: Any) -> Any:
     if isinstance(state, list):
         return [on_cpu(each) for each in state]
     return state.cpu() if isinstance(state, Tensor) else state
-
-
-def continuable(train_in: Callable[..., "Run"]) -> Callable[..., "Run"]:
-    """Give a training time to write its checkpoints, and its run the evaluation and the state in which it ended."""
-
-    @wraps(train_in)
-    def trained(
-        env: Any, config: Config, tricks: Tricks, make: Any, body: Any, checkpoints: State | None, tell: Any, judge: Any
-    ) -> "Run":
-        kept = checkpoints or State()
-        with kept.patience():
-            run = train_in(env, config, tricks, make, body, kept, tell, judge)
-            kept.give_way()
-            try:
-                last = kept.now()
-            except AttributeError:  # an optimizer of one's own may keep no state: this run can't be continued
-                last = None
-            return replace(run, last=last, evaluation=judge)
-
-    return trained

@@ -1,0 +1,156 @@
+"""What surrounds the loop: what a training holds between two updates, and what happens at the end of each."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tricks.config import Config
+from tricks.core.adam import Adam
+from tricks.core.agent import Agent
+from tricks.core.env import Env, MakeEnv
+from tricks.core.nets import MakeBody
+from tricks.core.owners import Waiting
+from tricks.core.rollout import Batch, Player, Rollout
+from tricks.ladder import FILES, Tricks
+from tricks.runs.evaluation import Evaluation
+from tricks.runs.log import Listener, Log
+from tricks.runs.opening import open_env
+from tricks.runs.run import Run, own
+from tricks.runs.state import State
+
+
+class Doors(NamedTuple):
+    """What was passed to `train` beside config and tricks."""
+
+    env: MakeEnv | None
+    body: MakeBody | None
+    checkpoints: State
+    on_update: Listener | None
+    evaluation: Evaluation | None
+
+
+class Training:
+    """Agents, optimizers, and all else that an update needs; `build` gives it these.
+
+    Whatever has a `state_dict` is in the training's checkpoints, under the name of its attribute, and is given back
+    to seeds that wait. So a trick with a state is one attribute.
+    """
+
+    agent: Agent
+    optimizer: Adam
+    moving: Tensor
+    """[S]: the seeds that take steps in this update."""
+
+    if TYPE_CHECKING:  # a trick's own attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __init__(self, env: Env, config: Config, tricks: Tricks, doors: Doors) -> None:
+        self.env, self.config, self.tricks, self.doors = env, config, tricks, doors
+        self.log = Log(config)
+        self.note = self.log.note
+        """Record diagnostics, [S] each, for the curve, and of which seeds they are, [S]."""
+        self.player = Player(env, block=config.horizon, limit=config.episode_limit)
+        self._seen = Batch(), env.now.legal  # a minibatch, and who has rows in it
+        self.compiled = dict[str, Any]()  # what compiled forms know of this update
+        modules = [import_module(f"tricks.{FILES[name]}") for name in tricks.on]
+        self._noted = [each.noted for each in modules if hasattr(each, "noted")]
+
+    def begin(self) -> None:
+        """Tell the checkpoints what they save, or are to restore."""
+        parts = {name: x for name, x in vars(self).items() if hasattr(x, "state_dict")}
+        doors = self.doors
+        doors.checkpoints.begin(self.config, self.tricks, doors.evaluation, own(doors.env, doors.body), **parts)
+        self._waiting = Waiting(parts.values(), self.active)
+
+    @property
+    def going(self) -> bool:
+        """Whether a seed has not used its budget yet."""
+        return bool(self.log.active.any())
+
+    @property
+    def active(self) -> Tensor:
+        """The seeds that still learn: [S]."""
+        return self.log.active
+
+    @property
+    def progress(self) -> Tensor:
+        """Fraction of its budget that each seed has used: [S]."""
+        return self.log.progress
+
+    @property
+    def update(self) -> tuple[int, ...]:
+        """How many updates each seed has had."""
+        return self.log.update
+
+    def each(self, name: str, dtype: torch.dtype | None = None) -> Tensor:
+        """A number of the config, of each seed: [S]."""
+        return self.progress.new_tensor(self.config.each(name), dtype=dtype)
+
+    def seen(self, b: Batch) -> Tensor:
+        """The seeds that have rows in a minibatch: [S]."""
+        if b is not self._seen[0]:
+            self._seen = b, b.valid.any(1)
+        return self._seen[1]
+
+    def observe(self, b: Batch, **made: Tensor) -> None:
+        """Record what the tricks that are on have to say of a minibatch: each one's `noted`, if its file has one.
+
+        made: what the policy's objective is made from.
+        """
+        facts = SimpleNamespace(t=self, b=b, **made)
+        for noted in self._noted:
+            self.note(self.seen(b), **noted(facts))
+
+    def end_update(self, rollout: Rollout) -> None:
+        """A row of the curve, and what is due: an evaluation, a checkpoint, a word to the listener."""
+        doors, log = self.doors, self.log
+        if doors.evaluation:
+            log.note(eval_return=doors.evaluation.after(rollout, self.config, self.agent, log, doors.env))
+        log.end_update(rollout)
+        self._waiting.end_update(log.active)
+        self.compiled.clear()
+        if doors.on_update:
+            log.tell(doors.on_update, self.agent)
+        doors.checkpoints.end_update(log.steps)
+
+    def run(self) -> Run:
+        """The finished run."""
+        doors, log = self.doors, self.log
+        doors.checkpoints.give_way()
+        try:
+            last = doors.checkpoints.now()
+        except AttributeError:  # an optimizer of one's own may keep no state: this run can't be continued
+            last = None
+        ended = log.curve(), log.diverged, log.reasons, log.seconds, log.best
+        found = Run(self.config, self.tricks, self.agent.cpu(), *ended, doors.env, doors.body)
+        return replace(found, last=last, evaluation=doors.evaluation)
+
+
+@contextmanager
+def training(
+    build: Callable[[Training], None],
+    config: Config,
+    tricks: Tricks,
+    env: MakeEnv | None = None,
+    body: MakeBody | None = None,
+    checkpoints: State | None = None,
+    on_update: Listener | None = None,
+    evaluation: Evaluation | None = None,
+) -> Iterator[Training]:
+    """A training from its first update, or from where its checkpoint left it; its environment is closed at the end."""
+    kept = checkpoints or State()
+    opening = open_env(config, tricks, env, body, evaluation)
+    with torch.inference_mode(False), closing(opening) as opened, kept.patience():
+        t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
+        build(t)
+        t.begin()
+        yield t
