@@ -1,15 +1,17 @@
-"""The commands of `python -m tricks train|check|play|save-policy|list|listing|diff|export`."""
+"""The commands of `python -m tricks`."""
 
 import sys
 from collections.abc import Sequence
 
-from tricks.cli.answers import answered
-from tricks.cli.shell import chosen, guarded
+from tricks.cli.play import check, play, save_policy
+from tricks.cli.shell import answered, chosen, guarded, parse
+from tricks.cli.train import train
+from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.reading.ladder_table import table
 
-USAGE = """usage: python -m tricks COMMAND ...
+USAGE = f"""usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
@@ -19,10 +21,10 @@ USAGE = """usage: python -m tricks COMMAND ...
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
-  export [RUNG] [--FLAG | --no-FLAG]            print one short file of plain PyTorch that trains with these
-                                                flags of the ladder
+  export [RUNG] [--FLAG | --no-FLAG]            print tricks/one_agent.py, the ladder for one agent in one file of
+                                                plain PyTorch, with these flags and numbers decided
 
-RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
+RUNG is a preset ({", ".join(PRESETS)}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
 `python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
@@ -35,42 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    usage = USAGE.format(presets=", ".join(PRESETS))
     if not arguments or (arguments[0] in ("list", "diff") and arguments[-1] in ("-h", "--help")):
-        print(usage)
+        print(USAGE)
         return 0 if arguments else 2
-    if answered(arguments, usage, "tricks", COMMANDS):
-        return 0
-    name, *rest = arguments
-    chosen(name, COMMANDS)(rest)
+    if not answered(arguments, USAGE, "tricks", COMMANDS):
+        chosen(arguments[0], COMMANDS)(arguments[1:])
     return 0
 
 
-# Each command imports what it needs, so that `list` does not wait for torch, tyro or libcst.
-
-
-def _train(arguments: list[str]) -> None:
-    from tricks.cli.train_command import train
-
-    train(arguments)
-
-
-def _check(arguments: list[str]) -> None:
-    from tricks.cli.check_command import check
-
-    check(arguments)
-
-
-def _play(arguments: list[str]) -> None:
-    from tricks.cli.play_command import play_saved
-
-    play_saved(arguments)
-
-
-def _save_policy(arguments: list[str]) -> None:
-    from tricks.cli.save_policy_command import save
-
-    save(arguments)
+# What needs torch or libcst imports them on use, so that `list` does not wait for them.
 
 
 def _list(arguments: list[str]) -> None:
@@ -80,11 +55,9 @@ def _list(arguments: list[str]) -> None:
 
 
 def _listing(arguments: list[str]) -> None:
-    from tricks.cli.parsing import parse
     from tricks.reading.listing import listing
 
-    tricks, _ = parse(arguments, "listing")
-    print(listing(tricks), end="")
+    print(listing(parse(arguments, "listing")[0]), end="")
 
 
 def _diff(arguments: list[str]) -> None:
@@ -92,22 +65,15 @@ def _diff(arguments: list[str]) -> None:
 
     if len(arguments) != 2:
         raise InputError("diff takes two rungs, for example: python -m tricks diff reinforce ppo")
-    print(diff(*(named(argument) for argument in arguments)), end="")
+    print(diff(*map(named, arguments)), end="")
 
 
 def _export(arguments: list[str]) -> None:
-    from tricks.cli.export_command import export
+    from tricks.reading.export import export
 
-    export(arguments)
+    tricks, (config,) = parse(arguments, "export", Config)
+    print(export(tricks, config), end="")
 
 
-COMMANDS = {
-    "train": _train,
-    "play": _play,
-    "save-policy": _save_policy,
-    "list": _list,
-    "listing": _listing,
-    "diff": _diff,
-    "export": _export,
-    "check": _check,
-}
+COMMANDS = {"train": train, "play": play, "save-policy": save_policy, "list": _list, "listing": _listing}
+COMMANDS |= {"diff": _diff, "export": _export, "check": check}
