@@ -36,8 +36,7 @@ from ablations.training.plan import plans
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, REINFORCE, Config, Tricks, export
-from tricks.cli.main import main
-from tricks.cli.play import Checking, Playing, Saving
+from tricks.cli.main import Checking, Playing, Saving, main
 from tricks.cli.shell import ALIASES, options, parse
 from tricks.cli.train import Output
 from tricks.ladder import PRESETS, switched

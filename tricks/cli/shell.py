@@ -7,14 +7,15 @@ import os
 import re
 import shlex
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, HelpFormatter
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, RawTextHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from textwrap import dedent, wrap
+from shutil import get_terminal_size
+from textwrap import dedent, fill
 from types import UnionType
 from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
 
@@ -147,33 +148,35 @@ class Parser(ArgumentParser):
 
     latest: "Parser | None" = None
 
-    def __init__(self, prog: str, about: str) -> None:
-        usage = f"{prog} [-h] [OPTIONS]"
-        super().__init__(prog, usage, about, formatter_class=_Form, argument_default=SUPPRESS)
-        self.allow_abbrev = False
+    def __init__(self, prog: str, about: str = "") -> None:
+        form = partial(RawTextHelpFormatter, max_help_position=8)
+        super().__init__(prog, f"{prog} [-h] [OPTIONS]", _filled(about), formatter_class=form, allow_abbrev=False)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # as in Python 3.14: -1e-3 is a number, too
         self.starts, self.offered, self.counts = list[Any](), dict[str, str](), set[str]()
         Parser.latest = self
 
-    def takes(self, start: Any, about: str = "", texts: Mapping[str, str] | None = None) -> None:
+    def takes(
+        self, start: Any, about: str = "", texts: Mapping[str, str] | None = None, only: Sequence[str] = ()
+    ) -> None:
         """Add the options of a dataclass, in a group of their own if something is said `about` them.
 
-        start: an instance, with the defaults. texts: what each option is, if the docstrings don't say it.
+        start: an instance, with the defaults. texts: what each option is, if the docstrings don't say it. only: the
+        fields that are options, if not all are.
         """
         self.starts.append(start)
-        group = self.add_argument_group(type(start).__name__.lower(), about) if about else self
+        group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self
         texts = texts or sentences(type(start))
         for field in fields(start):
             whole, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
             kinds = get_args(whole) if isinstance(whole, UnionType) else (whole,)
             several = any(get_origin(each) is tuple for each in kinds)
             kind = kinds[0] if kinds[0] in TAKES else next(iter(get_args(kinds[0])), None)
-            if kind not in TAKES:
+            if kind not in TAKES or (only and field.name not in only):
                 continue  # it is set in another way
             default, text = getattr(start, field.name), texts.get(field.name) or str(marks[0])
             if default not in (None, "", ()):
                 text += f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
-            how: dict[str, Any] = {"help": text.replace("%", "%%")}
+            how: dict[str, Any] = {"help": _filled(text), "default": SUPPRESS}
             numbers = several and kind in (int, float)
             if kind is bool:  # --no-gif has no opposite
                 how["action"] = "store_true" if field.name.startswith("no_") else BooleanOptionalAction
@@ -213,14 +216,9 @@ class Parser(ArgumentParser):
         raise InputError(f"{message.removeprefix('argument ')}; see --help")
 
 
-class _Form(HelpFormatter):
-    """Help texts that begin below their options, and break no `--eval-env`."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=8)
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrap(text, width, break_on_hyphens=False)
+def _filled(text: str) -> str:
+    """A text in lines of the terminal, which break no `--eval-env`."""
+    return fill(" ".join(text.split()), get_terminal_size().columns - 10, break_on_hyphens=False).replace("%", "%%")
 
 
 def sentences(kind: type) -> dict[str, str]:

@@ -5,14 +5,14 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect_stdout
+from collections.abc import Callable
+from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tricks.cli.shell import ALIASES, parse
-from tricks.cli.summary import summary
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.flags import switch
@@ -101,16 +101,15 @@ class Output:
 def train(arguments: list[str]) -> None:
     """Train agents, print a summary, and save the run if --out is given."""
     tricks, (config, output) = parse(arguments, "train", Config, Output)
+    warnings.filterwarnings("ignore", module="gymnasium")
+    import torch
+
     from tricks.runs.progress import unseen
 
-    warnings.filterwarnings("ignore", module="gymnasium")
     if not os.environ.get("OMP_NUM_THREADS"):
-        import torch
-
         torch.set_num_threads(1)  # a second one gains little with small nets, and costs a lot beside a busy program
-    with ExitStack() as stack:
-        for quiet in (unseen(), redirect_stdout(io.StringIO())) if output.quiet else ():
-            stack.enter_context(quiet)
+    hidden, seen = (unseen(), io.StringIO()) if output.quiet else (nullcontext(), sys.stdout)
+    with hidden, redirect_stdout(seen):
         goes_on = output.resume is not None or output.continue_from is not None
         run = gone_on(arguments, config, output) if goes_on else begun(config, tricks, output)
     if len(run.diverged) == len(run.config.seed_list):
@@ -121,7 +120,7 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
     """Train from scratch, or from the agents of --start-from, and save the run if there is a folder for it."""
     from tricks.continuing import StartFrom
     from tricks.loop import train
-    from tricks.runs.checkpoint import Checkpoints, resume_command
+    from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.files import as_path
 
     evaluation, start = output.asked(), output.start_from
@@ -130,22 +129,19 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
         print(f"{summary(run)}\nnothing was saved; --out DIR saves a run")
         return run
     out = as_path(output.out)
-    with ExitStack() as stack:
-        checkpoints = Checkpoints(out, output.checkpoint_every, overwrite=output.overwrite)
-        stack.callback(checkpoints.release)
+    checkpoints = Checkpoints(out, output.checkpoint_every, overwrite=output.overwrite)
+    try:
         state = StartFrom(start, inner=checkpoints) if start else checkpoints
-        how = resume_command(out, config.env, config.wrap, output.eval_env or "")
-        with followed(out, how, output.tensorboard) as listener:
-            run = train(config, tricks, checkpoints=state, on_update=listener, evaluation=evaluation)
-        save(run, out, output.overwrite)
-    return run
+        work = partial(train, config, tricks, checkpoints=state, evaluation=evaluation)
+        return kept(lambda tell: work(on_update=tell), out, output.tensorboard, output.overwrite)
+    finally:
+        checkpoints.release()
 
 
 def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     """Resume a run, or train it further, and save it in its folder. Raises InputError for what these don't take."""
     from tricks.continuing import further
     from tricks.restore import resume
-    from tricks.runs.checkpoint import resume_command
     from tricks.runs.files import as_path
     from tricks.runs.lock import hold
 
@@ -157,50 +153,53 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     for other in (*rung, *(option for option in given if option not in able)):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
-    env, schedule, eval_env = config.env if "--env" in given else None, output.schedule or "whole", output.eval_env
-    folder = as_path(output.continue_from or output.resume or "")
-    how = resume_command(folder, env or "", config.wrap, eval_env or "")
+    if mode == "--continue" and "--steps" not in given:
+        raise InputError("--continue needs --steps, how many more environment steps each seed takes")
+    env, folder = config.env if "--env" in given else None, as_path(output.continue_from or output.resume or "")
+
+    def work(listener: "Listener") -> "Run":
+        named = (env, None, listener, config.wrap, output.eval_env)
+        if mode == "--resume":
+            return resume(folder, *named)
+        run = further(folder, config.steps, output.schedule or "whole", *named)
+        print(f"continued from {run.config.steps - config.steps:,} to {run.config.steps:,} steps")
+        return run
+
     with hold(folder) if folder.is_dir() else nullcontext():
-        with followed(folder, how, tensorboard=(folder / BOARD).is_dir()) as listener:
-            if mode == "--resume":
-                run = resume(folder, env, None, listener, config.wrap, eval_env)
-            elif "--steps" in given:
-                run = further(folder, config.steps, schedule, env, None, listener, config.wrap, eval_env)
-                print(f"continued from {run.config.steps - config.steps:,} to {run.config.steps:,} steps")
-            else:
-                raise InputError("--continue needs --steps, how many more environment steps each seed takes")
-        save(run, folder, overwrite=True)
-    return run
+        return kept(work, folder, (folder / BOARD).is_dir(), overwrite=True)
 
 
-@contextmanager
-def followed(folder: Path, how: str, tensorboard: bool) -> Iterator["Listener"]:
-    """The listener that writes a run to its folder during training. On Ctrl-C, the message says `how` to resume it."""
-    from tricks.runs.checkpoint import read
+def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
+    """Do the work of a training with a listener that writes to its folder, and save the run there.
+
+    On Ctrl-C, the message says what was saved.
+    """
+    from tricks.runs.checkpoint import how_to_resume, read
     from tricks.runs.folder import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)
-    listeners: list[Callable[[Rows], object]] = [file]
-
-    def tell(rows: "Rows") -> None:
-        for listener in list(listeners):
-            try:
-                listener(rows)
-            except (InputError, OSError) as error:  # a full disk must not end the training
-                listeners.remove(listener)
-                print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
-
     with closing(TensorBoard(folder / BOARD)) if tensorboard else nullcontext() as board:
-        listeners += [board] if board else []
+        listeners: list[Callable[[Rows], object]] = [file, *([board] if board else [])]
+
+        def tell(rows: "Rows") -> None:
+            for listener in list(listeners):
+                try:
+                    listener(rows)
+                except (InputError, OSError) as error:  # a full disk must not end the training
+                    listeners.remove(listener)
+                    print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
+
         try:
-            yield tell
+            run = work(tell)
         except KeyboardInterrupt as stop:
             said = f" before the first checkpoint; the curve so far is in {file.path}" if file.begun else ""
             if (folder / CHECKPOINT).is_file():
-                saved = read(folder)
+                saved, how = read(folder), how_to_resume(folder)
                 said = f" at step {saved.step:,} of {saved.config.steps:,}, which is saved; resume with: {how}"
             raise KeyboardInterrupt(said) from stop
+    save(run, folder, overwrite)
+    return run
 
 
 def save(run: "Run", out: Path, overwrite: bool) -> None:
@@ -222,3 +221,46 @@ def save(run: "Run", out: Path, overwrite: bool) -> None:
     apart = "" if run.evaluation is None else str(run.evaluation.env)  # there it plays
     named = naming("" if apart else run.config.env, run.config.wrap, apart)
     print(f"wrote {out}; to watch an agent: {shlex.join(['python', '-m', 'tricks', 'play', str(out), *named])}")
+
+
+def summary(run: "Run") -> str:
+    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean.
+
+    Where no episode ended there, the reward per step. Also what was recorded, and how many steps were taken, if that
+    isn't the budget.
+    """
+    from tricks.record import recorded
+    from tricks.runs.intervals import over
+    from tricks.runs.learning_curve import late_return
+
+    curve, steps, seeds, late = run.curve, run.config.steps, run.config.seed_list, run.late()
+    reward = curve[curve["step"] > 0.9 * steps].groupby("seed")["reward"].mean().reindex(seeds)
+    lines = [f"seed {seed}: return {late[seed]:.1f}" for seed in seeds]
+    for k, seed in enumerate(seeds):
+        if seed in run.diverged:
+            lines[k] = f"seed {seed}: diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
+        elif late.isna()[seed]:
+            why = "no episode ended in the last 10% of the budget"
+            lines[k] = f"seed {seed}: {why}; mean reward per step there {reward[seed]:.3g}"
+    taken = curve[~curve["seed"].isin(list(run.diverged))].groupby("seed")["step"].last()
+    if (taken != steps).any():
+        between = " to ".join(f"{count:,}" for count in sorted({taken.min(), taken.max()}))
+        lines.append(f"steps taken per seed: {between} (the last batch is always completed)")
+    if late.notna().any():
+        lines.append(f"mean return over the last 10% of {steps:,} steps of {run.config.env}: {over(late)}")
+    for name in recorded(run.config.record):
+        numbers = late_return(curve, steps, column=name)
+        mean = f"{numbers.mean():.3g}" if numbers.notna().any() else "no episode gave it"
+        lines.append(f"mean {name} over the last 10%: {mean}")
+    lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]
+    judged = curve.dropna(subset="eval_return").groupby("seed")["eval_return"]
+    if len(judged):
+        place = run.as_evaluated().config
+        where = "" if place is run.config else f" in {' '.join([place.env, *place.env_args])}"
+        lines.append(f"mean return of the last greedy evaluation{where}: {over(judged.last().reindex(seeds))}")
+    if run.best is not None and run.evaluation is not None and isinstance(run.evaluation.keep_best, str):
+        lines.append(f"each agent's best evaluation is the one with the highest mean {run.evaluation.keep_best}")
+    elif run.best is not None:
+        best = over(curve.groupby("seed")["eval_return"].max().reindex(seeds))
+        lines.append(f"mean return of each agent's best one: {best}; as the best of several, a little too good")
+    return "\n".join(lines)

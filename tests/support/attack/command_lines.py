@@ -22,8 +22,8 @@ from ablations.design.trial import once
 from ablations.experiments import design_runs, random_design, sweep, worlds
 from ablations.findings import calibrate, games, speed, stopwatch
 from ablations.training import estimate, rate_table, workers
+from tricks.cli.main import Playing, Saving
 from tricks.cli.main import main as tricks
-from tricks.cli.play import Playing, Saving
 from tricks.cli.train import Output
 from tricks.config import Config
 from tricks.ladder import NEEDS, PRESETS
