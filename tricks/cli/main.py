@@ -71,14 +71,16 @@ class Which:
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 
+    def agent_of(self, run: "Run") -> "Run":
+        return run.only(self.seed).at_best() if self.best else run.only(self.seed)
+
 
 @dataclass(frozen=True)
 class Playing(Which):
     """How it plays, and where the film goes."""
 
     eval_env: str | None = None
-    """The same as --env for the environment that its evaluations have of their own. The agent plays there, unless only
-    --env is given."""
+    """The same for the environment of its evaluations, where the agent plays unless only --env is given."""
     episodes: int = 10
     """Number of full episodes to evaluate, with all statistics frozen."""
     greedy: bool = False
@@ -102,17 +104,15 @@ def play(arguments: list[str]) -> None:
     os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.restore import load_to_play
-    from tricks.runs.files import as_path
     from tricks.runs.film import picture
     from tricks.runs.folder import clean_up
     from tricks.runs.provenance import in_one_line
 
-    folder = as_path(asked.folder)
-    clean_up(folder)
-    run = _chosen(load_to_play(folder, asked.env, asked.eval_env, asked.wrap), asked)
+    clean_up(asked.folder)
+    run = asked.agent_of(load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap))
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
-    path = folder / "play.gif" if asked.gif is None else as_path(asked.gif)
+    path = asked.gif or asked.folder / "play.gif"
     if path.suffix.lower() != ".gif":
         raise InputError(f"cannot write {path}: play writes animated GIFs only, so the file's name must end in .gif")
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
@@ -122,11 +122,6 @@ def play(arguments: list[str]) -> None:
         print(picture(run, path, asked.greedy))
     if run.made_with:
         print(f"trained {in_one_line(run.made_with)}")
-
-
-def _chosen(run: "Run", asked: Which) -> "Run":
-    run = run.only(asked.seed)
-    return run.at_best() if asked.best else run
 
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
@@ -162,11 +157,10 @@ def save_policy(arguments: list[str]) -> None:
         raise InputError(f"save-policy takes a saved run and a file: {example}")
     from tricks.restore import load
     from tricks.runs import save_policy as writer
-    from tricks.runs.files import as_path
     from tricks.runs.onnx_graph import STATE
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
-    run = _chosen(load(as_path(asked.folder), env=asked.env, wrap=asked.wrap), asked)
+    run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
     files = writer.save_policy(run, asked.out, format, noise=asked.noise)
     print(f"wrote {' and '.join(map(str, files))}")
     if run.agent.state_size:

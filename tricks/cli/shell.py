@@ -11,7 +11,7 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptiona
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from shutil import get_terminal_size
@@ -24,13 +24,14 @@ from tricks.errors import InputError, said
 from tricks.flags import meant, switch
 from tricks.ladder import PPO, PRESETS, Tricks, named
 from tricks.reading.ladder_table import described
+from tricks.runs.files import as_path
 from tricks.version import version_line
 
 T = TypeVar("T")
 Commands = Mapping[str, Callable[[list[str]], object]]
 POSITIONAL = object()  # in Annotated: the field is given without its name
 ALIASES = {"continue_from": "--continue", "quiet": "-q", "env_args": "--env-arg", "eval_env_args": "--eval-env-arg"}
-TAKES = {int: "a whole number", float: "a number", str: "a text", Path: "a path", bool: "nothing"}
+TAKES = {int: "a whole number", float: "a number", Path: "a path", str: "a text", bool: "nothing"}
 PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
 ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the ladder up to it. The default
 is ppo. (In Python, Tricks() has every flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG given
@@ -128,7 +129,7 @@ def parse(arguments: Sequence[str], what: str, *groups: type) -> tuple[Tricks, l
         rung, *arguments = arguments
         start, numbers = named(rung), PRESET_CONFIGS.get(rung.split("+")[0], numbers)
     parser = Parser(f"python -m tricks {what} [RUNG]", ABOUT + NOTES.get(what, ""))
-    parser.takes(start, "Which tricks are on.", described())
+    parser.takes(start, "Which tricks are on.")
     for group in groups:
         parser.takes(*((numbers, NUMBERS) if group is Config else (group(), str(group.__doc__))))
     tricks, *others = parser.filled(arguments)
@@ -139,8 +140,12 @@ def options(kind: type[T], arguments: Sequence[str], prog: str, about: str = "")
     """Fill a dataclass from the command line. Raises InputError as `Parser.filled` does."""
     parser = Parser(prog, about)
     parser.takes(kind())
-    (filled,) = parser.filled(arguments)
-    return filled  # type: ignore[no-any-return]
+    return parser.filled(arguments)[0]  # type: ignore[no-any-return]
+
+
+def option(name: str) -> str:
+    """How a field is called in the shell."""
+    return ALIASES.get(name, switch(name))
 
 
 class Parser(ArgumentParser):
@@ -155,17 +160,14 @@ class Parser(ArgumentParser):
         self.starts, self.offered, self.counts = list[Any](), dict[str, str](), set[str]()
         Parser.latest = self
 
-    def takes(
-        self, start: Any, about: str = "", texts: Mapping[str, str] | None = None, only: Sequence[str] = ()
-    ) -> None:
+    def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
         """Add the options of a dataclass, in a group of their own if something is said `about` them.
 
-        start: an instance, with the defaults. texts: what each option is, if the docstrings don't say it. only: the
-        fields that are options, if not all are.
+        start: an instance, with the defaults. only: the fields that are options, if not all are.
         """
         self.starts.append(start)
         group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self
-        texts = texts or sentences(type(start))
+        texts = described() if isinstance(start, Tricks) else sentences(start.__class__)
         for field in fields(start):
             whole, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
             kinds = get_args(whole) if isinstance(whole, UnionType) else (whole,)
@@ -176,7 +178,7 @@ class Parser(ArgumentParser):
             default, text = getattr(start, field.name), texts.get(field.name) or str(marks[0])
             if default not in (None, "", ()):
                 text += f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
-            how: dict[str, Any] = {"help": _filled(text), "default": SUPPRESS}
+            how: dict[str, Any] = {"help": _filled(text).replace("%", "%%"), "default": SUPPRESS}
             numbers = several and kind in (int, float)
             if kind is bool:  # --no-gif has no opposite
                 how["action"] = "store_true" if field.name.startswith("no_") else BooleanOptionalAction
@@ -190,7 +192,7 @@ class Parser(ArgumentParser):
                 how |= {"nargs": "*"} if numbers else {"action": "append"}
             if several and kinds[0] is kind:
                 self.counts.add(field.name)
-            names = dict.fromkeys([ALIASES.get(field.name, switch(field.name)), switch(field.name)])
+            names = dict.fromkeys([option(field.name), switch(field.name)])
             added = group.add_argument(*names, dest=field.name, **how)
             self.offered |= dict.fromkeys(added.option_strings, text)
 
@@ -218,9 +220,11 @@ class Parser(ArgumentParser):
 
 def _filled(text: str) -> str:
     """A text in lines of the terminal, which break no `--eval-env`."""
-    return fill(" ".join(text.split()), get_terminal_size().columns - 10, break_on_hyphens=False).replace("%", "%%")
+    width = max(20, get_terminal_size().columns - 10)
+    return fill(" ".join(text.split()), width, break_on_hyphens=False)
 
 
+@cache
 def sentences(kind: type) -> dict[str, str]:
     """The docstrings of a dataclass's fields, each in one line."""
     found = dict[str, str]()
@@ -239,5 +243,5 @@ def _converted(kind: type, several: bool, word: str) -> Any:
         if kind is int and re.fullmatch(r"\d+(\.\d*)?e\+?\d{1,2}", word) and float(word).is_integer():
             return int(float(word))
         if word or kind is str:
-            return kind(word)
+            return as_path(word) if kind is Path else kind(word)
     raise ArgumentTypeError(f"takes {TAKES[kind]}{', or several with spaces between' * several}, not {word!r}")

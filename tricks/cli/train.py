@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tricks.cli.shell import ALIASES, parse
+from tricks.cli.shell import option, parse
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.flags import switch
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
@@ -24,13 +23,12 @@ if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help doe
     from tricks.runs.run import Run
 
 BOARD = "tb"  # TensorBoard's subfolder in the run's folder
-EVALUATING = ("keep_best", "keep_best_by", "eval_env", "eval_env_args", "eval_episodes")
-NEED = {  # what does nothing without an option
-    ("out", "the folder to write into"): ("checkpoint_every", "tensorboard", "overwrite"),
-    ("continue_from", "the folder of a finished run"): ("schedule",),
-    ("eval_every", "the steps between two evaluations"): EVALUATING,
+NAMING = ["--env", "--wrap", "--eval-env", "--quiet"]  # what a run that goes on takes: mostly, what names its modules
+NEED = {  # an option, what it is, and the ones that do nothing without it
+    "out": ("the folder to write into", "checkpoint_every tensorboard overwrite"),
+    "continue_from": ("the folder of a finished run", "schedule"),
+    "eval_every": ("the steps between two evaluations", "keep_best keep_best_by eval_env eval_env_args eval_episodes"),
 }
-NAMING = ("--env", "--wrap", "--eval-env")  # options that name modules that may be imported
 
 
 @dataclass(frozen=True)
@@ -46,19 +44,16 @@ class Output:
     overwrite: bool = False
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
-    """Resume the interrupted run in this folder from its checkpoint, with its own settings. Takes no other options,
-    except --env with the run's own environment as module:Id, --wrap with its own wrappers, and --eval-env with its
-    evaluations' environment: these name the modules that may be imported."""
+    """Resume the interrupted run in this folder with its own settings. Takes no other options, except --env, --wrap,
+    and --eval-env with the run's own (see `play --help`): these name the modules that may be imported."""
     continue_from: Path | None = None
     """Train the finished run in this folder for --steps more environment steps per seed, with its own settings. Takes
     --steps, --schedule, and what --resume takes."""
     schedule: str | None = None
-    """With --continue: whether what anneals runs over the new whole budget, or stays at its end: whole (default) or
-    end."""
+    """With --continue: what anneals runs over the whole new budget (whole, the default), or stays at its end (end)."""
     start_from: Path | None = None
     """Start from the agents of the finished run in this folder, their weights and statistics, one for each seed. The
-    task must have the same observations and actions, and the nets and statistics, such as
-    those of state_norm, must be of the same kinds."""
+    observations and actions must be the same, and the nets and statistics, such as state_norm's, of the same kinds."""
     tensorboard: bool = False
     """Also log the curve for TensorBoard, in the subfolder tb of the run's folder (needs the extra `tensorboard`)."""
     quiet: bool = False
@@ -72,13 +67,11 @@ class Output:
     """Another environment to play them in, named as in --env, with the same spaces; `play` then plays in it, too. It
     takes no --env-arg, and every other option of the training, such as --wrap."""
     eval_env_args: tuple[str, ...] = ()
-    """Arguments of that environment, one name=value each. Without --eval-env, they are changes to those of the
-    training's environment."""
+    """Arguments of that environment, one name=value each. Without --eval-env, they change those of the training's."""
     keep_best: bool = False
     """Also keep each seed's agent at its best evaluation (needs --eval-every); `play --best` plays it."""
     keep_best_by: str | None = None
-    """The same, but the best is the one whose episodes have the highest mean of this number of --record, such as
-    is_success."""
+    """The same, but the best has the highest mean of this number of --record, such as is_success."""
 
     def asked(self) -> "Evaluation | None":
         """The requested evaluations, or None. Raises InputError for an option that does nothing without another one."""
@@ -86,12 +79,10 @@ class Output:
 
         if self.eval_env == "":
             raise InputError("--eval-env is empty; it takes an environment, named as in --env")
-        for (need, what), names in NEED.items():
-            for name in names if getattr(self, need) is None else ():
-                if getattr(self, name) != getattr(Output, name):
-                    raise InputError(
-                        f"{ALIASES.get(name, switch(name))} needs {ALIASES.get(need, switch(need))}, {what}"
-                    )
+        for need, (what, names) in NEED.items():
+            idle = [name for name in names.split() if getattr(self, name) != getattr(Output, name)]
+            if idle and getattr(self, need) is None:
+                raise InputError(f"{option(idle[0])} needs {option(need)}, {what}")
         if self.eval_every is None:
             return None
         best = self.keep_best if self.keep_best_by is None else self.keep_best_by
@@ -121,19 +112,17 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
     from tricks.continuing import StartFrom
     from tricks.loop import train
     from tricks.runs.checkpoint import Checkpoints
-    from tricks.runs.files import as_path
 
     evaluation, start = output.asked(), output.start_from
     if output.out is None:
         run = train(config, tricks, checkpoints=StartFrom(start) if start else None, evaluation=evaluation)
         print(f"{summary(run)}\nnothing was saved; --out DIR saves a run")
         return run
-    out = as_path(output.out)
-    checkpoints = Checkpoints(out, output.checkpoint_every, overwrite=output.overwrite)
+    checkpoints = Checkpoints(output.out, output.checkpoint_every, overwrite=output.overwrite)
     try:
         state = StartFrom(start, inner=checkpoints) if start else checkpoints
         work = partial(train, config, tricks, checkpoints=state, evaluation=evaluation)
-        return kept(lambda tell: work(on_update=tell), out, output.tensorboard, output.overwrite)
+        return kept(lambda tell: work(on_update=tell), output.out, output.tensorboard, output.overwrite)
     finally:
         checkpoints.release()
 
@@ -142,27 +131,27 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     """Resume a run, or train it further, and save it in its folder. Raises InputError for what these don't take."""
     from tricks.continuing import further
     from tricks.restore import resume
-    from tricks.runs.files import as_path
+    from tricks.runs.checkpoint import read
+    from tricks.runs.folder import LAST
     from tricks.runs.lock import hold
 
-    mode, able = "--resume", [*NAMING, "--resume", "--quiet"]
-    if output.continue_from is not None:
-        mode, able = "--continue", [*NAMING, "--continue", "--continue-from", "--quiet", "--steps", "--schedule"]
+    longer, folder = output.continue_from is not None, output.continue_from or output.resume or Path()
+    mode, able = ("--continue", ["--continue-from", "--steps", "--schedule"]) if longer else ("--resume", [])
     given = [word.split("=")[0].replace("_", "-") for word in arguments if word.startswith("--")]
     rung = [f"rung {word!r}" for word in arguments[:1] if not word.startswith("-")]
-    for other in (*rung, *(option for option in given if option not in able)):
-        why = ": annealing runs over the original steps" if other == "--steps" else ""
-        raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
-    if mode == "--continue" and "--steps" not in given:
+    if others := rung + [name for name in given if name not in (mode, *able, *NAMING)]:
+        why = ": annealing runs over the original steps" if others[0] == "--steps" else ""
+        raise InputError(f"{mode} continues the run with its own settings; it takes no {others[0]}{why}")
+    if longer and "--steps" not in given:
         raise InputError("--continue needs --steps, how many more environment steps each seed takes")
-    env, folder = config.env if "--env" in given else None, as_path(output.continue_from or output.resume or "")
+    before = read(folder, LAST).config.steps if longer else 0  # says what is missing
 
     def work(listener: "Listener") -> "Run":
-        named = (env, None, listener, config.wrap, output.eval_env)
-        if mode == "--resume":
+        named = config.env if "--env" in given else None, None, listener, config.wrap, output.eval_env
+        if not longer:
             return resume(folder, *named)
         run = further(folder, config.steps, output.schedule or "whole", *named)
-        print(f"continued from {run.config.steps - config.steps:,} to {run.config.steps:,} steps")
+        print(f"continued from {before:,} to {run.config.steps:,} steps")
         return run
 
     with hold(folder) if folder.is_dir() else nullcontext():
@@ -170,13 +159,12 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
 
 
 def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
-    """Do the work of a training with a listener that writes to its folder, and save the run there.
-
-    On Ctrl-C, the message says what was saved.
-    """
-    from tricks.runs.checkpoint import how_to_resume, read
+    """Train with a listener that writes to the folder, and save the run there. Ctrl-C's message says what is saved."""
+    from tricks.runs.checkpoint import how_to_resume, naming, read
     from tricks.runs.folder import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
+    from tricks.runs.plot import draw_curve
+    from tricks.runs.signals import Patience
 
     file = CurveFile(folder)
     with closing(TensorBoard(folder / BOARD)) if tensorboard else nullcontext() as board:
@@ -198,29 +186,20 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
                 saved, how = read(folder), how_to_resume(folder)
                 said = f" at step {saved.step:,} of {saved.config.steps:,}, which is saved; resume with: {how}"
             raise KeyboardInterrupt(said) from stop
-    save(run, folder, overwrite)
-    return run
-
-
-def save(run: "Run", out: Path, overwrite: bool) -> None:
-    """Print the summary, and save the run and its figure."""
-    from tricks.runs.checkpoint import naming
-    from tricks.runs.plot import draw_curve
-    from tricks.runs.signals import Patience
-
     print(summary(run))
     try:
         with Patience():
-            run.save(out, overwrite)
+            run.save(folder, overwrite)
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"; the run is complete and saved in {out}") from stop
+        raise KeyboardInterrupt(f"; the run is complete and saved in {folder}") from stop
     try:
-        draw_curve(run, out / "curve.png")
+        draw_curve(run, folder / "curve.png")
     except InputError as error:
-        raise InputError(f"{error}; the run itself is saved in {out}") from error
+        raise InputError(f"{error}; the run itself is saved in {folder}") from error
     apart = "" if run.evaluation is None else str(run.evaluation.env)  # there it plays
     named = naming("" if apart else run.config.env, run.config.wrap, apart)
-    print(f"wrote {out}; to watch an agent: {shlex.join(['python', '-m', 'tricks', 'play', str(out), *named])}")
+    print(f"wrote {folder}; to watch an agent: {shlex.join(['python', '-m', 'tricks', 'play', str(folder), *named])}")
+    return run
 
 
 def summary(run: "Run") -> str:
