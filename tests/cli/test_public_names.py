@@ -72,7 +72,8 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, main in (("tricks", tricks_cli.main), ("ablations", ablations_cli.main)):
         with (folder / name).open("w", encoding="utf-8") as file, pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.stdout", file)
-            assert main(["--print-completion", "bash"]) == 0
+            assert main(["--print-completion", "bash"]) == 0  # it asks each command for its options, and prints none
+        assert (folder / name).read_text(encoding="utf-8").startswith(f"_{name}() {{\n")
     return folder
 
 
@@ -99,7 +100,7 @@ def test_commands_and_their_options_are_offered_and_nothing_else(line: str, offe
 
 
 def test_zsh_gets_a_script_of_its_own_and_another_shell_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert tricks_cli.main(["--print-completion", "zsh"]) == 0  # it asks each command for its options, and prints none
+    assert tricks_cli.main(["--print-completion", "zsh"]) == 0
     script = capsys.readouterr().out
     assert script.startswith("#compdef tricks\n")
     assert all(f"*:{name}) offered=(-h '--help:show" in script for name in tricks_cli.COMMANDS)
