@@ -12,9 +12,8 @@ from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.training.rate_table import use
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
-from tricks.cli.answers import answered
+from tricks.cli.shell import answered, guarded, options
 from tricks.cli.shell import chosen as command_of
-from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
 
 if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load

@@ -1,7 +1,6 @@
 """What this project is called where packages are installed, its versions, and what `--version` prints."""
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.3.0"
 DISTRIBUTION = "ppo-tricks"
@@ -17,6 +16,8 @@ def version_line() -> str:
 
 def installed(name: str) -> str | None:
     """The version of an installed distribution, without importing it; None if there is none."""
+    from importlib.metadata import PackageNotFoundError, version  # a quarter of what `--help` would wait for
+
     try:
         return version(name)
     except PackageNotFoundError:

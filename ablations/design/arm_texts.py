@@ -24,11 +24,10 @@ def arm_from(text: str, given: Collection[str] = (), flags: Sequence[str] = (), 
     given: numbers that a preset does not set, because they were given for all arms. flags: options such as `--no-gae`
     that hold for all arms, too. name: the arm's name, in place of the text. Raises InputError, with that name.
     """
-    from tricks.cli.parsing import parse  # tyro takes a while
-    from tricks.cli.shell import gathered
+    from tricks.cli.shell import parse
 
     said, words = _split(text)
-    name, words = name or said, gathered(words)
+    name = name or said
     own = [option_name(word) for word in words[1:] if word.startswith("--")]
     try:
         if shared := [each for each in own if each in SHARED]:
@@ -68,6 +67,7 @@ def _is_a_preset_s(config: Config, number: str, given: Collection[str]) -> bool:
 def option_name(word: str) -> str:
     """The field that an option sets: `target_kl` for `--target-kl=0.02`; `gae` for `--no-gae`."""
     name = word.split("=")[0].removeprefix("--").replace("-", "_")
+    name = "env_args" if name == "env_arg" else name
     off = name.removeprefix("no_")
     return off if off in NEEDS or off in SWITCHES else name
 

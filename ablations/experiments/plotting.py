@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-import tyro
 
 from ablations.analysis.compared import Frames, compared_arms
 from ablations.analysis.foreign import Columns, curves_of, refuse_idle
@@ -16,6 +15,7 @@ from ablations.figures.saving import save
 from ablations.figures.tidy import STATISTICS, figure, on_grids, rows_behind
 from ablations.report.comparison_page import table_text
 from ablations.training.store import prepare
+from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
 from tricks.flags import meant
 from tricks.runs.files import write_whole
@@ -27,7 +27,7 @@ SHOWN = 8  # arms that an error names
 class Options:
     """What to draw, and how."""
 
-    sources: Annotated[tuple[str, ...], tyro.conf.Positional]
+    sources: Annotated[tuple[str, ...], POSITIONAL] = ()
     """Studies, comparisons and runs of ours; monitor files and folders of stable-baselines3; TensorBoard's event files;
     CSVs. `name=path` gives a source's runs a name; otherwise it is that of the path, or ours go by their arms."""
     run: str = ""

@@ -73,10 +73,9 @@ class Line(Generic[Own]):
 
 def parsed(arguments: Sequence[str], own: type[Own], usage: str) -> Line[Own]:
     """Take a command line apart. own: the dataclass of the command's options. Raises InputError."""
-    from tricks.cli.parsing import parse
-    from tricks.cli.shell import gathered, options
+    from tricks.cli.shell import options, parse
 
-    arguments = gathered(["--help" if word == "-h" else word for word in arguments])
+    arguments = ["--help" if word == "-h" else word for word in arguments]
     first = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     parts: dict[str, list[str]] = {"own": [], "flags": [], "shared": []}
     names = [field.name for field in fields(own)]
@@ -106,8 +105,7 @@ def numbered(kind: type[Kind], arguments: Sequence[str], command: str) -> Kind:
 
     kind: a dataclass with a field `numbers`. Raises InputError.
     """
-    from tricks.cli.parsing import parse
-    from tricks.cli.shell import options
+    from tricks.cli.shell import options, parse
 
     own, shared = list[str](), list[str]()
     names = {field.name for field in fields(kind)} - {"numbers"}  # type: ignore[arg-type]

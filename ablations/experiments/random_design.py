@@ -5,10 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-import tyro
 
 from ablations.analysis.choices import AGENTS, CHOICES, QUANTILES, choices
 from ablations.design.arm_texts import refuse_idle
@@ -49,7 +48,7 @@ class Options:
     """Number of worker processes (0: one per core, or one per GPU)."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
-    numbers: Annotated[tuple[tuple[str, Any], ...], tyro.conf.Suppress] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()
     """Numbers of `Config` that all agents have, instead of drawn ones."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the table and the figure."""

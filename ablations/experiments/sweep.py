@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-import tyro
 
 from ablations.analysis.sweeps import fixed, means, varied
 from ablations.design.arm_texts import arm_from, refuse_idle
@@ -38,7 +37,7 @@ RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named
 class Options:
     """What to vary, and where the results go."""
 
-    vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    vary: tuple[str, ...] = ()
     """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
     and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
     value, such as gamma=0.9, holds in all of them."""
@@ -54,7 +53,7 @@ class Options:
     device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
-    numbers: Annotated[tuple[tuple[str, Any], ...], tyro.conf.Suppress] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()
     """Numbers of `Config` that hold in all combinations."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the tables and the figure."""

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import numpy as np
 import torch
-import tyro
 
 from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import SHARES, About, Done, Games, Study, about_runs, gather
@@ -21,6 +20,7 @@ from ablations.training.jobs import Job, Result
 from ablations.training.rates import FIXED
 from ablations.training.scores import scored
 from ablations.training.store import name_of, prepare
+from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
 from tricks.restore import load_to_play
 from tricks.runs.files import as_path
@@ -33,13 +33,13 @@ from tricks.runs.run import Run
 class Options:
     """Which agents, how they play, and where the results go."""
 
-    run: tyro.conf.Positional[tuple[Path, ...]] = ()
+    run: Annotated[tuple[Path, ...], POSITIONAL] = ()
     """Folder of one saved run."""
     seed: int | None = None
     """Play only the agent of this seed."""
     games: int = 30
     """Whole games per trained agent, and as many again with random actions, which must be discrete."""
-    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    greedy: bool = False
     """The agents take their most likely actions instead of sampling."""
     env: str | None = None
     """The run's own environment as module:Id: names the module that may be imported."""

@@ -4,16 +4,12 @@ import multiprocessing
 from multiprocessing.queues import SimpleQueue
 from typing import Annotated
 
-import tyro
-
 from ablations.training.pools import deaf_children
 
 Device = Annotated[
     str,
-    tyro.conf.arg(
-        help="Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
-        "rounding, so they count as different jobs."
-    ),
+    "Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
+    "rounding, so they count as different jobs.",
 ]
 
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import tyro
-
 from ablations.design.designs import DESIGNS
 from ablations.training.gpus import Device
 
@@ -25,7 +23,7 @@ class What:
     """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"
     """The backend that steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
-    design: Annotated[str, tyro.conf.arg(help=ABOUT_DESIGNS)] = ""
+    design: Annotated[str, ABOUT_DESIGNS] = ""
     tricks: str = ""
     """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
     steps: int = 0
@@ -35,7 +33,7 @@ class What:
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for results, tables and figures."""
-    numbers: Annotated[tuple[tuple[str, Any], ...], tyro.conf.Suppress] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()
     """Numbers of `Config` that hold for all arms, in place of the suite's and the presets' own."""
     rates_file: Path | None = None
     """The table of rates that `tune` writes, beside this package's own (default: learning_rates.csv in --out)."""

@@ -11,10 +11,10 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from zipfile import BadZipFile, ZipFile
 
-import tyro
-
+from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
 
 CLONE = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ POINTER = re.compile(r"[A-Z](?:[^.\n]|\.(?=\S))*\]\(solutions(?:[^.\n]|\.(?=\S))
 class HandoutOptions:
     """Where the copy goes."""
 
-    file: tyro.conf.Positional[Path] = Path("student.zip")
+    file: Annotated[Path, POSITIONAL] = Path("student.zip")
     """File for the copy; its name ends in .zip."""
 
 

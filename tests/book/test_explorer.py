@@ -19,7 +19,7 @@ from chapters.book.results import studies
 from chapters.book.site.explorer import arm_data, effects_data, environment_data
 from chapters.book.site.growing import body
 from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
-from tricks.cli.parsing import parse
+from tricks.cli.shell import parse
 from tricks.ladder import NEEDS, named, switched
 
 HARD = {  # every door, every dead store, what excludes another, what nothing needs

@@ -36,10 +36,9 @@ from ablations.training.plan import plans
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, REINFORCE, Config, Tricks, export
-from tricks.cli import check_command, play_command, save_policy_command, train_command
-from tricks.cli.main import main
-from tricks.cli.parsing import parse
-from tricks.cli.shell import REPEATED, SHORT, options
+from tricks.cli.main import Checking, Playing, Saving, main
+from tricks.cli.shell import ALIASES, options, parse
+from tricks.cli.train import Output
 from tricks.ladder import PRESETS, switched
 from tricks.reading.ladder_table import table
 
@@ -52,7 +51,6 @@ OF_EXPERIMENTS |= {"worlds": worlds, "sweep": sweep, "random": random_design}
 KINDS = {name: module.Options for name, module in OF_EXPERIMENTS.items()}
 KINDS |= {"calibrate": calibrate.Options, "games": games.Options, "speed": speed.Options}
 KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
-Output, Playing, Saving = train_command.Output, play_command.Playing, save_policy_command.Saving
 
 
 def test_the_readme_fits_one_sitting_and_its_table_leads_to_every_page_once() -> None:
@@ -154,10 +152,10 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    own = (Tricks, Config, Output, Playing, Saving, check_command.Checking, GradeOptions)
+    own = (Tricks, Config, Output, Playing, Saving, Checking, GradeOptions)
     known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
-    others = {*SHORT, *REPEATED, "--version", "--print-completion", "--help"}
+    others = {*ALIASES.values(), "--version", "--print-completion", "--help"}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | others
 
 

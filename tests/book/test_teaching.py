@@ -22,8 +22,8 @@ from chapters.book.grading.asked import exercises
 from chapters.book.slides.outline import outline
 from tricks import Config
 from tricks.advantage_norm import standardize
-from tricks.cli.parsing import parse
-from tricks.cli.train_command import Output
+from tricks.cli.shell import parse
+from tricks.cli.train import Output
 from tricks.clip import clipped_surrogate
 from tricks.core.moments import ReturnStats
 from tricks.gae import gae

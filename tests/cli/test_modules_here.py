@@ -9,7 +9,7 @@ import pytest
 from support.commands import ROOT
 
 from tricks.cli import start as begin
-from tricks.cli.start import Here, modules_here
+from tricks.cli.start import look_here
 
 ROOMS = """
 import gymnasium as gym
@@ -26,6 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with a module that imports another one there."""
     (tmp_path / "rooms.py").write_text(ROOMS)
     (tmp_path / "furniture.py").write_text("LIMIT = 5")
+    monkeypatch.setattr(sys, "path", [*sys.path])
     for name in ("rooms", "furniture"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return tmp_path
@@ -38,26 +39,24 @@ def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
     before = list(sys.path)
     assert begin.start("tricks.cli.main") == 0
     assert Path(sys.modules["rooms"].__file__ or "").parent == folder
-    assert sys.path == before
+    assert sys.path == [*before, str(folder)]  # after all that is installed
 
 
 @pytest.mark.parametrize("word", ["rooms:make", "--env=rooms:Room-v0", "ppo --wrap rooms:Loud(3)", "A-v0,rooms:B-v0"])
-def test_only_what_is_named_is_found(word: str, folder: Path) -> None:
-    with modules_here([word, "cuda:1", "10:30"]):
-        (found,) = (finder for finder in sys.meta_path if isinstance(finder, Here))
-        assert found.names == {"rooms"}
-        assert found.find_spec("furniture") is None
-        assert str(folder) not in sys.path
-        assert found.find_spec("rooms") is not None
-        assert sys.path[-1] == str(folder)
-    assert found not in sys.meta_path
+def test_the_folder_of_a_module_that_is_named_counts(word: str, folder: Path) -> None:
+    before = list(sys.path)
+    look_here([word, "cuda:1", "10:30"])
+    assert sys.path == [*before, str(folder)]
 
 
-@pytest.mark.parametrize("words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x"])
-def test_where_nothing_is_named_the_folder_counts_for_nothing(words: str) -> None:
-    with modules_here(words.split()):
-        finders = [finder for finder in sys.meta_path if isinstance(finder, Here)]
-        assert all((finder.names, finder.find_spec("rooms")) == (set(), None) for finder in finders)
+@pytest.mark.parametrize(
+    "words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x", "nowhere:make", "json:x"]
+)
+def test_where_no_module_of_its_own_is_named_the_folder_counts_for_nothing(words: str, folder: Path) -> None:
+    (folder / "json.py").touch()  # as installed
+    before = list(sys.path)
+    look_here(words.split())
+    assert sys.path == before
 
 
 def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:

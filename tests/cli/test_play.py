@@ -12,8 +12,7 @@ from support.pages import commands
 from support.pictured import CONFIG, untrained
 
 from tricks import PPO, load, train
-from tricks.cli.main import main
-from tricks.cli.play_command import described
+from tricks.cli.main import described, main
 from tricks.runs.provenance import in_one_line
 
 Told = Callable[..., str]

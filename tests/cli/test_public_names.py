@@ -13,7 +13,6 @@ import tricks
 from ablations import cli as ablations_cli
 from ablations import findings
 from tricks.cli import main as tricks_cli
-from tricks.cli.shell import asking
 
 CHAPTERS = Path(ablations.__file__).parents[1] / "chapters"
 
@@ -35,7 +34,7 @@ LOADED = """
 import sys
 from tricks.cli.main import main
 assert main(["list"]) == 0
-assert not {"torch", "libcst", "tyro", "pandas", "numpy", "gymnasium"} & set(sys.modules)
+assert not {"torch", "libcst", "pandas", "numpy", "gymnasium"} & set(sys.modules)
 import ablations
 assert not {"torch", "pandas", "matplotlib"} & set(sys.modules)
 import ablations.cli, ablations.report.page
@@ -73,7 +72,8 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, main in (("tricks", tricks_cli.main), ("ablations", ablations_cli.main)):
         with (folder / name).open("w", encoding="utf-8") as file, pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.stdout", file)
-            assert main(["--print-completion", "bash"]) == 0
+            assert main(["--print-completion", "bash"]) == 0  # it asks each command for its options, and prints none
+        assert (folder / name).read_text(encoding="utf-8").startswith(f"_{name}() {{\n")
     return folder
 
 
@@ -103,17 +103,9 @@ def test_zsh_gets_a_script_of_its_own_and_another_shell_one_line(capsys: pytest.
     assert tricks_cli.main(["--print-completion", "zsh"]) == 0
     script = capsys.readouterr().out
     assert script.startswith("#compdef tricks\n")
-    assert all(f"'{name}'" in script for name in tricks_cli.COMMANDS)
+    assert all(f"*:{name}) offered=(-h '--help:show" in script for name in tricks_cli.COMMANDS)
+    assert "'--lr:Adam'\"'\"'s learning rate. (default: 0.001)'" in script
     for shells, named in (([], "nothing"), (["tcsh"], "tcsh"), (["bash", "zsh"], "bash zsh")):
         for main in (tricks_cli.main, ablations_cli.main):
             assert main(["--print-completion", *shells]) == 2
             assert capsys.readouterr() == ("", f"error: --print-completion takes bash or zsh, not {named}\n")
-
-
-def test_a_command_that_is_asked_for_its_options_does_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    with asking() as kinds:
-        assert tricks_cli.main(["train", "--help"]) == 2
-    assert len(kinds) == 1
-    assert capsys.readouterr().out == ""
-    with pytest.raises(SystemExit):
-        tricks_cli.main(["train", "--help"])  # and afterwards it does

@@ -11,7 +11,7 @@ from support.commands import begin, ended
 from tricks import ATARI, PPO, REINFORCE, Config, InputError, Tricks
 from tricks.cli import start
 from tricks.cli.main import main
-from tricks.cli.parsing import parse
+from tricks.cli.shell import parse
 from tricks.config import ATARI_CONFIG
 from tricks.ladder import NEEDS, named
 
@@ -50,9 +50,9 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("train --seeds 1,1", "--seeds: takes a whole number, or several with spaces between, not '1,1'"),
         ("train --lr=0.1,0.2", "--lr: takes a number, or several with spaces between, not '0.1,0.2'; see --help"),
         ("train --eval_every x", "--eval-every: takes a whole number, not 'x'; see --help"),
-        ("train --env", "Missing value for argument '--env'. Expected 1 values; see --help"),
-        ("train --env-arg", "--env-arg needs a value; see --help"),
-        ("train --compile yes", "Unrecognized options: yes; see --help"),
+        ("train --env", "--env: expected one argument; see --help"),
+        ("train --env-arg", "--env-arg/--env-args: expected one argument; see --help"),
+        ("train --compile yes", "unexpected argument 'yes'; see --help"),
         ("train --env Zzzz", "`Zzzz` doesn't exist; if a module of yours"),
         ("train --env CartPole-v7", "(did you mean CartPole-v1?)"),
         ("train --env Talking-v0", "Talking-v0 has a Text observation space"),

@@ -26,8 +26,8 @@ from ablations.training.store import LONGEST, name_of
 from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.shell import guarded
+from tricks.cli.start import Output
 from tricks.cli.start import start as start_command
-from tricks.cli.streams import Output, as_output
 from tricks.fast import allocator
 
 FULL = Path("/dev/full")
@@ -59,7 +59,7 @@ def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_
 
 def test_what_a_terminal_cannot_show_is_escaped_and_an_exported_file_is_the_same_program() -> None:
     terminal, text = io.TextIOWrapper(io.BytesIO(), encoding="ascii"), export(PPO)
-    with contextlib.redirect_stdout(as_output(terminal)) as output:
+    with contextlib.redirect_stdout(Output(terminal)) as output:
         assert main(["export", "ppo"]) == 0
         output.seek(0)
         plain = output.read()
@@ -174,10 +174,11 @@ def test_no_memory_is_one_line(refuses: Callable[..., None]) -> None:
 @needs_full
 def test_an_output_notes_its_first_failure_and_drops_the_rest() -> None:
     with FULL.open("wb", buffering=0) as full:
-        output = Output(full, encoding="ascii", errors="backslashreplace", write_through=True)
+        stream = io.TextIOWrapper(full, encoding="ascii", write_through=True)
+        output = Output(stream)
         assert output.write("γ") == 1
         assert output.failure is not None
         assert output.failure.strerror == "No space left on device"
         output.write("more")
         output.flush()
-        output.detach()
+        assert output.detach() is stream.detach()

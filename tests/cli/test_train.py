@@ -20,7 +20,7 @@ from support.waiting import until
 
 from tricks import PPO, Checkpoints, Config, load, train
 from tricks.cli.main import main
-from tricks.cli.summary import summary
+from tricks.cli.train import summary
 from tricks.core.rollout import Player, Rollout
 from tricks.runs import checkpoint, progress
 from tricks.runs.folder import CHECKPOINT

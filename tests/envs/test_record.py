@@ -11,7 +11,7 @@ import torch
 from support.any_space import AnySpace
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
-from tricks.cli.summary import summary
+from tricks.cli.train import summary
 from tricks.record import recorded
 
 SMALL = Config("own", seeds=(0, 3), steps=200, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))

@@ -15,7 +15,7 @@ from support.training import SMALL, UNMASKED, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
-from tricks.cli.start import stoppable
+from tricks.cli.start import Stoppable
 from tricks.continuing import StartFrom
 from tricks.ladder import closed, named, switched
 from tricks.runs.folder import CHECKPOINT, LAST
@@ -91,9 +91,9 @@ def test_the_shell_says_what_is_kept_and_what_goes_on(
     write, stop = CurveFile.__call__, raising(getattr(signal, name), 2)
     monkeypatch.setattr(CurveFile, "__call__", lambda file, rows: (write(file, rows), stop(rows)))
     small = "train ppo --no-lr-anneal --seeds 1 --steps 900 --lanes 2 --horizon 50 --hidden 8"
-    with stoppable() as received:
+    with Stoppable() as stoppable:
         said = told(f"{small} --eval-every 100 --eval-episodes 2 --keep-best --out x", 130)
-    assert received == [getattr(signal, name)]
+    assert stoppable.waiting == getattr(signal, name)
     goes_on = "resume with: python -m tricks train --resume x"
     assert said.splitlines()[-1] == f"interrupted at step 288 of 900, which is saved; {goes_on}"
     assert main(["play", "x", "--no-gif", "--episodes", "2", "--best"]) == 0

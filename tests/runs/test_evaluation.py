@@ -25,7 +25,7 @@ from tricks import (
     resume,
     train,
 )
-from tricks.cli.summary import summary
+from tricks.cli.train import summary
 from tricks.ladder import named
 from tricks.runs.best import beginning
 from tricks.runs.log import Rows

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
-from tricks.cli.parsing import parse
+from tricks.cli.shell import parse
 from tricks.ladder import rungs, switched
 from tricks.runs.csv_tables import read_table
 from tricks.runs.plot import WINDOWS, curve_figure, draw_curve, in_windows

@@ -22,7 +22,7 @@ from support.mutation_rooms import ROOMS, SLOW, Room
 from support.mutation_trial import KILLED, ON_IMPORT, ROOT, SURVIVED, Finder, Note, Trial, forked, nearest
 
 RESULTS, SURVIVORS = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
-LIBRARIES = "torch numpy pandas scipy.stats gymnasium tyro msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
+LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
 OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 
 

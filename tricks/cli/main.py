@@ -1,15 +1,26 @@
-"""The commands of `python -m tricks train|check|play|save-policy|list|listing|diff|export`."""
+"""The commands of `python -m tricks`."""
 
+import os
 import sys
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from tricks.cli.answers import answered
-from tricks.cli.shell import chosen, guarded
+from tricks.cli.shell import POSITIONAL, Parser, answered, chosen, guarded, options, parse
+from tricks.cli.train import train
+from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.reading.ladder_table import table
 
-USAGE = """usage: python -m tricks COMMAND ...
+if TYPE_CHECKING:  # whatever needs torch or libcst is imported on use, so that --help does not wait for it
+    import numpy as np
+
+    from tricks.runs.run import Run
+
+USAGE = f"""usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
@@ -19,14 +30,15 @@ USAGE = """usage: python -m tricks COMMAND ...
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
-  export [RUNG] [--FLAG | --no-FLAG]            print one short file of plain PyTorch that trains with these
-                                                flags of the ladder
+  export [RUNG] [--FLAG | --no-FLAG]            print tricks/one_agent.py, the ladder for one agent in one file of
+                                                plain PyTorch, with these flags and numbers decided
 
-RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
+RUNG is a preset ({", ".join(PRESETS)}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
 `python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
 and `--print-completion SHELL` a script with which bash or zsh completes all of this."""
+MAKING = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,42 +47,155 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    usage = USAGE.format(presets=", ".join(PRESETS))
     if not arguments or (arguments[0] in ("list", "diff") and arguments[-1] in ("-h", "--help")):
-        print(usage)
+        print(USAGE)
         return 0 if arguments else 2
-    if answered(arguments, usage, "tricks", COMMANDS):
-        return 0
-    name, *rest = arguments
-    chosen(name, COMMANDS)(rest)
+    if not answered(arguments, USAGE, "tricks", COMMANDS):
+        chosen(arguments[0], COMMANDS)(arguments[1:])
     return 0
 
 
-# Each command imports what it needs, so that `list` does not wait for torch, tyro or libcst.
+@dataclass(frozen=True)
+class Which:
+    """Which agent of which saved run."""
+
+    folder: Annotated[Path | None, POSITIONAL] = None
+    """Folder of a saved run."""
+    seed: int | None = None
+    """Seed of the agent. Default: the run's first seed."""
+    best: bool = False
+    """The agent at its best greedy evaluation instead of the last one (of a run trained with --keep-best)."""
+    env: str | None = None
+    """The run's own environment as module:Id or module:function: names the module that may be imported, and that
+    registers the id. For a run of `train(env=...)`, name what makes its environment."""
+    wrap: tuple[str, ...] = ()
+    """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
+
+    def agent_of(self, run: "Run") -> "Run":
+        return run.only(self.seed).at_best() if self.best else run.only(self.seed)
 
 
-def _train(arguments: list[str]) -> None:
-    from tricks.cli.train_command import train
+@dataclass(frozen=True)
+class Playing(Which):
+    """How it plays, and where the film goes."""
 
-    train(arguments)
+    eval_env: str | None = None
+    """The same for the environment of its evaluations, where the agent plays unless only --env is given."""
+    episodes: int = 10
+    """Number of full episodes to evaluate, with all statistics frozen."""
+    greedy: bool = False
+    """Take the most likely actions instead of sampling."""
+    gif: Path | None = None
+    """File for an animated GIF of one episode. Default: play.gif in the run's folder."""
+    no_gif: bool = False
+    """Don't write a GIF."""
+    episode_limit: int | None = None
+    """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
 
 
-def _check(arguments: list[str]) -> None:
-    from tricks.cli.check_command import check
+def play(arguments: list[str]) -> None:
+    """Evaluate an agent, print its mean return, and film one episode."""
+    asked = options(Playing, arguments, "python -m tricks play DIR")
+    if asked.folder is None:
+        raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
+    if asked.gif is not None and asked.no_gif:
+        raise InputError("--gif and --no-gif are mutually exclusive")
+    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+    os.environ.update(quiet)  # pygame draws to memory: no display, no banner
+    warnings.filterwarnings("ignore", module="gymnasium")
+    from tricks.restore import load_to_play
+    from tricks.runs.film import picture
+    from tricks.runs.folder import clean_up
+    from tricks.runs.provenance import in_one_line
 
-    check(arguments)
+    clean_up(asked.folder)
+    run = asked.agent_of(load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap))
+    if asked.episode_limit is not None:
+        run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
+    path = asked.gif or asked.folder / "play.gif"
+    if path.suffix.lower() != ".gif":
+        raise InputError(f"cannot write {path}: play writes animated GIFs only, so the file's name must end in .gif")
+    if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+    print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy, asked.best))
+    if not asked.no_gif:
+        print(picture(run, path, asked.greedy))
+    if run.made_with:
+        print(f"trained {in_one_line(run.made_with)}")
 
 
-def _play(arguments: list[str]) -> None:
-    from tricks.cli.play_command import play_saved
+def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
+    """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
+    from tricks.runs.intervals import students_interval
 
-    play_saved(arguments)
+    actions = "its most likely actions" if greedy else "sampled actions"
+    whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
+    who = f"{whose} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
+    if len(returns) == 1:
+        return f"{who} over 1 episode (no interval)"
+    low, high = students_interval(returns)
+    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"
 
 
-def _save_policy(arguments: list[str]) -> None:
-    from tricks.cli.save_policy_command import save
+@dataclass(frozen=True)
+class Saving(Which):
+    """As what it is saved, and where."""
 
-    save(arguments)
+    out: Path | None = None
+    """The file to write: weights (.pt), with the code that loads them beside it, or a graph (.onnx)."""
+    format: str = ""
+    """torch or onnx (default: onnx for a file .onnx, otherwise torch)."""
+    noise: bool = False
+    """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
+
+
+def save_policy(arguments: list[str]) -> None:
+    """Write the policy and say what it takes."""
+    asked = options(Saving, arguments, "python -m tricks save-policy DIR")
+    if asked.folder is None or asked.out is None:
+        example = "python -m tricks save-policy runs/x --out policy.pt"
+        raise InputError(f"save-policy takes a saved run and a file: {example}")
+    from tricks.restore import load
+    from tricks.runs import save_policy as writer
+    from tricks.runs.onnx_graph import STATE
+
+    format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
+    run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
+    files = writer.save_policy(run, asked.out, format, noise=asked.noise)
+    print(f"wrote {' and '.join(map(str, files))}")
+    if run.agent.state_size:
+        torch_way = "policy.act takes begins=True in the first step of each episode"
+        print(f"the input state is {STATE.format(run.agent.state_size)}" if format == "onnx" else torch_way)
+
+
+@dataclass(frozen=True)
+class Checking:
+    """Which environment to look at."""
+
+    env: Annotated[str, POSITIONAL] = ""
+    """A Gymnasium id, module:Id, or module:function."""
+    seed: int = 0
+    """The seed of its lanes."""
+    episodes: int = 10
+    """Number of games with random actions; it looks no longer than a few seconds."""
+
+
+def check(arguments: list[str]) -> None:
+    """Print what the environment has and does. Raises InputError, which says what would be right, for a fault."""
+    parser = Parser("python -m tricks check ENV")
+    parser.takes(Checking())
+    parser.takes(Config(lanes=4), only=MAKING)
+    asked, config = parser.filled([word.removeprefix("--env=") for word in arguments if word != "--env"])
+    if not asked.env:
+        raise InputError("check takes an environment, for example: python -m tricks check CartPole-v1")
+    if asked.episodes < 1:
+        raise InputError(f"episodes must be at least 1, not {asked.episodes}")
+    warnings.filterwarnings("ignore", module="gymnasium")
+    from tricks.runs import checking
+
+    for line in checking.check(replace(config, env=asked.env, seeds=(asked.seed,)), asked.episodes):
+        print(line)
+    print(f"{asked.env} can be trained in")
 
 
 def _list(arguments: list[str]) -> None:
@@ -80,11 +205,9 @@ def _list(arguments: list[str]) -> None:
 
 
 def _listing(arguments: list[str]) -> None:
-    from tricks.cli.parsing import parse
     from tricks.reading.listing import listing
 
-    tricks, _ = parse(arguments, "listing")
-    print(listing(tricks), end="")
+    print(listing(parse(arguments, "listing")[0]), end="")
 
 
 def _diff(arguments: list[str]) -> None:
@@ -92,22 +215,15 @@ def _diff(arguments: list[str]) -> None:
 
     if len(arguments) != 2:
         raise InputError("diff takes two rungs, for example: python -m tricks diff reinforce ppo")
-    print(diff(*(named(argument) for argument in arguments)), end="")
+    print(diff(*map(named, arguments)), end="")
 
 
 def _export(arguments: list[str]) -> None:
-    from tricks.cli.export_command import export
+    from tricks.reading.export import export
 
-    export(arguments)
+    tricks, (config,) = parse(arguments, "export", Config)
+    print(export(tricks, config), end="")
 
 
-COMMANDS = {
-    "train": _train,
-    "play": _play,
-    "save-policy": _save_policy,
-    "list": _list,
-    "listing": _listing,
-    "diff": _diff,
-    "export": _export,
-    "check": _check,
-}
+COMMANDS = {"train": train, "play": play, "save-policy": save_policy, "list": _list, "listing": _listing}
+COMMANDS |= {"diff": _diff, "export": _export, "check": check}

@@ -1,32 +1,62 @@
-"""What the command lines share: options from a dataclass, and one-line error messages."""
+"""What all command lines share: options from dataclasses, errors in one line, and completion."""
 
-import contextlib
+import ast
+import inspect
 import io
-import itertools
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, fields, is_dataclass
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, RawTextHelpFormatter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import fields, replace
+from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from shutil import get_terminal_size
+from textwrap import dedent, fill
+from types import UnionType
+from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
 
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError, said
-from tricks.flags import meant
+from tricks.flags import meant, switch
+from tricks.ladder import PPO, PRESETS, Tricks, named
+from tricks.reading.ladder_table import described
+from tricks.runs.files import as_path
+from tricks.version import version_line
 
 T = TypeVar("T")
-
-
-SHORT = {"--continue": "--continue-from", "-q": "--quiet"}  # what no field can be called in Python
-NO_NUMBER = re.compile(  # what Python says of a value that is no number, and tyro of one that is of none of the types
-    r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (?P<one>.*)"
-    r"|no type matching (?P<types>[INTFLOAone{}|\[\]. ]+) could be instantiated from \[(?P<all>.*)\]"
-)
-REPEATED = {  # options that may be given again and again: their field
-    "--env-arg": "--env-args",
-    "--eval-env-arg": "--eval-env-args",
-    "--wrap": "--wrap",
-    "--record": "--record",
+Commands = Mapping[str, Callable[[list[str]], object]]
+POSITIONAL = object()  # in Annotated: the field is given without its name
+ALIASES = {"continue_from": "--continue", "quiet": "-q", "env_args": "--env-arg", "eval_env_args": "--eval-env-arg"}
+TAKES = {int: "a whole number", float: "a number", Path: "a path", str: "a text", bool: "nothing"}
+PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
+ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the ladder up to it. The default
+is ppo. (In Python, Tricks() has every flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG given
+before --help. The presets atari and continuous also change the numbers. """
+NOTES = {"export": "The numbers become the defaults of the file's own options."}
+NUMBERS = """Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, has
+no effect when that trick is off."""
+COMPLETION = "--print-completion"
+SCRIPTS = {
+    "bash": r"""_PROGRAM() {
+  local offered=() current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
+  case "$COMP_CWORD:${COMP_WORDS[1]}" in
+CASES
+  esac
+  [[ $before != -* || $current == -* ]] && COMPREPLY=($(compgen -W "${offered[*]}" -- "$current"))
+}
+complete -o default -F _PROGRAM PROGRAM
+""",
+    "zsh": r"""#compdef PROGRAM
+local -a offered
+case "$((CURRENT - 1)):$words[2]" in
+CASES
+esac
+[[ $words[CURRENT-1] != -* || $words[CURRENT] == -* ]] && _describe word offered || _files
+""",
 }
 
 
@@ -43,143 +73,175 @@ def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str
         print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
     except (InputError, OSError, MemoryError) as error:
-        print(f"error: {_in_one_line(error)}", file=sys.stderr)
+        text = f"not enough memory ({said(error)})" if isinstance(error, MemoryError) else said(error)
+        if isinstance(error, OSError) and error.strerror:
+            named = isinstance(error.filename, str | os.PathLike)
+            text = f"{os.fspath(error.filename)!s}: " * named + error.strerror
+        print(f"error: {text}", file=sys.stderr)
         return 2
-
-
-def _in_one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{os.fspath(error.filename)!s}: " if isinstance(error.filename, str | os.PathLike) else ""
-        return f"{where}{error.strerror}"
-    return f"not enough memory ({said(error)})" if isinstance(error, MemoryError) else said(error)
 
 
 def chosen(name: str, commands: Mapping[str, T]) -> T:
     """Look up a command. Raises InputError, with a suggestion, for an unknown name."""
-    if name not in commands:
-        raise InputError(
-            f"unknown command {name!r}{meant(name, commands) or '; the commands are ' + ', '.join(commands)}"
-        )
-    return commands[name]
+    if name in commands:
+        return commands[name]
+    hint = meant(name, commands) or f"; the commands are {', '.join(commands)}"
+    raise InputError(f"unknown command {name!r}{hint}")
 
 
-def gathered(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the values of each option that may be repeated together, last: `--env-args A B`.
+def answered(arguments: Sequence[str], usage: str, program: str, commands: Commands) -> bool:
+    """Print the usage, the version or the script for completion, if the first argument asks for it."""
+    first = arguments[0] if arguments else ""
+    if first in ("-h", "--help"):
+        print(usage)
+    elif first == "--version":
+        print(version_line())
+    elif first == COMPLETION:
+        print(completion(program, commands, " ".join(arguments[1:])), end="")
+    return first in ("-h", "--help", "--version", COMPLETION)
 
-    Raises InputError for one without a value.
+
+def completion(program: str, commands: Commands, shell: str) -> str:
+    """A script with which a shell completes commands and options at the Tab key. Raises InputError for other shells."""
+    if shell not in SCRIPTS:
+        raise InputError(f"{COMPLETION} takes {' or '.join(SCRIPTS)}, not {shell or 'nothing'}")
+    usual = {"-h": "", "--help": "show this help message and exit"}
+    cases = {"1:*": usual | dict.fromkeys(commands, "")}
+    for name, command in commands.items():
+        Parser.latest = None
+        with redirect_stdout(io.StringIO()), suppress(SystemExit, InputError):
+            command(["--help"])
+        cases[f"*:{name}"] = usual | (Parser.latest.offered if Parser.latest else {})
+    lines = []
+    for case, options in cases.items():
+        words = [f"{option}:{text}" if text and shell == "zsh" else option for option, text in options.items()]
+        lines.append(f"    {case}) offered=({shlex.join(words)}) ;;")
+    return SCRIPTS[shell].replace("PROGRAM", program).replace("CASES", "\n".join(lines))
+
+
+def parse(arguments: Sequence[str], what: str, *groups: type) -> tuple[Tricks, list[Any]]:
+    """Parse the flags, which start from the rung named first, and the other groups of options.
+
+    Raises InputError for an unknown rung or option, a value of the wrong type, or an unmet need.
     """
-    rest, values, words = list[str](), {field: list[str]() for field in REPEATED.values()}, iter(arguments)
-    for word in words:
-        name, equals, value = word.partition("=")
-        field = REPEATED.get(name.replace("_", "-"), name.replace("_", "-"))
-        if field not in values:
-            rest.append(word)
-            continue
-        value = value if equals else next(words, "")
-        if not value or value.startswith("--"):
-            raise InputError(f"{name} needs a value; see --help")
-        values[field].append(value)
-    return rest + [word for field, each in values.items() if each for word in (field, *each)]
+    start, numbers = PPO, Config()
+    if arguments and not arguments[0].startswith("-"):
+        rung, *arguments = arguments
+        start, numbers = named(rung), PRESET_CONFIGS.get(rung.split("+")[0], numbers)
+    parser = Parser(f"python -m tricks {what} [RUNG]", ABOUT + NOTES.get(what, ""))
+    parser.takes(start, "Which tricks are on.")
+    for group in groups:
+        parser.takes(*((numbers, NUMBERS) if group is Config else (group(), str(group.__doc__))))
+    tricks, *others = parser.filled(arguments)
+    return tricks, others
 
 
-def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
-    """Fill the dataclass `kind` from the command line; the docstrings of its fields are the help texts.
-
-    Raises InputError for an unknown option or a value of the wrong type.
-    """
-    if _asking:
-        _asking[-1].append(kind)
-        raise InputError(f"the options of {prog} are asked for")
-    import tyro  # imported here because commands without options don't need it
-
-    whole = [(SHORT.get(name, name), equals, value) for name, equals, value in (x.partition("=") for x in arguments)]
-    arguments = plain_counts(kind, gathered(["".join(parts) for parts in whole]))
-    known = ["--help", "-h"]
-    for field in _fields(kind):
-        name = field.name.replace("_", "-")
-        known += [f"--{name}", f"--no-{name}"] if isinstance(field.default, bool) else [f"--{name}"]
-    for argument in arguments:
-        option = argument.split("=")[0].replace("_", "-")
-        if option.startswith("--") and option not in known:
-            raise InputError(f"unknown option {argument}{meant(option, known) or '; see --help'}")
-    refuse_empty_paths(kind, arguments)
-    box = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(box):
-            return tyro.cli(kind, prog=prog, args=arguments, description=about, config=(tyro.conf.OmitArgPrefixes,))
-    except SystemExit as stop:
-        if not stop.code:  # --help
-            raise
-        raise InputError(f"{_message(box.getvalue())}; see --help") from stop
+def options(kind: type[T], arguments: Sequence[str], prog: str, about: str = "") -> T:
+    """Fill a dataclass from the command line. Raises InputError as `Parser.filled` does."""
+    parser = Parser(prog, about)
+    parser.takes(kind())
+    return parser.filled(arguments)[0]  # type: ignore[no-any-return]
 
 
-@contextlib.contextmanager
-def asking() -> Iterator[list[type]]:
-    """Let a command that is run in this block end where it would fill its dataclass of options: by InputError.
-
-    Yields the list of these dataclasses.
-    """
-    _asking.append([])
-    try:
-        yield _asking[-1]
-    finally:
-        _asking.pop()
+def option(name: str) -> str:
+    """How a field is called in the shell."""
+    return ALIASES.get(name, switch(name))
 
 
-_asking: list[list[type]] = []
+class Parser(ArgumentParser):
+    """Fills dataclasses from a command line: each field is an option, and its docstring is the help."""
+
+    latest: "Parser | None" = None
+
+    def __init__(self, prog: str, about: str = "") -> None:
+        form = partial(RawTextHelpFormatter, max_help_position=8)
+        super().__init__(prog, f"{prog} [-h] [OPTIONS]", _filled(about), formatter_class=form, allow_abbrev=False)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # as in Python 3.14: -1e-3 is a number, too
+        self.starts, self.offered, self.counts = list[Any](), dict[str, str](), set[str]()
+        Parser.latest = self
+
+    def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
+        """Add the options of a dataclass, in a group of their own if something is said `about` them.
+
+        start: an instance, with the defaults. only: the fields that are options, if not all are.
+        """
+        self.starts.append(start)
+        group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self
+        texts = described() if isinstance(start, Tricks) else sentences(start.__class__)
+        for field in fields(start):
+            whole, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
+            kinds = get_args(whole) if isinstance(whole, UnionType) else (whole,)
+            several = any(get_origin(each) is tuple for each in kinds)
+            kind = kinds[0] if kinds[0] in TAKES else next(iter(get_args(kinds[0])), None)
+            if kind not in TAKES or (only and field.name not in only):
+                continue  # it is set in another way
+            default, text = getattr(start, field.name), texts.get(field.name) or str(marks[0])
+            if default not in (None, "", ()):
+                text += f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
+            how: dict[str, Any] = {"help": _filled(text).replace("%", "%%"), "default": SUPPRESS}
+            numbers = several and kind in (int, float)
+            if kind is bool:  # --no-gif has no opposite
+                how["action"] = "store_true" if field.name.startswith("no_") else BooleanOptionalAction
+            else:
+                how |= {"type": partial(_converted, kind, numbers), "metavar": kind.__name__.upper()}
+            if POSITIONAL in marks:
+                how |= {"nargs": "*" if several else "?", "metavar": field.name.upper(), "default": default}
+                self.add_argument(field.name, **how)
+                continue
+            if several:  # `--hidden 64 64`, but `--wrap A --wrap B`
+                how |= {"nargs": "*"} if numbers else {"action": "append"}
+            if several and kinds[0] is kind:
+                self.counts.add(field.name)
+            names = dict.fromkeys([option(field.name), switch(field.name)])
+            added = group.add_argument(*names, dest=field.name, **how)
+            self.offered |= dict.fromkeys(added.option_strings, text)
+
+    def filled(self, arguments: Sequence[str]) -> list[Any]:
+        """The dataclasses with what is given. Raises InputError for an unknown option or a value of the wrong type."""
+        words = list[str]()
+        for word in arguments:
+            name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            name = name.replace("_", "-") if word.startswith("--") else name
+            words += [name, value] if equals and not value.startswith("-") else [name + equals + value]
+        found, rest = self.parse_known_intermixed_args(words)
+        if rest and rest[0].startswith("-"):
+            raise InputError(f"unknown option {rest[0]}{meant(rest[0], self.offered) or '; see --help'}")
+        if rest:
+            raise InputError(f"unexpected argument {rest[0]!r}; see --help")
+        given = {name: tuple(x) if isinstance(x, list) else x for name, x in vars(found).items()}
+        given |= {name: given[name][0] for name in self.counts & {*given} if len(given[name]) == 1}
+        own = ({each.name for each in fields(start)} & {*given} for start in self.starts)
+        return [replace(start, **{name: given[name] for name in next(own)}) for start in self.starts]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise InputError: argparse's own way out prints the usage and ends the process."""
+        raise InputError(f"{message.removeprefix('argument ')}; see --help")
 
 
-def plain_counts(kind: type, arguments: Sequence[str]) -> list[str]:
-    """The arguments with whole numbers such as 1e5 written out, where an option takes one."""
-    counts = {f"--{field.name.replace('_', '-')}" for field in _fields(kind) if _takes_int(field.type)}
-    option, found = "", list[str]()
-    for word in arguments:
-        name, equals, value = word.partition("=") if word.startswith("--") else (option, "", word)
-        option = name.replace("_", "-")
-        whole = option in counts and re.fullmatch(r"\d+(\.\d*)?e\+?\d{1,2}", value) and float(value).is_integer()
-        number = str(int(float(value))) if whole else value
-        found.append(f"{name}{equals}{number}" if word.startswith("--") else number)
+def _filled(text: str) -> str:
+    """A text in lines of the terminal, which break no `--eval-env`."""
+    width = max(20, get_terminal_size().columns - 10)
+    return fill(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+@cache
+def sentences(kind: type) -> dict[str, str]:
+    """The docstrings of a dataclass's fields, each in one line."""
+    found = dict[str, str]()
+    for each in reversed(kind.__mro__[:-1]):
+        (body,) = ast.parse(dedent(inspect.getsource(each))).body
+        for field, text in pairwise(getattr(body, "body", [])):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(sentence))):
+                    found[name] = " ".join(sentence.split())
     return found
 
 
-def _takes_int(kind: Any) -> bool:
-    """Whether a type is int, or one of several of which one is."""
-    return kind is int or any(map(_takes_int, get_args(kind)))
-
-
-def _message(box: str) -> str:
-    """The first paragraph of tyro's box, below its title, in one line; what follows is detail and help."""
-    lines = (line.strip("│╭╮╰╯ ") for line in box.splitlines()[1:])
-    said = itertools.dropwhile(lambda line: not line.strip("─-"), lines)  # without a box, a rule follows the title
-    message = " ".join(itertools.takewhile(lambda line: line.strip("─-"), said))
-    return NO_NUMBER.sub(_takes, message.removeprefix("Error parsing ").rstrip("."))
-
-
-def _takes(found: re.Match[str]) -> str:
-    """What an option takes whose value is no number."""
-    types = found["types"] or found[0]
-    kind = "a whole number" if "int" in types.lower() else "a number"
-    return f"takes {kind}{', or several with spaces between' * ('[' in types)}, not {found['one'] or found['all']}"
-
-
-def refuse_empty_paths(kind: type, arguments: Sequence[str]) -> None:
-    """Raise InputError for a path that is empty, as that of an unset variable is: it would mean the current folder."""
-    paths = {
-        f"--{field.name.replace('_', '-')}" for field in _fields(kind) if Path in (field.type, *get_args(field.type))
-    }
-    for before, argument in itertools.pairwise(["", *arguments]):
-        name = before if argument == "" else argument[:-1] if argument.endswith("=") else ""
-        if name.replace("_", "-") in paths:
-            raise InputError(f"{name} is empty; it takes a path")
-        if argument == "" and not before.startswith("-"):
-            raise InputError("an argument is empty")
-
-
-def _fields(kind: type) -> Iterator[Field[Any]]:
-    """The fields of a dataclass and of its nested dataclasses, without their annotations."""
-    for field in fields(kind):
-        type_ = getattr(field.type, "__origin__", field.type) if hasattr(field.type, "__metadata__") else field.type
-        if isinstance(type_, type) and is_dataclass(type_):
-            yield from _fields(type_)
-        else:
-            yield field
+def _converted(kind: type, several: bool, word: str) -> Any:
+    """A word as a number, a path, or itself; 1e5 is a whole number, too. Raises ArgumentTypeError."""
+    with suppress(ValueError):
+        if kind is int and re.fullmatch(r"\d+(\.\d*)?e\+?\d{1,2}", word) and float(word).is_integer():
+            return int(float(word))
+        if word or kind is str:
+            return as_path(word) if kind is Path else kind(word)
+    raise ArgumentTypeError(f"takes {TAKES[kind]}{', or several with spaces between' * several}, not {word!r}")

@@ -1,19 +1,20 @@
 """Entry point of `python -m tricks` and `python -m ablations`: prepares the process, then runs the command."""
 
 import errno
+import io
 import os
 import re
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from types import FrameType
+from typing import Any
 
-from tricks.cli.streams import Output, as_output, open_missing
 from tricks.fast.allocator import keep_memory
-from tricks.runs.signals import STOPPING
+from tricks.runs.signals import Patience
 
 NAMED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:\.\w+)*:[^\W\d]")  # the first part of rooms:Room-v0 and rooms.large:make
 
@@ -26,7 +27,9 @@ def start(module: str) -> int:
     """
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
-    with safe_output() as output, stoppable() as received, modules_here(sys.argv[1:]):
+    output = safe_output()
+    look_here(sys.argv[1:])
+    with Stoppable() as stoppable:
         try:
             status = int(import_module(module).main())
         except SystemExit as stop:  # --help
@@ -34,85 +37,81 @@ def start(module: str) -> int:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             status = 130
-        if received and status == 130:
-            status = 128 + received[0]
+        if stoppable.waiting and status == 130:
+            status = 128 + stoppable.waiting
         sys.stdout.flush()
-        failure = output.failure if output else None
-        if failure and failure.errno != errno.EPIPE:
-            print(f"error: cannot write the output: {failure.strerror}", file=sys.stderr)
+        if output and output.failure and output.failure.errno != errno.EPIPE:
+            print(f"error: cannot write the output: {output.failure.strerror}", file=sys.stderr)
             status = status or 2
         return status
 
 
-@contextmanager
-def modules_here(arguments: Sequence[str]) -> Iterator[None]:
-    """Let the modules that the arguments name (`rooms:make`) be in the current folder, as for `python -m`.
+class Stoppable(Patience):
+    """Within its `with` block, the first signal to stop raises KeyboardInterrupt; a second one ends the process."""
 
-    A script, `tricks`, does not look there. Python's own modules and installed ones come first, and the folder counts
-    only once a module that is named was found in it: then at the end of sys.path, for what that module imports itself.
-    """
-    finder, before = Here({name for word in arguments for name in NAMED.findall(word)}), list(sys.path)
-    if not sys.flags.safe_path:
-        sys.meta_path.append(finder)  # the last one, which is asked for what no other finds
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-        with suppress(ValueError):
-            sys.meta_path.remove(finder)
+    def __exit__(self, *_: object) -> None:
+        self._restore()
 
-
-class Here:
-    """Finds the modules of these names in the current folder."""
-
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name not in self.names:
-            return None
-        with suppress(FileNotFoundError):  # the folder itself may be gone
-            folder = os.getcwd()
-            if PathFinder.find_spec(name, [folder]) and folder not in sys.path:
-                sys.path.append(folder)
-        return PathFinder.find_spec(name)
-
-
-@contextmanager
-def safe_output() -> Iterator[Output | None]:
-    """Replace standard output and error by streams that never fail. Yields the former, or None if it is a test's."""
-    open_missing()
-    before = sys.stdout, sys.stderr
-    if sys.stdout is not sys.__stdout__:
-        yield None
-        return
-    sys.stdout, sys.stderr = output, _ = as_output(sys.stdout), as_output(sys.stderr)  # type: ignore[arg-type]
-    yield output
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    sys.stdout, sys.stderr = before
-
-
-@contextmanager
-def stoppable() -> Iterator[list[int]]:
-    """Let the first signal that asks the process to stop raise KeyboardInterrupt; a second one ends it at once.
-
-    Signals that are ignored, as under `nohup`, remain so. Yields a list that will hold the number of the first signal.
-    """
-    received: list[int] = []
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if received:
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.waiting is not None:
             os._exit(128 + number)  # as safe as kill -9: files are whole or absent, and workers follow
-        received.append(number)
+        self.waiting = number
         raise KeyboardInterrupt
 
-    numbers = [getattr(signal, name) for name in STOPPING if hasattr(signal, name)]
-    before = {number: kept for number in numbers if (kept := signal.getsignal(number)) != signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+
+def look_here(arguments: Sequence[str]) -> None:
+    """Let modules that the arguments name (`rooms:make`) be in the current folder, as for `python -m`.
+
+    A script, `tricks`, does not look there. The folder comes last in sys.path, after Python's own modules and the
+    installed ones, and only if it has one of these modules that is nowhere else.
+    """
+    names = {name for word in arguments for name in NAMED.findall(word)}
+    with suppress(FileNotFoundError, ValueError):  # the folder may be gone, and __main__ cannot be found
+        folder = os.getcwd()
+        here = any(find_spec(name) is None and PathFinder.find_spec(name, [folder]) for name in names)
+        sys.path += [folder] * (here and not sys.flags.safe_path)
+
+
+class Output(io.TextIOWrapper):
+    """A standard stream that never stops a command, so that what has been trained is also saved.
+
+    Characters that the terminal's encoding lacks are escaped. Text that cannot be written (a full disk, a reader that
+    has exited) is dropped. `failure` is the first reason why.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        stream.flush()
+        self.failure: OSError | None = None
+        modes = stream.line_buffering, stream.write_through
+        super().__init__(stream.buffer, stream.encoding, "backslashreplace", None, *modes)
+
+    def write(self, text: str) -> int:
+        self._safely(super().write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._safely(super().flush)
+
+    def _safely(self, act: Callable[..., Any], *text: str) -> None:
+        try:
+            act(*text)
+        except OSError as error:
+            self.failure = self.failure or error
+            nowhere = os.open(os.devnull, os.O_WRONLY)  # for the rest, and what is still buffered
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+
+
+def safe_output() -> Output | None:
+    """Let standard output and error never fail. Returns the former, or None if it is closed or a test's."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:  # otherwise, the next file that is opened would get its number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # opens as the lowest free number: this one
+        if number and getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as we run
+    if sys.stdout is not sys.__stdout__:
+        return None
+    sys.stdout, sys.stderr = output, _ = Output(sys.stdout), Output(sys.stderr)  # type: ignore[arg-type]
+    return output

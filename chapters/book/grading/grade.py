@@ -10,8 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import tyro
+from typing import Annotated
 
 from chapters.book.build import CHAPTERS
 from chapters.book.grading.asked import Asked, exercises, known
@@ -19,6 +18,7 @@ from chapters.book.grading.fence import enforced
 from chapters.book.grading.judging import STOP, UNANSWERED, Limits, apart, exercise, judge
 from chapters.book.grading.report import Graded, Sheet, as_text, load, plain, save, table
 from chapters.book.grading.submission import Submission, read
+from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError, in_words
 from tricks.version import __version__
 
@@ -33,7 +33,7 @@ HandedIn = tuple[str, Path, bool]  # its name in reports, its file, and whether 
 class GradeOptions:
     """What is graded, within which limits, and where the grades go."""
 
-    notebooks: tyro.conf.Positional[tuple[Path, ...]] = ()
+    notebooks: Annotated[tuple[Path, ...], POSITIONAL] = ()
     """Notebooks, or folders of them."""
     out: Path | None = None
     """File for the grades: everything as .json, or also one row per notebook as .csv. A second run goes on from it."""

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-import tyro
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -15,6 +15,7 @@ from pygments.lexers import get_lexer_by_name
 from chapters.book.build import CHAPTERS, names
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.slides.outline import Slide, outline
+from tricks.cli.shell import POSITIONAL
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.flags import meant
@@ -30,7 +31,7 @@ MATHJAX = """MathJax = {tex: {inlineMath: [["$", "$"]], processEscapes: true}, o
 class SlidesOptions:
     """Of which chapters, and where they go."""
 
-    chapters: tyro.conf.Positional[tuple[str, ...]] = ()
+    chapters: Annotated[tuple[str, ...], POSITIONAL] = ()
     """Chapters such as 03_clip. Default: all."""
     out: Path = CHAPTERS.parent / "slides"
     """Folder for the files, one per chapter."""

@@ -22,10 +22,9 @@ from ablations.design.trial import once
 from ablations.experiments import design_runs, random_design, sweep, worlds
 from ablations.findings import calibrate, games, speed, stopwatch
 from ablations.training import estimate, rate_table, workers
+from tricks.cli.main import Playing, Saving
 from tricks.cli.main import main as tricks
-from tricks.cli.play_command import Playing
-from tricks.cli.save_policy_command import Saving
-from tricks.cli.train_command import Output
+from tricks.cli.train import Output
 from tricks.config import Config
 from tricks.ladder import NEEDS, PRESETS
 
