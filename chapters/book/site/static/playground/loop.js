@@ -43,55 +43,41 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
 
 /** Train one agent until it has used its budget, or its loss or gradient is not finite. */
 export function* train(agent, player, chance, config, tricks, log) {
-  const optimizer = new Adam(agent.parameters, config.adam_eps);
-  if (tricks.grad_clip) optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
-
+  const t = { agent, player, chance, config, tricks, log, optimizer: new Adam(agent.parameters, config.adam_eps) };
+  if (tricks.grad_clip) t.optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
   while (log.active) {
-    let learningRate = config.lr;
-    if (tricks.lr_anneal) learningRate = linearDecay(learningRate, log.progress);
-    log.note({ learning_rate: learningRate });
-
-    // Play: collect a rollout with the current policy.
-    let rollout;
-    if (tricks.segments) {
-      yield "play_segment";
-      rollout = playSegment(player, agent, config.horizon);
-    } else {
-      yield "play_episodes";
-      rollout = playEpisodes(player, agent, config.horizon * config.lanes);
-    }
-    if (tricks.bootstrap) rollout = withLimitsCut(rollout);
-
-    // Judge: how good was each action?
-    const batch = yield* judge(agent, rollout, config, tricks, log);
-
-    // Learn: make the actions that turned out well more likely.
-    let batches = [batch]; // REINFORCE: one gradient step on the whole batch
-    if (tricks.reuse) {
-      yield "old_log_prob";
-      batch.oldLogProb = oldLogProb(agent, batch);
-      yield "minibatches";
-      batches = minibatches(batch, chance, log.update, config.epochs, config.minibatches);
-    }
-    yield* learn(agent, batches, optimizer, learningRate, config, tricks, log);
-
-    if (tricks.state_norm) {
-      yield "follow_observations_"; // only now, so that the first minibatch's ratio is 1
-      followObservations(agent, rollout, config.obs_decay);
-    }
+    const rollout = yield* play(t); // collect experience with the current policy
+    const batch = yield* judge(t, rollout); // how good was each action?
+    yield* learn(t, batch, rollout); // make the actions that turned out well more likely
     yield log.endUpdate(rollout);
   }
 }
 
+/** Whole episodes, or segments that may be cut. */
+export function* play({ player, agent, config, tricks }) {
+  let rollout;
+  if (tricks.segments) {
+    yield "play_segment";
+    rollout = playSegment(player, agent, config.horizon);
+  } else {
+    yield "play_episodes";
+    rollout = playEpisodes(player, agent, config.horizon * config.lanes);
+  }
+  if (tricks.bootstrap) rollout = withLimitsCut(rollout);
+  return rollout;
+}
+
 /** The rows of a rollout with their advantages and, for the value net, with its predictions and targets. */
-export function* judge(agent, rollout, config, tricks, log) {
+export function* judge({ agent, config, tricks, log }, rollout) {
   const { obs, legal, action, done, cut } = rollout;
   const batch = legal ? { obs, legal, action } : { obs, action };
+  yield "reward_to_go";
+  batch.advantage = rewardToGo(rollout, config.gamma);
   if (tricks.baseline) {
     yield "values";
     const { value, nextValue } = agent.values(rollout); // V(s), V(s')
-    const [paid, later] = [rewardToGo(rollout, config.gamma), valueAtCut(rollout, nextValue, config.gamma)];
-    let target = paid.map((g, r) => g + later[r]);
+    const later = valueAtCut(rollout, nextValue, config.gamma);
+    let target = batch.advantage.map((g, r) => g + later[r]);
     batch.advantage = target.map((g, r) => g - value[r]);
     log.note({ explained_variance: explainedVariance(value, target) }); // of the returns, also under gae
     if (tricks.gae) {
@@ -113,80 +99,105 @@ export function* judge(agent, rollout, config, tricks, log) {
       yield "preserve_outputs_";
       preserveOutputs(agent.valueNet.head, before, stats);
     }
-  } else {
-    yield "reward_to_go";
-    batch.advantage = rewardToGo(rollout, config.gamma);
   }
   return batch;
 }
 
 /** A gradient step on each minibatch. */
-export function* learn(agent, batches, optimizer, learningRate, config, tricks, log) {
-  let clipRange = config.clip_range;
-  let valueClipRange = config.value_clip_range;
+export function* learn(t, batch, rollout) {
+  const { agent, config, tricks, log } = t;
+  let rate = config.lr;
+  if (tricks.lr_anneal) rate = linearDecay(rate, log.progress);
+  log.note({ learning_rate: rate });
+  t.clipRange = config.clip_range;
+  t.valueClipRange = config.value_clip_range;
   if (tricks.clip_anneal) {
-    clipRange = linearDecay(clipRange, log.progress);
-    valueClipRange = followingDecay(valueClipRange, log.progress, config.value_clip_anneals);
+    t.clipRange = linearDecay(t.clipRange, log.progress);
+    t.valueClipRange = followingDecay(t.valueClipRange, log.progress, config.value_clip_anneals);
   }
-  let near = true; // whether the policy is still near the one that played
-  for (const b of batches) {
-    const rows = b.action.length;
+  t.moving = true; // kl_stop may stop it
+  for (const b of yield* deal(t, batch)) {
     log.minibatch++;
-    let advantage = b.advantage; // [B]
-    if (tricks.advantage_norm) {
-      yield "standardize";
-      advantage = standardize(advantage);
-    }
-    yield "policy";
-    const policy = new Categorical(agent.policy(b.obs, b.legal, rows), rows, agent.world.actions);
-    const [logProb, entropy] = [policy.logProb(b.action), policy.entropy()];
-    let objective = { value: logProb.map((each, r) => each * advantage[r]), slope: advantage };
-    let ratio;
-    if (tricks.reuse) {
-      yield "importance_ratio";
-      ratio = log.ratios = importanceRatio(logProb, b.oldLogProb);
-      log.note(drift(ratio));
-      objective = surrogate(ratio, advantage);
-    }
-    if (tricks.clip) {
-      yield "clipped_surrogate";
-      objective = clippedSurrogate(ratio, advantage, clipRange);
-      log.note({ clip_fraction: clipFraction(ratio, clipRange), clip_range: clipRange });
-    }
-    if (tricks.dual_clip) {
-      yield "bounded_below";
-      objective = boundedBelow(objective, advantage, config.dual_clip_limit);
-      log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
-    }
-    log.note({ policy_loss: -mean(objective.value), entropy: mean(entropy) });
-    let byEntropy = 0;
-    if (tricks.entropy) {
-      yield "entropy_bonus";
-      byEntropy = -entropyBonus(config.entropy_coef, rows);
-    }
-    const byLogProb = objective.slope.map((slope) => -slope / rows);
-    agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
-    if (tricks.baseline) {
-      yield "value";
-      const value = agent.value(b.obs, rows);
-      let error = squaredError(value, b.target);
-      if (tricks.value_clip) {
-        yield "clipped_error";
-        error = clippedError(value, b.value, b.target, valueClipRange);
-      }
-      if (tricks.huber) {
-        yield "linear_beyond";
-        error = linearBeyond(error, config.huber_delta);
-      }
-      log.note({ value_loss: mean(error.value) });
-      agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / rows), rows);
-    }
-    if (tricks.kl_stop) {
-      yield "near_enough";
-      near = near && nearEnough(ratio, config.target_kl);
-      log.note({ steps_taken: near ? 1 : 0 });
-    }
+    yield* policyLoss(t, b);
+    if (tricks.baseline) yield* valueLoss(t, b);
+    if (tricks.kl_stop) log.note({ steps_taken: t.moving ? 1 : 0 });
     yield "move";
-    log.note({ grad_norm: optimizer.move(learningRate, near && rows > 0) });
+    log.note({ grad_norm: t.optimizer.move(rate, t.moving && b.action.length > 0) });
   }
+  if (tricks.state_norm) {
+    yield "follow_observations_"; // only now, so that the first minibatch's ratio is 1
+    followObservations(agent, rollout, config.obs_decay);
+  }
+}
+
+/** The minibatches of an update. REINFORCE takes one step on the whole batch. */
+export function* deal({ agent, chance, config, tricks, log }, batch) {
+  if (!tricks.reuse) return [batch];
+  yield "old_log_prob";
+  batch.oldLogProb = oldLogProb(agent, batch);
+  yield "minibatches";
+  return minibatches(batch, chance, log.update, config.epochs, config.minibatches);
+}
+
+/** Add the gradient of −E[log π(a|s)·A], in the form that the flags give it. */
+export function* policyLoss(t, b) {
+  const { agent, config, tricks, log } = t;
+  const rows = b.action.length;
+  let advantage = b.advantage; // [B]
+  if (tricks.advantage_norm) {
+    yield "standardize";
+    advantage = standardize(advantage);
+  }
+  yield "policy";
+  const policy = new Categorical(agent.policy(b.obs, b.legal, rows), rows, agent.world.actions);
+  const [logProb, entropy] = [policy.logProb(b.action), policy.entropy()];
+  let objective = { value: logProb.map((each, r) => each * advantage[r]), slope: advantage };
+  let ratio;
+  if (tricks.reuse) {
+    yield "importance_ratio";
+    ratio = log.ratios = importanceRatio(logProb, b.oldLogProb);
+    log.note(drift(ratio));
+    objective = surrogate(ratio, advantage);
+  }
+  if (tricks.clip) {
+    yield "clipped_surrogate";
+    objective = clippedSurrogate(ratio, advantage, t.clipRange);
+    log.note({ clip_fraction: clipFraction(ratio, t.clipRange), clip_range: t.clipRange });
+  }
+  if (tricks.dual_clip) {
+    yield "bounded_below";
+    objective = boundedBelow(objective, advantage, config.dual_clip_limit);
+    log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
+  }
+  log.note({ policy_loss: -mean(objective.value), entropy: mean(entropy) });
+  if (tricks.kl_stop) {
+    yield "near_enough";
+    t.moving = t.moving && nearEnough(ratio, config.target_kl);
+  }
+  let byEntropy = 0;
+  if (tricks.entropy) {
+    yield "entropy_bonus";
+    byEntropy = -entropyBonus(config.entropy_coef, rows);
+  }
+  const byLogProb = objective.slope.map((slope) => -slope / rows);
+  agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
+}
+
+/** Add the gradient of c₁·E[½(V(s) − target)²], in the form that the flags give it. */
+export function* valueLoss(t, b) {
+  const { agent, config, tricks, log } = t;
+  const rows = b.action.length;
+  yield "value";
+  const value = agent.value(b.obs, rows);
+  let error = squaredError(value, b.target);
+  if (tricks.value_clip) {
+    yield "clipped_error";
+    error = clippedError(value, b.value, b.target, t.valueClipRange);
+  }
+  if (tricks.huber) {
+    yield "linear_beyond";
+    error = linearBeyond(error, config.huber_delta);
+  }
+  log.note({ value_loss: mean(error.value) });
+  agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / rows), rows);
 }
