@@ -22,14 +22,12 @@ from tricks.runs.best import parted
 from tricks.runs.checkpoint import Checkpoints, how_to_resume, read
 from tricks.runs.contents import contents, unusable
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import as_path
-from tricks.runs.folder import clean_up
-from tricks.runs.lock import hold
+from tricks.runs.files import as_path, clean_up, hold
 from tricks.runs.log import Listener
 from tricks.runs.naming import named, named_evaluation
+from tricks.runs.provenance import refuse_other_numbers
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.state import Saved
-from tricks.runs.versions import refuse_other_numbers
 from tricks.values import checked
 
 

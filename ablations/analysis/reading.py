@@ -17,7 +17,7 @@ from tricks.errors import InputError
 from tricks.ladder import PRESETS
 from tricks.runs.contents import contents
 from tricks.runs.csv_tables import read_table
-from tricks.runs.folder import CHECKPOINT
+from tricks.runs.files import CHECKPOINT
 
 SCORES = ("area", "late", "diverged")
 

@@ -23,7 +23,7 @@ from tricks.cli.main import main
 from tricks.cli.summary import summary
 from tricks.core.rollout import Player, Rollout
 from tricks.runs import checkpoint, progress
-from tricks.runs.folder import CHECKPOINT
+from tricks.runs.files import CHECKPOINT
 from tricks.runs.intervals import over
 from tricks.runs.tensor_files import sealed, tensor_bytes
 

@@ -18,7 +18,7 @@ from tricks.cli.main import main
 from tricks.cli.start import stoppable
 from tricks.continuing import StartFrom
 from tricks.ladder import closed, named, switched
-from tricks.runs.folder import CHECKPOINT, LAST
+from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
 from tricks.runs.log import Rows
 from tricks.runs.plot import curve_figure

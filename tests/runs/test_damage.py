@@ -12,8 +12,8 @@ import pytest
 from tricks import PPO, Checkpoints, Config, InputError, Run, load, resume, train
 from tricks.runs import checkpoint
 from tricks.runs.about import digest, write_about
-from tricks.runs.folder import CHECKPOINT
-from tricks.runs.folder import RUN as FILES
+from tricks.runs.files import CHECKPOINT
+from tricks.runs.files import RUN as FILES
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
 ABOUT, CURVE = Path("run.json"), Path("curve.csv")

@@ -12,7 +12,7 @@ import torch
 from tricks import PPO, Checkpoints, Config, InputError, further, load, resume, train
 from tricks.continuing import StartFrom
 from tricks.runs.about import digest, write_about
-from tricks.runs.folder import CHECKPOINT, LAST
+from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.tensor_files import sealed, tensor_bytes
 from tricks.version import ALGORITHM
 

@@ -28,7 +28,7 @@ class Named(NamedTuple):
 def followed(folder: Path, named: Named, tensorboard: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
     from tricks.runs.checkpoint import read, resume_command
-    from tricks.runs.folder import CHECKPOINT
+    from tricks.runs.files import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)

@@ -58,9 +58,8 @@ def play_saved(arguments: list[str]) -> None:
     os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.restore import load_to_play
-    from tricks.runs.files import as_path
+    from tricks.runs.files import as_path, clean_up
     from tricks.runs.film import picture
-    from tricks.runs.folder import clean_up
     from tricks.runs.provenance import in_one_line
 
     folder = as_path(asked.folder)

@@ -141,9 +141,7 @@ def trained_further(folder: Path, steps: int, schedule: str, named: Named) -> "R
     """Train the finished run in the folder for so many more steps, and save it there."""
     from tricks.continuing import further
     from tricks.runs.checkpoint import read
-    from tricks.runs.files import as_path
-    from tricks.runs.folder import LAST
-    from tricks.runs.lock import hold
+    from tricks.runs.files import LAST, as_path, hold
 
     folder = as_path(folder)
     before = read(folder, LAST).config
@@ -159,8 +157,7 @@ def resumed(folder: Path, named: Named) -> "Run":
     """Resume the run in the folder, keep writing its curve and TensorBoard logs, and save it."""
     from tricks.restore import resume
     from tricks.runs.checkpoint import read
-    from tricks.runs.files import as_path
-    from tricks.runs.lock import hold
+    from tricks.runs.files import as_path, hold
 
     folder = as_path(folder)
     if not folder.is_dir():

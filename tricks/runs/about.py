@@ -18,7 +18,7 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.versions import MadeWith
+from tricks.runs.provenance import MadeWith
 
 Count = Annotated[int, Meta(ge=0)]
 Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]

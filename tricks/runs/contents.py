@@ -18,11 +18,11 @@ from tricks.runs.about import About, asked, digest, read_about, whole
 from tricks.runs.best import named_best
 from tricks.runs.checkpoint import how_to_resume
 from tricks.runs.csv_tables import read_table
-from tricks.runs.folder import CHECKPOINT, LAST, finished, found
+from tricks.runs.files import CHECKPOINT, LAST, finished, found
 from tricks.runs.learning_curve import as_curve, check_curve, columns_of
+from tricks.runs.provenance import Made, made_with, unknown_to_us
 from tricks.runs.state import parse
 from tricks.runs.tensor_files import tensors_in
-from tricks.runs.versions import Made, made_with, unknown_to_us
 
 S = TypeVar("S")
 T = TypeVar("T")

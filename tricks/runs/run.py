@@ -20,8 +20,7 @@ from tricks.ladder import Tricks
 from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
 from tricks.runs.best import State, named_best
 from tricks.runs.evaluation import Evaluation, play_games
-from tricks.runs.files import as_path
-from tricks.runs.folder import LAST, put
+from tricks.runs.files import LAST, as_path, put
 from tricks.runs.learning_curve import late_return
 from tricks.runs.plot import curve_figure, draw_on, new_axes
 from tricks.runs.provenance import provenance_of_a_run
