@@ -18,16 +18,15 @@ from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.loop import build_agent, train
-from tricks.runs.best import parted
 from tricks.runs.checkpoint import Checkpoints, how_to_resume, read
 from tricks.runs.contents import contents, unusable
-from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path, clean_up, hold
 from tricks.runs.log import Listener
 from tricks.runs.naming import named, named_evaluation
 from tricks.runs.provenance import refuse_other_numbers
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.state import Saved
+from tricks.runs.tally import parted
 from tricks.values import checked
 
 
@@ -101,13 +100,12 @@ def load(
     if folder.is_file():
         raise InputError(f"{folder} is a file; give the folder of the run")
     found = contents(folder)
-    about, config, tricks, state = found.about, found.config, found.tricks, found.tensors
-    if "body" in about.own and body is None:
+    tricks, state = found.tricks, found.tensors
+    if "body" in found.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
-    config, make = named(folder, config, "env" in about.own, env, wrap)
-    observation, action = about.gym_spaces()
+    config, make = named(folder, found.config, "env" in found.own, env, wrap)
     try:
-        spaces = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
+        spaces = Spaces(config.env, *found.spaces.pair(), found.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
         state, best = parted(state)
@@ -116,15 +114,13 @@ def load(
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
-        raise unusable(folder, f"{found.file}: {said(error)}", about.made_with) from error
+        raise unusable(folder, f"{found.file}: {said(error)}", found.made_with) from error
     if found.remark:
         print(found.remark, file=sys.stderr)
-    told = None if about.evaluation is None else Evaluation.read(about.evaluation)
-    evaluation = named_evaluation(folder, config, told, eval_env, wrap)
-    seconds = float("nan") if about.seconds is None else about.seconds
-    ended = dict(about.diverged), dict(about.reasons), seconds
-    run = Run(config, tricks, agent, found.curve, *ended, best or None, make, body, about.made_with, found.last)
-    return replace(run, evaluation=evaluation)
+    evaluation = named_evaluation(folder, config, found.evaluation, eval_env, wrap)
+    ended = found.diverged, found.reasons, found.seconds
+    how = best or None, make, body, found.made_with, found.last, evaluation
+    return Run(config, tricks, agent, found.curve, *ended, *how)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:

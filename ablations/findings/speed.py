@@ -17,7 +17,7 @@ from tricks.config import BACKENDS, Config
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.ladder import named
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 PEER: dict[str, type] = {"who": str, "seeds": int, "steps_per_second": float}  # what --beside needs of a row
 WORDS = ("who", "backend", "device")

@@ -18,7 +18,7 @@ from PIL import Image
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.cli.parsing import parse
 from tricks.ladder import rungs, switched
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 from tricks.runs.plot import WINDOWS, curve_figure, draw_curve, in_windows
 from tricks.runs.shown import rows, rung
 
@@ -162,4 +162,4 @@ def test_every_number_comes_back_to_the_last_bit() -> None:
 def test_no_code_of_ours_reads_a_table_otherwise() -> None:
     files = [path for room in ("tricks", "ablations") for path in (ROOT / room).rglob("*.py")]
     found = {path.name for path in files if re.search(r"\bpd\.read_csv\(", path.read_text(encoding="utf-8"))}
-    assert found == {"csv_tables.py"}
+    assert found == {"learning_curve.py"}

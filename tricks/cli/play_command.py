@@ -82,7 +82,7 @@ def play_saved(arguments: list[str]) -> None:
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
     """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
-    from tricks.runs.intervals import students_interval
+    from tricks.runs.learning_curve import students_interval
 
     actions = "its most likely actions" if greedy else "sampled actions"
     whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"

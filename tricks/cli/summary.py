@@ -19,8 +19,7 @@ def summary(run: "Run") -> str:
     isn't the budget.
     """
     from tricks.record import recorded
-    from tricks.runs.intervals import over
-    from tricks.runs.learning_curve import late_return
+    from tricks.runs.learning_curve import late_return, over
 
     late = run.late()
     known = late.dropna()

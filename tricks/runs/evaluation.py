@@ -21,10 +21,9 @@ from tricks.env_args import as_texts, as_values
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.record import recorded
-from tricks.runs.best import beginning
 from tricks.runs.log import Log
 from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
-from tricks.runs.tally import Tally
+from tricks.runs.tally import Tally, beginning
 from tricks.values import Checked, fitted
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tricks.config import Config
 from tricks.runs.files import write_whole
-from tricks.runs.intervals import FEWEST, students_interval
+from tricks.runs.learning_curve import FEWEST, students_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

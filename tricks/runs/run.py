@@ -17,15 +17,14 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
-from tricks.runs.best import State, named_best
+from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, tensor_bytes, write_about
 from tricks.runs.evaluation import Evaluation, play_games
 from tricks.runs.files import LAST, as_path, put
 from tricks.runs.learning_curve import late_return
 from tricks.runs.plot import curve_figure, draw_on, new_axes
 from tricks.runs.provenance import provenance_of_a_run
 from tricks.runs.shown import as_html, in_one_line
-from tricks.runs.tensor_files import tensor_bytes
+from tricks.runs.tally import State, named_best
 from tricks.values import checked
 
 if TYPE_CHECKING:

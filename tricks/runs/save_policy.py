@@ -25,11 +25,11 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.recurrent import Cell, Recurrent
 from tricks.runs import plain_policy
+from tricks.runs.about import tensor_bytes
 from tricks.runs.files import as_path, make_folder, write_whole
 from tricks.runs.onnx_graph import as_graph
 from tricks.runs.plain_policy import Policy
 from tricks.runs.run import Run
-from tricks.runs.tensor_files import tensor_bytes
 
 SAMPLES = 16  # observations on which a graph is checked
 FORMATS = ("torch", "onnx")

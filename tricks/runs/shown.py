@@ -10,7 +10,7 @@ import pandas as pd
 
 from tricks.config import Config
 from tricks.ladder import NEEDS, PRESETS, Tricks
-from tricks.runs.intervals import over
+from tricks.runs.learning_curve import over
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
