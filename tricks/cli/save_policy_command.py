@@ -42,8 +42,7 @@ def save(arguments: list[str]) -> None:
         )
     from tricks.restore import load
     from tricks.runs.files import as_path
-    from tricks.runs.onnx_graph import STATE
-    from tricks.runs.save_policy import save_policy
+    from tricks.runs.save_policy import STATE, save_policy
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
     run = load(as_path(asked.folder), env=asked.env, wrap=asked.wrap).only(asked.seed)
