@@ -20,7 +20,7 @@ from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
 from tricks.runs import remarks
 from tricks.runs.checkpoint import read, resume_command
-from tricks.runs.plot import curve_figure
+from tricks.runs.run import curve_figure
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 

@@ -19,8 +19,7 @@ from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, InputError, Run, T
 from tricks.cli.parsing import parse
 from tricks.ladder import rungs, switched
 from tricks.runs.learning_curve import read_table
-from tricks.runs.plot import WINDOWS, curve_figure, draw_curve, in_windows
-from tricks.runs.shown import rows, rung
+from tricks.runs.run import WINDOWS, curve_figure, draw_curve, in_windows, rows, rung
 
 TINY = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
 

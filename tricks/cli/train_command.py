@@ -172,7 +172,7 @@ def resumed(folder: Path, named: Named) -> "Run":
 def save(run: "Run", out: Path, overwrite: bool) -> None:
     """Print the summary, and save the run and its figure."""
     from tricks.runs.checkpoint import naming
-    from tricks.runs.plot import draw_curve
+    from tricks.runs.run import draw_curve
     from tricks.runs.signals import Patience
 
     print(summary(run))

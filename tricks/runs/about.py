@@ -48,9 +48,9 @@ class Both(Struct, forbid_unknown_fields=True):
                 raise ValueError(f"a space of {count:,} numbers is too large")
         self.pair()  # refuses what is no space
 
-    def pair(self) -> list[gym.Space[Any]]:
+    def pair(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
         """The two spaces."""
-        return [from_plain(plain) for plain in (self.observation, self.action)]
+        return from_plain(self.observation), from_plain(self.action)
 
 
 def numbers(plain: Mapping[str, Any]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
-from torch import Tensor, nn
+from torch import Tensor
 
 from tricks.core.extras import extra
 from tricks.core.images import KERNEL, Joined, Shallow, UnitNature
@@ -179,18 +179,6 @@ def _some_observations(spaces: Spaces) -> list[Tensor]:
     return [torch.from_numpy(np.stack([leaf.of(each) for each in obs])) for leaf in spaces.leaves]
 
 
-class Signature(nn.Module):
-    """A policy whose inputs are its observation's parts, then `state`, `legal` and `noise` where it has them."""
-
-    def __init__(self, policy: Policy, more: list[str]) -> None:
-        super().__init__()
-        self.policy, self.more = policy, more
-
-    def forward(self, *inputs: Tensor) -> Any:
-        parts = len(inputs) - len(self.more)
-        return self.policy(*inputs[:parts], **dict(zip(self.more, inputs[parts:], strict=True)))
-
-
 def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> bytes:
     """The policy as an ONNX graph for any number of rows; `masked` adds the input `legal`, and `noise` its own.
 
@@ -201,24 +189,21 @@ def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> b
     for package in ("onnx", "onnxscript", "onnxruntime"):
         extra("onnx", package)
     shape, size = (len(seen[0]), len(list(policy.layers())[-1][1])), policy.state.shape[1]
-    more = {
-        "state": torch.zeros(len(seen[0]), size, dtype=torch.float32) if size else None,
-        "legal": torch.ones(shape, dtype=torch.bool) if masked else None,
-        "noise": torch.linspace(-1, 1, shape[0] * shape[1], dtype=torch.float32).view(shape) if noise else None,
-    }
-    more = {name: x for name, x in more.items() if x is not None}
+    more = {"state": torch.zeros(len(seen[0]), size, dtype=torch.float32)} if size else {}
+    more |= {"legal": torch.ones(shape, dtype=torch.bool)} if masked else {}
+    more |= {"noise": torch.linspace(-1, 1, shape[0] * shape[1], dtype=torch.float32).view(shape)} if noise else {}
     names = [".".join(["observation", *map(str, part["path"])]) for part in policy.plan["parts"]]
-    named = dict(zip(names, seen, strict=True)) | more
-    signature, batch = Signature(policy, list(more)).eval(), torch.export.Dim("batch")
+    rows = {0: torch.export.Dim("batch")}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it would speak of packages that nobody needs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the exporter's own calls
         made = torch.onnx.export(
-            signature,
-            tuple(named.values()),
-            input_names=list(named),
+            policy,
+            tuple(seen),
+            kwargs=more,
+            input_names=[*names, *more],
             output_names=["action", "next_state"][: 1 + bool(size)],
-            dynamic_shapes=(tuple({0: batch} for _ in named),),
+            dynamic_shapes={"parts": tuple(rows for _ in seen), **dict.fromkeys(more, rows)},
             dynamo=True,
             verbose=False,
         )
@@ -226,25 +211,24 @@ def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> b
     if size:
         made.model.metadata_props["state"] = STATE.format(size)
     graph: bytes = made.model_proto.SerializeToString()
-    _check(graph, signature, named)
+    session = extra("onnx", "onnxruntime").InferenceSession(graph, providers=["CPUExecutionProvider"])
+    for count in (1, SAMPLES):  # of rows
+        _check(session, policy, names, [x[:count] for x in seen], {name: x[:count] for name, x in more.items()})
     return graph
 
 
-def _check(graph: bytes, signature: Signature, named: dict[str, Tensor]) -> None:
-    """Raise InputError unless onnxruntime computes the same actions, also for other numbers of rows.
+def _check(session: Any, policy: Policy, names: list[str], parts: list[Tensor], more: dict[str, Tensor]) -> None:
+    """Raise InputError unless the session of onnxruntime computes the same actions.
 
     A recurrent policy is checked over several steps, in which each side carries its own state.
     """
-    session = extra("onnx", "onnxruntime").InferenceSession(graph, providers=["CPUExecutionProvider"])
-    for rows in (1, SAMPLES):
-        mine = {name: x[:rows] for name, x in named.items()}
-        theirs = {name: x.numpy() for name, x in mine.items()}
-        for _ in range(STEPS if "state" in named else 1):
-            with torch.no_grad():
-                right = signature(*mine.values())
-            found = session.run(None, theirs)
-            for a, b in zip(found, right if "state" in named else [right], strict=True):
-                if a.shape != b.shape or not np.allclose(a, b.numpy(), atol=1e-4):
-                    raise InputError("onnxruntime computes other actions than torch with this policy")
-            if "state" in named:
-                mine["state"], theirs["state"] = right[1], found[1]
+    theirs = {name: x.numpy() for name, x in (dict(zip(names, parts, strict=True)) | more).items()}
+    for _ in range(STEPS if "state" in more else 1):
+        with torch.no_grad():
+            right: Any = policy(*parts, **more)
+        found = session.run(None, theirs)
+        for a, b in zip(found, right if "state" in more else [right], strict=True):
+            if a.shape != b.shape or not np.allclose(a, b.numpy(), atol=1e-4):
+                raise InputError("onnxruntime computes other actions than torch with this policy")
+        if "state" in more:
+            more["state"], theirs["state"] = right[1], found[1]
