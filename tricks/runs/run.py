@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
+from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LATE = "return over the last 10%"
+ROW = '<tr><th style="text-align: left">{}</th><td style="text-align: left">{}</td></tr>'
 WINDOWS = 50  # equal parts of the budget; each point of a figure's line is the mean over one
 SIZE = (7, 4)  # inches
 LINE, SECOND = "#0077BB", "#EE7733"
@@ -201,9 +203,9 @@ class Run:
         return f"<Run: {said['tricks']}, {self.config.env}, {trained}; {LATE}: {said[LATE]}>"
 
     def _repr_html_(self) -> str:
-        table = pd.Series(rows(self)).to_frame().to_html(header=False, border=0)
+        table = "".join(ROW.format(name, escape(value)) for name, value in rows(self).items())
         picture = base64.b64encode(_png(self, 80)).decode()
-        return f'{table}<img alt="the learning curve" src="data:image/png;base64,{picture}">'
+        return f'<table>{table}</table><img alt="the learning curve" src="data:image/png;base64,{picture}">'
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the mean return over steps on `axes`, or on a new figure; returns the axes.
