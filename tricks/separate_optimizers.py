@@ -6,9 +6,16 @@ from tricks.config import Config
 from tricks.core.rollout import Batch
 from tricks.core.seeds import Index
 from tricks.kl_stop import OF_POLICY
-from tricks.reuse import minibatches
+from tricks.ladder import Tricks
+from tricks.reuse import minibatches, refuse_endless
 
 OF_VALUES = ("value_loss", "value_grad_norm")
+
+
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for endless updates of the value net."""
+    if tricks.reuse and not tricks.ppg_buffers:
+        refuse_endless("value_epochs", config)
 
 
 def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:

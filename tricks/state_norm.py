@@ -6,11 +6,20 @@ from torch import Tensor, nn
 
 from tricks.config import PerSeed
 from tricks.core.agent import Agent
+from tricks.core.env import Env
 from tricks.core.moments import LIMIT, Moments
 from tricks.core.owners import Owner
 from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
 from tricks.core.sequences import observations
+from tricks.errors import InputError
+
+
+def refuse_env(env: Env) -> None:
+    """Raise InputError for images."""
+    if env.spaces.images:
+        what = "are images" if env.spaces.pixels else "have images"
+        raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
 
 
 def add_obs_stats_(agent: Agent) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
+from tricks.core.memory import Need, refuse_too_large, row_bytes
 from tricks.core.policies import deterministic
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Player, Policy, Rollout
@@ -22,7 +23,6 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.record import recorded
 from tricks.runs.log import Log
-from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
 from tricks.runs.tally import Tally, beginning
 from tricks.values import Checked, fitted
 
@@ -158,7 +158,7 @@ def _not_in_the_file(**args: object) -> NoReturn:
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
-    return [Need(f"{count:,} games at once", rollout_bytes(count * config.horizon, spaces), (option,))]
+    return [Need(f"{count:,} games at once", count * config.horizon * row_bytes(spaces), (option,))]
 
 
 class Played(NamedTuple):

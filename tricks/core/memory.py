@@ -1,10 +1,9 @@
-"""The least memory that a run needs, so that numbers which cannot fit are refused before any is taken.
+"""The memory that a training needs at least, and what this machine has: what cannot fit is refused before any is taken.
 
-The bound is coarse and low on purpose: what fits is never refused.
+The bounds are coarse and low on purpose: what fits is never refused.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -16,15 +15,10 @@ from tricks.config import Config
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.flags import switch
-from tricks.ladder import Tricks
-from tricks.ppg import stored_rollouts
-from tricks.recurrent import GATES
 
+WEIGHT = 16  # bytes of a weight, its gradient and Adam's two moments
 NUMBERS = 24  # bytes of a row's reward, value, log-probability, advantage, target and action
 COPIES = 2  # of a row at a time, at least: as played, and as a batch
-WEIGHT = 16  # bytes of a weight, its gradient and Adam's two moments
-CURVE_ROW = 300  # bytes of a row of the curve
-LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
 
 
 class Need(NamedTuple):
@@ -37,50 +31,9 @@ class Need(NamedTuple):
     """Whether it is on the device of the agents; the curve and the lanes are not."""
 
 
-def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body: bool = False) -> list[Need]:
-    """What a training holds at its peak, at least. Without spaces: with one feature and one action."""
-    seeds, segment = len(config.seed_list), config.lanes * config.horizon
-    rows, updates = seeds * segment, -(-config.steps // segment)
-    dense = not own_body and not (spaces and spaces.images)  # the net has the layers of --hidden
-    widths = [spaces.features if spaces else 1, *config.hidden] if dense else []
-    names = stored_rollouts(tricks)
-    stored = sum(min(getattr(config, name), updates) for name in names)
-    nets = seeds * 2 * WEIGHT * sum(a * b for a, b in pairwise(widths))
-    curve = seeds * -(-config.steps // (config.lanes * max(config.horizon, LONG)))
-    return [
-        Need(
-            f"rollouts of {rows:,} rows",
-            rollout_bytes(rows, spaces),
-            largest(config, "lanes", "horizon", "seeds"),
-        ),
-        Need("nets", nets, largest(config, "hidden", "seeds")),
-        recurrent_need(config, tricks, rows, widths[-1] if widths else 1),
-        Need(
-            f"{stored:,} stored rollouts",
-            rollout_bytes(stored * rows, spaces),
-            largest(config, *names, "lanes", "horizon", "seeds"),
-        ),
-        Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
-    ]
-
-
-def recurrent_need(config: Config, tricks: Tricks, rows: int, features: int) -> Need:
-    """The weights of both nets' recurrent layers, and what they hold of the rows that they see at once."""
-    size = config.recurrent_size * tricks.recurrent
-    gates = GATES[config.recurrent_cell] * size
-    weights = len(config.seed_list) * 2 * WEIGHT * (features + size) * gates
-    at_once = max(rows, 2 * rows // config.minibatches)  # a whole rollout in one net; in both, also for gradients
-    return Need(
-        f"recurrent layers of size {size:,}",
-        weights + at_once * 4 * (gates + size),
-        largest(config, "recurrent_size", "lanes", "horizon", "seeds"),
-    )
-
-
-def rollout_bytes(rows: int, spaces: Spaces | None = None) -> int:
-    """Bytes of so many rows of a rollout."""
-    seen = prod(spaces.shape) * spaces.dtype.itemsize + spaces.actions if spaces else 5
-    return COPIES * rows * (seen + NUMBERS)
+def row_bytes(spaces: Spaces | None = None) -> int:
+    """Bytes of a row of a rollout; without spaces, of one feature and one action."""
+    return COPIES * (NUMBERS + (prod(spaces.shape) * spaces.dtype.itemsize + spaces.actions if spaces else 5))
 
 
 def largest(config: Config, *names: str) -> tuple[str, ...]:
@@ -100,21 +53,17 @@ def on_host(found: Sequence[Need], device: str) -> list[Need]:
 
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     """Raise InputError if these needs exceed the memory that is free; it names the options that would help most."""
-    total, free = sum(need.bytes for need in found), free_memory(device)
-    if total > free:
+    free = free_memory(device)
+    if sum(need.bytes for need in found) > free:
         where = device if device.startswith("cuda") else "this machine"
-        numbers = " or ".join(map(switch, _most(found).numbers))
+        numbers = " or ".join(map(switch, max(found, key=lambda need: need.bytes).numbers))
         raise InputError(f"{in_total(found)}, and {where} has {in_words(free)} free; lower {numbers}")
 
 
 def in_total(found: Sequence[Need]) -> str:
     """`this needs at least 6.4 TB of memory, most of it for 8 stored rollouts`."""
-    total = in_words(sum(need.bytes for need in found))
-    return f"this needs at least {total} of memory, most of it for {_most(found).what}"
-
-
-def _most(found: Sequence[Need]) -> Need:
-    return max(found, key=lambda need: need.bytes)
+    total, most = in_words(sum(need.bytes for need in found)), max(found, key=lambda need: need.bytes).what
+    return f"this needs at least {total} of memory, most of it for {most}"
 
 
 def free_memory(device: str = "cpu") -> int:
