@@ -93,17 +93,16 @@ class Evaluation(Checked):
             env = make_env(replace(config.only(0), lanes=1, compile=False), "evaluation", make)
         except InputError as error:
             raise InputError(f"in evaluations: {error}") from error
-        pairs = {
-            "observation space": (spaces.observation, env.spaces.observation, _seen(spaces) == _seen(env.spaces)),
-            "action space": (spaces.action, env.spaces.action, spaces.action == env.spaces.action),
-            "number of tasks": (spaces.tasks, env.spaces.tasks, spaces.tasks == env.spaces.tasks),
-        }
-        for what, (here, there, same) in pairs.items():
+        here, there = spaces, env.spaces
+        for what, mine, theirs, same in (
+            ("observation space", here.observation, there.observation, _seen(here) == _seen(there)),
+            ("action space", here.action, there.action, here.action == there.action),
+            ("number of tasks", here.tasks, there.tasks, here.tasks == there.tasks),
+        ):
             if not same:
                 env.close()
-                values = f"{there}, and that of the training, {spaces.env}, {here}"
-                said = f"the evaluations' environment, {env.id}, has the {what} {values}; it must be the same"
-                raise InputError(" ".join(said.split()))
+                said = f"{theirs}, and that of the training, {here.env}, {mine}; it must be the same"
+                raise InputError(" ".join(f"the evaluations' environment, {env.id}, has the {what} {said}".split()))
         return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
@@ -112,37 +111,30 @@ class Evaluation(Checked):
         log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
         seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
         """
-        scores, judged = self.scores(rollout, config, agent, log, make)
-        if self.keep_best and not judged.isnan().all():
-            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
-        return scores
-
-    def scores(
-        self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None
-    ) -> tuple[Tensor, Tensor]:
-        """See `after`; and the numbers that say which agents are the best, [S]."""
         steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         nothing = torch.full_like(steps, torch.nan, dtype=torch.float64)
         if not due.any():
-            return nothing, nothing
+            return nothing
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
             played = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
-            return nothing, nothing
-        for reason in played.failed.values():
-            print(f"an evaluation failed: {reason}", file=sys.stderr)
+            return nothing
+        failures = list(played.failed.values())
         scores = judged = played.scores.mean(1).masked_fill(~due, torch.nan)
         if isinstance(self.keep_best, str):
             judged = played.record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
             without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
-            if without:
-                print(f"an evaluation failed: seed {without[0]} has no {self.keep_best!r}", file=sys.stderr)
+            failures += [f"seed {seed} has no {self.keep_best!r}" for seed in without[:1]]
             scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
-        return scores, judged
+        for reason in failures:
+            print(f"an evaluation failed: {reason}", file=sys.stderr)
+        if self.keep_best and not judged.isnan().all():
+            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
+        return scores
 
 
 def _seen(spaces: Spaces) -> list[object]:
@@ -194,14 +186,12 @@ def play_games(
         player.state = RecurrentState(agent, env)
     policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
-    if playing is not None:
-        left = left & playing.unsqueeze(1)
-    scores = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
-    failed: dict[int, str] = {}
+    left = left if playing is None else left & playing.unsqueeze(1)
+    scores, patience = torch.zeros(left.shape, dtype=torch.float64, device=left.device), config.episode_limit
     tally, record = Tally(recorded(config.record), len(left), games, left.device), torch.zeros(())
+    failed: dict[int, str] = {}
     with contextlib.closing(env):
         env.reset()
-        patience = config.episode_limit
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(min(config.horizon, patience)):
                 if left.any():
@@ -209,8 +199,7 @@ def play_games(
                     left, patience = left & ~env.now.over, patience - 1
             segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
-            if segment.record is not None:
-                record = record + tally.ended(segment)
+            record = record if segment.record is None else record + tally.ended(segment)
             for seed, fault in segment.faults.items():
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
