@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from tricks.cli.main import main
-from tricks.runs import checking, random_games
+from tricks.runs import checking
 from tricks.runs.checking import outside
 
 CODE = """
@@ -83,8 +83,7 @@ def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "checked_rooms.py").write_text(CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "checked_rooms", raising=False)
-    for module in (checking, random_games):
-        monkeypatch.setattr(module, "PATIENCE", 0.5)
+    monkeypatch.setattr(checking, "PATIENCE", 0.5)
 
 
 @pytest.mark.parametrize(
