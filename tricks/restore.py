@@ -5,7 +5,7 @@ the caller names it.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,17 +17,19 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
+from tricks.flags import switch
 from tricks.loop import build_agent, train
-from tricks.runs.checkpoint import Checkpoints, how_to_resume, read
+from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, how_to_resume, read
 from tricks.runs.contents import contents, unusable
+from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path, clean_up, hold
 from tricks.runs.log import Listener
-from tricks.runs.naming import named, named_evaluation
 from tricks.runs.provenance import refuse_other_numbers
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.state import Saved
 from tricks.runs.tally import parted
 from tricks.values import checked
+from tricks.wrapper_texts import wrapper_name, wrapper_texts
 
 
 @checked
@@ -70,8 +72,8 @@ def resumed(
     refuse_other_numbers(f"the run in {folder}", saved.made_with)
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
-    config, make = named(folder, saved.config, "env" in saved.own, env, wrap)
-    evaluation = named_evaluation(folder, config, saved.evaluation, eval_env, wrap)
+    config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
+    evaluation = _named_evaluation(folder, config, saved.evaluation, eval_env, wrap)
     for each in (make, evaluation and evaluation.make):
         if isinstance(each, Unnamed):
             each()
@@ -103,13 +105,13 @@ def load(
     tricks, state = found.tricks, found.tensors
     if "body" in found.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
-    config, make = named(folder, found.config, "env" in found.own, env, wrap)
+    config, make = _named(folder, found.config, "env" in found.own, env, wrap)
     try:
         spaces = Spaces(config.env, *found.spaces.pair(), found.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
         state, best = parted(state)
-        for each in filter(None, (best, _renamed(state, tricks.state_norm))):
+        for each in filter(None, (best, _renamed(state, agent.state_dict()))):
             agent.load_state_dict(each)
     except InputError:
         raise
@@ -117,7 +119,7 @@ def load(
         raise unusable(folder, f"{found.file}: {said(error)}", found.made_with) from error
     if found.remark:
         print(found.remark, file=sys.stderr)
-    evaluation = named_evaluation(folder, config, found.evaluation, eval_env, wrap)
+    evaluation = _named_evaluation(folder, config, found.evaluation, eval_env, wrap)
     ended = found.diverged, found.reasons, found.seconds
     how = best or None, make, body, found.made_with, found.last, evaluation
     return Run(config, tricks, agent, found.curve, *ended, *how)
@@ -137,7 +139,57 @@ def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_b
         raise ValueError("agent.pt is too small for the agents that run.json describes")
 
 
-def _renamed(state: dict[str, Tensor], state_norm: bool) -> dict[str, Tensor]:
+def _renamed(state: dict[str, Tensor], needed: Collection[str]) -> dict[str, Tensor]:
     """The agent's tensors under today's names; once, all agents had statistics of observations, used or not."""
     names = {name: name.replace("obs_", "obs_stats.") for name in ("obs_rows", "obs_average", "obs_squares")}
-    return {names.get(name, name): x for name, x in state.items() if state_norm or name not in names}
+    return {names.get(name, name): x for name, x in state.items() if name not in names or names[name] in needed}
+
+
+def _named(
+    folder: Path, config: Config, own: bool, env: MakeEnv | str | None, wrap: Sequence[str], option: str = "env"
+) -> tuple[Config, MakeEnv | None]:
+    """The run's config, and what makes its environment; None: its name does.
+
+    Modules are imported only if the user names them. own: whether the run's was a function of the user's, which `env`
+    may name. Otherwise, an id without a module gets the one that `env` names. option: env, or eval_env for the
+    environment of evaluations. Raises InputError if `env` is another id, or `wrap` names wrappers that are not the
+    run's.
+    """
+    did = "trained" if option == "env" else "evaluated"
+    if isinstance(env, str):
+        if not own and config.env not in (env, env.rpartition(":")[2]):
+            raise InputError(f"the run in {folder} was {did} in {config.env!r}, not in {env!r}")
+        config = replace(config, env=env)
+    wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
+    if other := [name for name in wrap if name not in (*config.wrap, *used)]:
+        raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
+    name = "module:Id" if own else repr(config.env)
+    unnamed = {option: name} if env is None and (own or ":" in config.env) else {}
+    foreign = [name for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
+    if not unnamed and not foreign:
+        return config, None if isinstance(env, str) else env
+    where = [f"in {'an environment of your own' if own else name}"] * len(unnamed)
+    what = " and ".join([*where, *(f"with the wrapper {each}" for each in foreign)])
+    add = " ".join([*(f"{switch(each)} {name}" for each in unnamed), *(f"--wrap {each}" for each in foreign)])
+    calls = [f"{each}={'...' if own else name}" for each in unnamed] + [f"wrap={foreign}"] * bool(foreign)
+    message = (
+        f"the run in {folder} was {did} {what}, whose module is imported only if you name it: "
+        f"add {add} ({', '.join(calls)} in Python)"
+    )
+    if own and unnamed:
+        message += "; instead of an Id, the name of the class or function that makes it will do"
+    if foreign and callable(env):
+        raise InputError(message)
+    return config, Unnamed(message, own)
+
+
+def _named_evaluation(
+    folder: Path, config: Config, told: Evaluation | None, env: MakeEnv | str | None, wrap: Sequence[str]
+) -> Evaluation | None:
+    """The run's evaluation, with what makes its environment. Raises InputError if it has none that `env` could name."""
+    if told is None or not told.env:
+        if env is not None:
+            raise InputError(f"the run in {folder} was evaluated in its own environment, not in {env!r}")
+        return told
+    place, make = _named(folder, told.place(config, None)[0], told.make is not None, env, wrap, "eval_env")
+    return replace(told, env=place.env, make=make)
