@@ -20,15 +20,15 @@ _silent = False
 class Lines:
     """For a log file: a line on standard error every EVERY seconds, on an update or, in a `with` block, at any time."""
 
-    def __init__(self, total: int, initial: int = 0, silent: bool = False) -> None:
-        self.total, self.n, self.initial, self.silent = total, initial, initial, silent
+    def __init__(self, total: int, initial: int = 0) -> None:
+        self.total, self.n, self.initial = total, initial, initial
         self._start = self._last = time.monotonic()
         self._left = threading.Event()
 
     def update(self, steps: int = 0) -> None:
         self.n += steps
         now = time.monotonic()
-        if now - self._last >= EVERY and not self.silent:
+        if now - self._last >= EVERY:
             self._last, done = now, min(self.n, self.total)  # the last batch is always completed
             look: dict[str, Any] = {"initial": self.initial, "unit_scale": True, "bar_format": LINE}
             print(tqdm.format_meter(done, self.total, now - self._start, **look), file=sys.stderr, flush=True)
@@ -56,12 +56,14 @@ def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
     look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, "unit": "step", "unit_scale": True}
     shell = sys.modules.get("IPython")
     kernel = shell and any("ZMQ" in base.__name__ for base in type(shell.get_ipython()).__mro__)
-    if kernel and multiprocessing.parent_process() is None and not _silent:  # not in a notebook's workers
+    if _silent:
+        return tqdm(disable=True, **look)
+    if kernel and multiprocessing.parent_process() is None:  # not in a notebook's workers
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # without ipywidgets, tqdm falls back to text, and says so
             from tqdm.auto import tqdm as notebook_bar
         return notebook_bar(file=sys.stdout, **look)
-    return tqdm(**look) if sys.stderr.isatty() and not _silent else Lines(total, initial, _silent)
+    return tqdm(**look) if sys.stderr.isatty() else Lines(total, initial)
 
 
 @contextmanager
