@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 import torch
@@ -64,8 +64,7 @@ class Evaluation(Checked):
 
     def told(self) -> dict[str, Any]:
         """What a file says of it; own: whether env is but the name of a function that made it."""
-        plain = asdict(replace(self, make=None))
-        del plain["make"]
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "make"}
         return plain | {"own": self.make is not None and getattr(self.make, "custom", True)}
 
     @classmethod

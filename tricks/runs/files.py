@@ -37,10 +37,7 @@ def trying(to: str) -> Iterator[None]:
 
 
 def as_path(path: str | Path) -> Path:
-    """The path with `~` replaced by the home directory.
-
-    Raises InputError if it cannot be a path: no str or Path, too long, or in a folder that may not be read.
-    """
+    """The path with `~` replaced by the home directory. Raises InputError for what cannot be a path."""
     if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
         raise InputError(f"a folder or file is named by a str or a Path, not {path!r}")
     try:
@@ -53,7 +50,7 @@ def as_path(path: str | Path) -> Path:
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make the folder and its parents. Returns those that are new, innermost first. Raises InputError if that fails."""
+    """Make the folder and its parents. Returns those that are new, innermost first; or InputError."""
     with trying(f"make the folder {folder}"):
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,10 +65,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, whoever else writes it: after a kill, it is either the old or the new one.
-
-    The content goes to a temporary file, which then replaces `path`. Raises InputError if that fails.
-    """
+    """Write a file atomically, whoever else writes it: after a kill, it is the old or the new one. Or InputError."""
     with trying(f"write {path}"), _written(path, content) as part:
         os.replace(part, path)
 
@@ -134,9 +128,9 @@ def opened(folder: Path, overwrite: bool = False) -> Iterator[list[Path]]:
 def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
 
-    The files are written to a hidden subfolder, and one rename of that subfolder makes them the folder's run. After it,
-    they only have to be moved to their places; if a kill prevents that, `found` finds them, and `clear` moves them.
-    Raises InputError as `opened` does.
+    The files are written to a hidden subfolder, and its renaming makes them the folder's run. After it, they only have
+    to be moved to their places; if a kill prevents that, `found` finds them, and `clear` moves them. Raises InputError
+    as `opened` does.
     """
     with suppress(OSError):
         overwrite |= all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))
