@@ -5,11 +5,15 @@ the caller names it.
 """
 
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeVar
 
+import pandas as pd
 from torch import Tensor
 
 from tricks.config import Config
@@ -18,18 +22,24 @@ from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.flags import switch
+from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
+from tricks.record import recorded
+from tricks.runs.about import About, Both, Own, asked, digest, read_about, tensors_in, whole
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, how_to_resume, read
-from tricks.runs.contents import contents, unusable
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import as_path, clean_up, hold
+from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, found, hold, trying
+from tricks.runs.learning_curve import as_curve, check_curve, columns_of, read_table
 from tricks.runs.log import Listener
-from tricks.runs.provenance import refuse_other_numbers
+from tricks.runs.provenance import Made, MadeWith, made_with, refuse_other_numbers, unknown_to_us
 from tricks.runs.run import Run, Unnamed
-from tricks.runs.state import Saved
-from tricks.runs.tally import parted
+from tricks.runs.state import Saved, parse
+from tricks.runs.tally import named_best, parted
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @checked
@@ -101,13 +111,13 @@ def load(
     folder = as_path(path)
     if folder.is_file():
         raise InputError(f"{folder} is a file; give the folder of the run")
-    found = contents(folder)
-    tricks, state = found.tricks, found.tensors
-    if "body" in found.own and body is None:
+    there = contents(folder)
+    tricks, state = there.tricks, there.tensors
+    if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
-    config, make = _named(folder, found.config, "env" in found.own, env, wrap)
+    config, make = _named(folder, there.config, "env" in there.own, env, wrap)
     try:
-        spaces = Spaces(config.env, *found.spaces.pair(), found.spaces.tasks, config.as_vector)
+        spaces = Spaces(config.env, *there.spaces.pair(), there.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
         state, best = parted(state)
@@ -116,13 +126,12 @@ def load(
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
-        raise unusable(folder, f"{found.file}: {said(error)}", found.made_with) from error
-    if found.remark:
-        print(found.remark, file=sys.stderr)
-    evaluation = _named_evaluation(folder, config, found.evaluation, eval_env, wrap)
-    ended = found.diverged, found.reasons, found.seconds
-    how = best or None, make, body, found.made_with, found.last, evaluation
-    return Run(config, tricks, agent, found.curve, *ended, *how)
+        raise _unusable(folder, f"{there.file}: {said(error)}", there.made_with) from error
+    if there.remark:
+        print(there.remark, file=sys.stderr)
+    evaluation = _named_evaluation(folder, config, there.evaluation, eval_env, wrap)
+    ended, kept = (there.diverged, there.reasons, there.seconds), best or None
+    return Run(config, tricks, agent, there.curve, *ended, kept, make, body, there.made_with, there.last, evaluation)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:
@@ -193,3 +202,108 @@ def _named_evaluation(
         return told
     place, make = _named(folder, told.place(config, None)[0], told.make is not None, env, wrap, "eval_env")
     return replace(told, env=place.env, make=make)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A run as its folder has it; for most fields see `Run`."""
+
+    config: Config
+    tricks: Tricks
+    spaces: Both
+    own: Own
+    evaluation: Evaluation | None
+    made_with: MadeWith
+    curve: pd.DataFrame
+    tensors: dict[str, Tensor]
+    diverged: dict[int, int]
+    reasons: dict[int, str]
+    seconds: float
+    last: Callable[[], bytes] | None
+    steps: int
+    """The budget, or how far an unfinished run is."""
+    file: str = "agent.pt"
+    """Where the tensors are."""
+    remark: str = ""
+    """What to tell whoever opens it, if it is unfinished."""
+
+
+def contents(folder: Path) -> Contents:
+    """Read the run in the folder. Raises InputError if there is none, or if it is damaged or of another version."""
+    if not finished(folder):
+        return _unfinished(folder)
+
+    def settings(content: bytes) -> tuple[About, Config, Tricks, Evaluation | None]:
+        about = read_about(content)
+        evaluation = None if about.evaluation is None else Evaluation.read(about.evaluation)
+        return about, *asked(about.config, about.tricks), evaluation
+
+    text = _read(folder, "run.json")
+    made = made_with(text) if whole(text) else None
+    about, config, tricks, evaluation = _parsed(folder, "run.json", text, settings, made)
+    diverged, reasons = dict(about.diverged), dict(about.reasons)
+
+    def parsed(name: str, parse: Callable[[bytes], T]) -> T:
+        content = _read(folder, name)
+        if about.checksums.get(name) != digest(content):
+            raise _unusable(folder, f"{name}: it does not match its checksum")
+        return _parsed(folder, name, content, parse, about.made_with)
+
+    def curve_in(content: bytes) -> pd.DataFrame:
+        curve = read_table(BytesIO(content))
+        check_curve(curve, about.rows, config.seed_list, diverged, recorded(config.record))
+        curve.attrs = dict(about.origin.items())
+        return curve
+
+    what = config, tricks, about.spaces, about.own, evaluation, about.made_with
+    found_in = parsed("curve.csv", curve_in), parsed("agent.pt", tensors_in)
+    seconds = float("nan") if about.seconds is None else about.seconds
+    kept = LAST in about.checksums and found(folder, LAST).is_file()
+    last = partial(bytes, parsed(LAST, bytes)) if kept else None
+    return Contents(*what, *found_in, diverged, reasons, seconds, last, config.steps)
+
+
+def _unfinished(folder: Path) -> Contents:
+    """The run in the folder as far as its checkpoint knows it."""
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        raise InputError(f"no saved run in {folder}: there is no run.json")
+    content = _read(folder, CHECKPOINT)
+    saved = parse(path, content)
+    config = saved.config
+
+    def known(parts: Mapping[str, Any]) -> Contents:
+        log = parts["log"]
+        curve = as_curve(log["rows"].numpy(), columns_of(config), log.get("origin", {}))
+        diverged, reasons = dict(log["diverged"]), dict(log["reasons"])
+        check_curve(curve, len(curve), config.seed_list, diverged, recorded(config.record))
+        tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
+        what = config, saved.tricks, saved.spaces, saved.own, saved.evaluation, saved.made_with
+        how_far = f"step {saved.step:,} of {config.steps:,}"
+        remark = f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}"
+        ended = diverged, reasons, log["seconds"], partial(bytes, content), saved.step
+        return Contents(*what, curve, tensors, *ended, CHECKPOINT, remark)
+
+    return _parsed(folder, CHECKPOINT, saved.parts, known, saved.made_with)
+
+
+def _read(folder: Path, name: str) -> bytes:
+    with trying(f"read {folder / name}"):
+        try:
+            return found(folder, name).read_bytes()
+        except FileNotFoundError as error:
+            raise _unusable(folder, f"there is no {name}") from error
+
+
+def _parsed(folder: Path, name: str, content: S, parse: Callable[[S], T], made: Made | None) -> T:
+    """What `parse` makes of the content of a file. Raises InputError."""
+    try:
+        return parse(content)
+    except Exception as error:  # what a file holds can be wrong in any way
+        raise _unusable(folder, f"{name}: {said(error)}", made) from error
+
+
+def _unusable(folder: Path, reason: str, made: Made | None = None) -> InputError:
+    """What to say of a run that cannot be read, which was `made` with that, if its files are whole."""
+    run = f"the run in {folder}"
+    return unknown_to_us(run, made, reason) or InputError(f"{run} is damaged: {reason}")

@@ -15,7 +15,7 @@ from ablations.design.flag_sets import in_words, numbers
 from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
-from tricks.runs.contents import contents
+from tricks.restore import contents
 from tricks.runs.files import CHECKPOINT
 from tricks.runs.learning_curve import read_table
 
