@@ -47,7 +47,7 @@ def check(arguments: list[str]) -> None:
     if asked.episodes < 1:
         raise InputError(f"episodes must be at least 1, not {asked.episodes}")
     warnings.filterwarnings("ignore", module="gymnasium")
-    from tricks.runs import checking
+    from tricks.cli import checking
 
     numbers = {each.name: getattr(asked, each.name) for each in fields(Config) if hasattr(asked, each.name)}
     for line in checking.check(Config(seeds=(asked.seed,), **numbers), asked.episodes):

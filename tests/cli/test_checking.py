@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from tricks.cli import checking
+from tricks.cli.checking import outside
 from tricks.cli.main import main
-from tricks.runs import checking
-from tricks.runs.checking import outside
 
 CODE = """
 import random
