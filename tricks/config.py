@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tricks.env_args import as_texts, as_values
 from tricks.errors import InputError
 from tricks.ranges import ABOVE_1, FINITE, OR_ZERO, SHARE, check_range
-from tricks.record import record_texts
+from tricks.texts import as_texts, as_values, record_texts, wrapper_texts
 from tricks.values import LONGEST, Checked, shown
-from tricks.wrapper_texts import wrapper_texts
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")

@@ -11,7 +11,7 @@ from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pandas as pd
 from torch import Tensor
@@ -24,7 +24,6 @@ from tricks.errors import InputError, said
 from tricks.flags import switch
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
-from tricks.record import recorded
 from tricks.runs.about import About, Both, Own, asked, digest, read_about, tensors_in, whole
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, how_to_resume, read
 from tricks.runs.evaluation import Evaluation
@@ -32,11 +31,11 @@ from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, fou
 from tricks.runs.learning_curve import as_curve, check_curve, columns_of, read_table
 from tricks.runs.log import Listener
 from tricks.runs.provenance import Made, MadeWith, made_with, refuse_other_numbers, unknown_to_us
-from tricks.runs.run import Run, Unnamed
+from tricks.runs.run import Run
 from tricks.runs.state import Saved, parse
 from tricks.runs.tally import named_best, parted
+from tricks.texts import recorded, wrapper_name, wrapper_texts
 from tricks.values import checked
-from tricks.wrapper_texts import wrapper_name, wrapper_texts
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -152,6 +151,18 @@ def _renamed(state: dict[str, Tensor], needed: Collection[str]) -> dict[str, Ten
     """The agent's tensors under today's names; once, all agents had statistics of observations, used or not."""
     names = {name: name.replace("obs_", "obs_stats.") for name in ("obs_rows", "obs_average", "obs_squares")}
     return {names.get(name, name): x for name, x in state.items() if name not in names or names[name] in needed}
+
+
+@dataclass(frozen=True)
+class Unnamed:
+    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
+
+    message: str
+    custom: bool
+    """Whether it was made by a function that was passed to `train`."""
+
+    def __call__(self, **args: object) -> NoReturn:
+        raise InputError(self.message)
 
 
 def _named(

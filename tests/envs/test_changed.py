@@ -13,7 +13,6 @@ import support.contracts as own
 from support.contracts import Counting
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
-from tricks.env_args import as_texts
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
@@ -21,6 +20,7 @@ from tricks.ladder import named
 from tricks.runs import opening
 from tricks.runs.checkpoint import read, resume_command
 from tricks.runs.run import curve_figure
+from tricks.texts import as_texts
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 

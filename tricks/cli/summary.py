@@ -18,8 +18,8 @@ def summary(run: "Run") -> str:
     Where no episode ended there, the reward per step. Also what was recorded, and how many steps were taken, if that
     isn't the budget.
     """
-    from tricks.record import recorded
     from tricks.runs.learning_curve import late_return, over
+    from tricks.texts import recorded
 
     late = run.late()
     known = late.dropna()

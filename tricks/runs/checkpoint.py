@@ -19,8 +19,8 @@ from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, remov
 from tricks.runs.provenance import provenance_of_a_run, wrote
 from tricks.runs.signals import Patience
 from tricks.runs.state import Part, Saved, State, parse
+from tricks.texts import wrapper_name
 from tricks.values import checked
-from tricks.wrapper_texts import wrapper_name
 
 SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
 GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's

@@ -18,12 +18,11 @@ from tricks.core.policies import deterministic
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
-from tricks.env_args import as_texts, as_values
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.record import recorded
 from tricks.runs.log import Log
 from tricks.runs.tally import Tally, beginning
+from tricks.texts import as_texts, as_values, recorded
 from tricks.values import Checked, fitted
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tricks import ladder
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.record import recorded
+from tricks.texts import recorded
 
 OWN = (
     "policy_loss",

@@ -29,10 +29,10 @@ from tricks.envs.make import make_env
 from tricks.envs.vectors import has_vector_version
 from tricks.errors import InputError
 from tricks.ladder import FILES, Tricks
-from tricks.record import recorded
 from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.learning_curve import columns_of
+from tricks.texts import recorded
 from tricks.worlds import WORLDS
 
 LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {

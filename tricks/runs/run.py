@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -42,20 +42,8 @@ LINE, SECOND = "#0077BB", "#EE7733"
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
     """The names of what was passed to `train` and is not saved with a run."""
-    found: Own = [] if env is None else ["env"]
+    found: Own = [] if env is None or not getattr(env, "custom", True) else ["env"]
     return found if body is None else [*found, "body"]
-
-
-@dataclass(frozen=True)
-class Unnamed:
-    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
-
-    message: str
-    custom: bool = False
-    """Whether it was made by a function that was passed to `train`."""
-
-    def __call__(self, **args: object) -> NoReturn:
-        raise InputError(self.message)
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +117,7 @@ class Run:
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
             "spaces": plain_spaces(self.agent.spaces),
-            "own": own(None if isinstance(self.env, Unnamed) and not self.env.custom else self.env, self.body),
+            "own": own(self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
             **({} if self.evaluation is None else {"evaluation": self.evaluation.told()}),
             **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
