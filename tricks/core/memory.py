@@ -52,12 +52,18 @@ def on_host(found: Sequence[Need], device: str) -> list[Need]:
 
 
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
-    """Raise InputError if these needs exceed the memory that is free; it names the options that would help most."""
-    free = free_memory(device)
-    if sum(need.bytes for need in found) > free:
-        where = device if device.startswith("cuda") else "this machine"
-        numbers = " or ".join(map(switch, max(found, key=lambda need: need.bytes).numbers))
-        raise InputError(f"{in_total(found)}, and {where} has {in_words(free)} free; lower {numbers}")
+    """Raise InputError if the needs of a training on this device exceed the memory that is free, there or on the host.
+
+    It names the options that would help most.
+    """
+    on_gpu = [need for need in found if need.on_device] if device.startswith("cuda") else []
+    for where, some, free in (
+        ("this machine", on_host(found, device), free_memory()),
+        (device, on_gpu, free_memory(device) if on_gpu else 0),
+    ):
+        if sum(need.bytes for need in some) > free:
+            numbers = " or ".join(map(switch, max(some, key=lambda need: need.bytes).numbers))
+            raise InputError(f"{in_total(some)}, and {where} has {in_words(free)} free; lower {numbers}")
 
 
 def in_total(found: Sequence[Need]) -> str:

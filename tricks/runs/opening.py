@@ -19,7 +19,7 @@ from tricks.config import Config
 from tricks.core.compiler import find_compiler
 from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
-from tricks.core.memory import WEIGHT, Need, in_total, largest, on_host, refuse_too_large, row_bytes
+from tricks.core.memory import WEIGHT, Need, in_total, largest, refuse_too_large, row_bytes
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari
@@ -67,7 +67,7 @@ def open_env(
         known = f"records {', '.join(names)}" if names else "records nothing"
         raise InputError(f"keep_best is by {best!r}, but the training {known}; name it in record")
     refuse_endless(config, tricks)
-    refuse([*needs(config, tricks), lane_need(config, make)], config)
+    refuse_too_large([*needs(config, tricks), lane_need(config, make)], config.device)
     announce(config, make)
     env = make_env(config, make=make)
     try:
@@ -79,7 +79,7 @@ def open_env(
             if evaluation.apart:
                 with closing(evaluation.lane(config, env.spaces, make)) as other:
                     refuse_env(tricks, other)
-        refuse(found, config)
+        refuse_too_large(found, config.device)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
         remark(env, config, tricks, make)
@@ -106,13 +106,6 @@ def refuse_env(tricks: Tricks, env: Env) -> None:
     """Raise InputError for an environment that these tricks cannot learn in."""
     for function in declared(tricks, "refuse_env"):
         function(env)
-
-
-def refuse(found: list[Need], config: Config) -> None:
-    """Raise InputError if the needs exceed the free memory: those of the lanes and the curve on the host."""
-    refuse_too_large(on_host(found, config.device))
-    if config.device.startswith("cuda"):
-        refuse_too_large([need for need in found if need.on_device], config.device)
 
 
 def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body: bool = False) -> list[Need]:

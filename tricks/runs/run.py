@@ -205,7 +205,24 @@ class Run:
             import matplotlib.pyplot as plt  # whose figures notebooks and `plt.show()` show
 
             axes = plt.subplots(figsize=SIZE, layout="constrained")[1]
-        draw_on(axes, self.config, self.curve)
+        budget, curve = self.config.steps, self.curve
+        means = in_windows(curve, budget, "return", "episodes")
+        _draw_line(axes, means, LINE, "in training")
+        if curve["eval_return"].notna().any():
+            judged = in_windows(curve.assign(one=1), budget, "eval_return", "one")
+            _draw_line(axes, judged, SECOND, "greedy evaluation")
+            axes.legend(frameon=False)
+        for step in curve.attrs.get("joined", []):
+            axes.axvline(step, color="0.6", linewidth=0.8, linestyle=":")
+            axes.text(step, 0.01, " continued", color="0.4", fontsize=8, transform=axes.get_xaxis_transform())
+        start, count, asked = curve.attrs.get("from"), means.shape[1], len(self.config.seed_list)
+        shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
+        seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
+        axes.set_title(f"{self.config.env}: {shown} {seeds}", loc="left", fontsize=10)
+        axes.set_xlabel("environment steps of each seed" + (f", from the agents of {start}" if start else ""))
+        axes.set_ylabel("return")
+        axes.set_xlim(0, budget)
+        axes.spines[["top", "right"]].set_visible(False)
         return axes
 
 
@@ -249,30 +266,8 @@ def curve_figure(run: Run) -> "Figure":
     from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
 
     figure = Figure(figsize=SIZE, layout="constrained")
-    draw_on(figure.subplots(), run.config, run.curve)
+    run.plot(figure.subplots())
     return figure
-
-
-def draw_on(axes: "Axes", config: Config, curve: pd.DataFrame) -> None:
-    """See `Run.plot`."""
-    means = in_windows(curve, config.steps, "return", "episodes")
-    _draw_line(axes, means, LINE, "in training")
-    if curve["eval_return"].notna().any():
-        _draw_line(
-            axes, in_windows(curve.assign(one=1), config.steps, "eval_return", "one"), SECOND, "greedy evaluation"
-        )
-        axes.legend(frameon=False)
-    for step in curve.attrs.get("joined", []):
-        axes.axvline(step, color="0.6", linewidth=0.8, linestyle=":")
-        axes.text(step, 0.01, " continued", color="0.4", fontsize=8, transform=axes.get_xaxis_transform())
-    start, count, asked = curve.attrs.get("from"), means.shape[1], len(config.seed_list)
-    shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
-    seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
-    axes.set_title(f"{config.env}: {shown} {seeds}", loc="left", fontsize=10)
-    axes.set_xlabel("environment steps of each seed" + (f", from the agents of {start}" if start else ""))
-    axes.set_ylabel("return")
-    axes.set_xlim(0, config.steps)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:
