@@ -12,12 +12,6 @@ from tricks.reuse import minibatches, refuse_endless
 OF_VALUES = ("value_loss", "value_grad_norm")
 
 
-def refuse(config: Config, tricks: Tricks) -> None:
-    """Raise InputError for endless updates of the value net."""
-    if tricks.reuse and not tricks.ppg_buffers:
-        refuse_endless("value_epochs", config)
-
-
 def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches for as many epochs as either net makes; each says which of the two takes a step on it."""
     longer = max(config.epochs, config.value_epochs)
@@ -37,3 +31,9 @@ def turns(b: Batch) -> tuple[bool, bool]:
 def idle(policy_turn: bool, value_turn: bool) -> tuple[str, ...]:
     """The diagnostics of a net that takes no step on a minibatch: the curve shows those of its own steps."""
     return (*(() if policy_turn else OF_POLICY), *(() if value_turn else OF_VALUES))
+
+
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for endless updates of the value net."""
+    if tricks.reuse and not tricks.ppg_buffers:
+        refuse_endless("value_epochs", config)

@@ -15,13 +15,6 @@ from tricks.core.sequences import observations
 from tricks.errors import InputError
 
 
-def refuse_env(env: Env) -> None:
-    """Raise InputError for images."""
-    if env.spaces.images:
-        what = "are images" if env.spaces.pixels else "have images"
-        raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
-
-
 def add_obs_stats_(agent: Agent) -> None:
     """Let the agent see observations through the statistics of those before."""
     agent.obs_stats = ObsStats(len(agent.seeds), agent.spaces.features)
@@ -101,3 +94,10 @@ def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0
         moments.mean + delta * count / total,
         moments.squares + batch_squares + delta.square() * moments.rows * count / total,
     )
+
+
+def refuse_env(env: Env) -> None:
+    """Raise InputError for images."""
+    if env.spaces.images:
+        what = "are images" if env.spaces.pixels else "have images"
+        raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
