@@ -20,11 +20,11 @@ from tricks.core.spaces import Spaces
 from tricks.envs.contract import Contract
 from tricks.envs.ids import make_named
 from tricks.envs.lane import CHANGES, make_lane
-from tricks.envs.make import make_env
+from tricks.envs.make import lane_kind, make_env
 from tricks.envs.masks import KEY
 from tricks.errors import InputError, in_words
 from tricks.ladder import PPO
-from tricks.runs.opening import lane_kind, open_env
+from tricks.runs.opening import open_env
 from tricks.values import shown
 
 ALIKE = 20  # steps in which two environments with one seed are compared
@@ -41,7 +41,7 @@ def check(config: Config, episodes: int) -> Iterator[str]:
     with closing(make_env(config)) as env:
         tricks = replace(PPO, action_mask=env.masks)
     bare, make = config, None
-    if lane_kind(config, None) not in ("tensor", "atari", "envpool"):  # single lanes can be looked into
+    if lane_kind(config) not in ("tensor", "atari", "envpool"):  # single lanes can be looked into
         bare, make = replace(config, **{name: getattr(Config, name) for name in CHANGES}), partial(watched, config)
         repeated(config)  # before the remarks on what a training would do
     with closing(open_env(config, tricks)) as env:

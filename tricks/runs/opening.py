@@ -16,16 +16,13 @@ import gymnasium as gym
 import numpy as np
 
 from tricks.config import Config
-from tricks.core.compiler import find_compiler
 from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
 from tricks.core.memory import WEIGHT, Need, in_total, largest, refuse_too_large, row_bytes
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.envs.atari import is_atari
 from tricks.envs.distinct import unseeded
-from tricks.envs.lane import changes
-from tricks.envs.make import make_env
+from tricks.envs.make import announce, lane_need, make_env
 from tricks.envs.vectors import has_vector_version
 from tricks.errors import InputError
 from tricks.ladder import FILES, Tricks
@@ -35,11 +32,6 @@ from tricks.runs.learning_curve import columns_of
 from tricks.texts import recorded
 from tricks.worlds import WORLDS
 
-LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
-    "processes": (5_000_000, 0.03),
-    "atari": (5_000_000, 0.05),
-}  # at least this many bytes, and about this many seconds to make one
-PATIENCE = 5.0  # seconds after which a user wonders
 MUCH = 1_000_000_000  # bytes that a user should know of
 CURVE_ROW = 300  # bytes of a row of the curve
 LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
@@ -123,38 +115,6 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
         *own,
         Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
     ]
-
-
-def lane_kind(config: Config, make: MakeEnv | None) -> str:
-    """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
-    if make is not None:
-        return "processes" if config.backend == "processes" else "python"
-    if config.backend in ("auto", "tensor") and config.env in WORLDS and not (changes(config) or config.record):
-        return "tensor"
-    if config.backend in ("processes", "envpool"):
-        return config.backend
-    if is_atari(config.env) and not changes(config):
-        return "atari"
-    spec = None if changes(config) else gym.registry.get(config.env)
-    return "vector" if spec is not None and spec.vector_entry_point is not None else "python"
-
-
-def lane_need(config: Config, make: MakeEnv | None) -> Need:
-    """The memory of all lanes, at least."""
-    count, numbers = len(config.seed_list) * config.lanes, largest(config, "lanes", "seeds")
-    return Need(f"{count:,} lanes", count * LANE[lane_kind(config, make)][0], numbers, on_device=False)
-
-
-def announce(config: Config, make: MakeEnv | None) -> None:
-    """Say on stderr what will take more than a few seconds before the first step."""
-    kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
-    if count * LANE[kind][1] > PATIENCE:
-        what = "worker processes" if kind == "processes" else "environments"
-        of = config.env if make is None or config.env != Config.env else getattr(make, "__name__", "env=")
-        print(f"starting {count:,} {what} of {of} ...", file=sys.stderr)
-    if config.compile and kind == "tensor":
-        find_compiler(config.device)
-        print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)
 
 
 def remark(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> None:
