@@ -17,7 +17,7 @@ def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
     return logits.masked_fill(~legal, ILLEGAL)
 
 
-def need_masks(env: Env) -> None:
+def refuse_env(env: Env) -> None:
     """Raise InputError, saying what to provide, if the environment gives no action mask."""
     if not env.spaces.discrete:
         raise InputError(

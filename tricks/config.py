@@ -1,14 +1,12 @@
 """The hyperparameters of a run. `Tricks` says what is on or off; `Config` says how much."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tricks.env_args import as_texts, as_values
 from tricks.errors import InputError
-from tricks.ranges import check_range
-from tricks.record import record_texts
+from tricks.ranges import ABOVE_1, FINITE, OR_ZERO, SHARE, check_range
+from tricks.texts import as_texts, as_values, record_texts, wrapper_texts
 from tricks.values import LONGEST, Checked, shown
-from tricks.wrapper_texts import wrapper_texts
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
@@ -73,15 +71,15 @@ class Config(Checked):
     """Adam's learning rate."""
     adam_eps: PerSeed = 1e-5
     """Adam's ε."""
-    gamma: PerSeed = 0.99
+    gamma: PerSeed = field(default=0.99, metadata=SHARE)
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers in the policy net and in the value net; not used for an image alone."""
     activation: str = "tanh"
     """Activation of these layers: tanh or relu."""
-    log_std_init: PerSeed = 0.0
+    log_std_init: PerSeed = field(default=0.0, metadata=FINITE)
     """Log standard deviation with which a Gaussian policy starts, for Box actions."""
-    value_coef: PerSeed = 0.5
+    value_coef: PerSeed = field(default=0.5, metadata=OR_ZERO)
     """c₁: weight of the value loss, the mean of ½(V − target)² (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
@@ -89,16 +87,16 @@ class Config(Checked):
     """Gradient steps per pass (reuse)."""
     clip_range: PerSeed = 0.2
     """ε of the clipped surrogate (clip)."""
-    gae_lambda: PerSeed = 0.95
+    gae_lambda: PerSeed = field(default=0.95, metadata=SHARE)
     """λ (gae)."""
     max_grad_norm: PerSeed = 0.5
     """Maximum gradient norm (grad_clip)."""
-    entropy_coef: PerSeed = 0.01
+    entropy_coef: PerSeed = field(default=0.01, metadata=OR_ZERO)
     """c₂: weight of the entropy bonus (entropy). Public code uses 0.01 for discrete actions, 0 for continuous ones."""
-    obs_decay: PerSeed = 0.0
+    obs_decay: PerSeed = field(default=0.0, metadata=SHARE)
     """Share of their weight that all earlier observations lose with each batch (state_norm). With 0, every observation
     counts alike; with more, the statistics are a moving average."""
-    return_beta: PerSeed = 0.1
+    return_beta: PerSeed = field(default=0.1, metadata=SHARE)
     """β: how far one batch moves the return statistics (return_norm)."""
     return_first_batch: bool = False
     """Start the return statistics with those of the first batch, not with μ = 0 and σ = 1, which small rewards take
@@ -109,9 +107,9 @@ class Config(Checked):
     """Anneal the value range together with the clip range (value_clip, clip_anneal)."""
     aux_every: int = 8
     """N_π: updates between auxiliary phases. Each phase trains on all rollouts since the last one (ppg)."""
-    aux_epochs: int = 6
+    aux_epochs: int = field(default=6, metadata=OR_ZERO)
     """E_aux: passes over these rollouts (ppg)."""
-    clone_coef: PerSeed = 1.0
+    clone_coef: PerSeed = field(default=1.0, metadata=OR_ZERO)
     """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
     aux_value_clip: bool = False
     """Clip the auxiliary value loss around the value net's old prediction, with the value clip range, which does not
@@ -134,7 +132,7 @@ class Config(Checked):
     value_epochs: int = 4
     """The value net's passes over each batch, if reuse is on and ppg_buffers is off; the policy makes `epochs` passes
     (separate_optimizers)."""
-    dual_clip_limit: PerSeed = 3.0
+    dual_clip_limit: PerSeed = field(default=3.0, metadata=ABOVE_1)
     """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
     huber_delta: PerSeed = 1.0
     """δ: errors larger than this, in the value net's own units, cost linearly (huber)."""
@@ -151,10 +149,10 @@ class Config(Checked):
         object.__setattr__(self, "wrap", wrapper_texts(self.wrap))
         object.__setattr__(self, "record", record_texts(self.record))
         self._check_seeds()
-        for name in (f.name for f in fields(self) if f.type in (int, float, PerSeed)):
-            given = getattr(self, name)
-            for number in self.each(name) if isinstance(given, tuple) else (given,):
-                check_range(name, number)
+        for f in (f for f in fields(self) if f.type in (int, float, PerSeed)):
+            given = getattr(self, f.name)
+            for number in self.each(f.name) if isinstance(given, tuple) else (given,):
+                check_range(f, number)
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
         for name, known in CHOICES.items():

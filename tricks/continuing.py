@@ -16,10 +16,8 @@ from tricks.core.owners import owned, owners_of
 from tricks.errors import InputError
 from tricks.restore import load, resumed
 from tricks.runs.checkpoint import read, refuse_unfinished
-from tricks.runs.files import as_path
-from tricks.runs.folder import LAST, clean_up
+from tricks.runs.files import LAST, as_path, clean_up, hold
 from tricks.runs.learning_curve import COLUMNS
-from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
 from tricks.runs.state import Saved, State

@@ -15,6 +15,7 @@ from tricks.baseline import squared_error
 from tricks.config import Config, PerSeed
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
+from tricks.core.memory import Need, largest
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Head, Net
 from tricks.core.owners import Owner, replaced
@@ -23,7 +24,7 @@ from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
 from tricks.core.seeds import Index, stream
 from tricks.ladder import Tricks
-from tricks.reuse import minibatches
+from tricks.reuse import minibatches, refuse_endless
 from tricks.value_clip import clipped_error
 
 CHUNK = 1024  # rows per forward pass over a memory
@@ -40,13 +41,18 @@ def auxiliary_net(agent: Agent) -> Net:
     return cast(Net, agent.auxiliary_net)
 
 
-def stored_rollouts(tricks: Tricks) -> tuple[str, ...]:
-    """The numbers of the config that say how many rollouts the memories hold; none without ppg."""
-    if tricks.ppg_buffers:
-        return ("policy_rollouts", "value_rollouts")
-    if tricks.ppg:
-        return ("aux_every",)
-    return ()
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for endless auxiliary phases."""
+    refuse_endless("aux_epochs", config, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
+
+
+def memory(config: Config, tricks: Tricks, rows: int, row: int, features: int) -> Need:
+    """The rollouts that the memories hold: rows of each, of so many bytes."""
+    names = ("policy_rollouts", "value_rollouts") if tricks.ppg_buffers else ("aux_every",)
+    updates = -(-config.steps // (config.lanes * config.horizon))
+    stored = sum(min(getattr(config, name), updates) for name in names)
+    numbers = largest(config, *names, "lanes", "horizon", "seeds")
+    return Need(f"{stored:,} stored rollouts", stored * rows * row, numbers)
 
 
 class Memory:

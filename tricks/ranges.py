@@ -1,26 +1,28 @@
-"""Which range each number of `Config` must be in."""
+"""Which range each number of `Config` must be in: its field's own, or else positive and finite."""
 
-import math
+from collections.abc import Callable
+from dataclasses import Field
+from math import inf, isfinite
+from typing import Any
 
 from tricks.errors import InputError
 
-SHARES = ("gamma", "gae_lambda", "return_beta", "obs_decay")  # numbers in [0, 1]
-SIGNED = ("log_std_init",)  # any finite number; every other number must be more than 0 and finite
-MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
+Range = dict[str, Any]  # a field's metadata: what a number must be, in words and as a test
 
 
-def check_range(name: str, number: float) -> None:
-    """Raise InputError for a number that is out of its range."""
-    if name in SHARES:
-        if not 0 <= number <= 1:
-            raise InputError(f"{name} must be in [0, 1], not {number}")
-    elif name in MAY_BE_ZERO:
-        if not 0 <= number < math.inf:
-            raise InputError(f"{name} must be at least 0 and finite, not {number}")
-    elif name in SIGNED:
-        if not math.isfinite(number):
-            raise InputError(f"{name} must be finite, not {number}")
-    elif name == "dual_clip_limit" and number <= 1:
-        raise InputError(f"dual_clip_limit must be more than 1, not {number}")
-    elif not 0 < number < math.inf:
-        raise InputError(f"{name} must be positive and finite, not {number}")
+def _range(said: str, holds: Callable[[float], bool]) -> Range:
+    return {"said": said, "holds": holds}
+
+
+POSITIVE = _range("positive and finite", lambda x: 0 < x < inf)
+SHARE = _range("in [0, 1]", lambda x: 0 <= x <= 1)
+OR_ZERO = _range("at least 0 and finite", lambda x: 0 <= x < inf)
+FINITE = _range("finite", isfinite)
+ABOVE_1 = _range("more than 1 and finite", lambda x: 1 < x < inf)
+
+
+def check_range(field: "Field[Any]", number: float) -> None:
+    """Raise InputError for a number that is out of its field's range."""
+    own = field.metadata or POSITIVE
+    if not own["holds"](number):
+        raise InputError(f"{field.name} must be {own['said']}, not {number}")

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tricks.config import Config
 from tricks.core.agent import Agent
+from tricks.core.memory import WEIGHT, Need, largest
 from tricks.core.nets import Body, Head, Layer
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import Index, draw, stream
@@ -117,10 +118,20 @@ def whole_lanes(batch: Batch, seeds: Sequence[int], update: Index, epochs: int, 
             yield Batch(**rows)
 
 
-def refuse_more_minibatches(config: Config, tricks: Tricks) -> None:
+def refuse(config: Config, tricks: Tricks) -> None:
     """Raise InputError if there are more minibatches than lanes."""
     if tricks.reuse and config.minibatches > config.lanes:
         raise InputError(
             f"recurrent deals whole lanes, and {config.minibatches} minibatches are more than {config.lanes} lanes: "
             "lower --minibatches or raise --lanes"
         )
+
+
+def memory(config: Config, tricks: Tricks, rows: int, row: int, features: int) -> Need:
+    """The weights of both nets' recurrent layers, and what they hold of the rows that they see at once."""
+    size = config.recurrent_size
+    gates = GATES[config.recurrent_cell] * size
+    weights = len(config.seed_list) * 2 * WEIGHT * (features + size) * gates
+    at_once = max(rows, 2 * rows // config.minibatches)  # a whole rollout in one net; in both, also for gradients
+    numbers = largest(config, "recurrent_size", "lanes", "horizon", "seeds")
+    return Need(f"recurrent layers of size {size:,}", weights + at_once * 4 * (gates + size), numbers)

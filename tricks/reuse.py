@@ -6,10 +6,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tricks.config import Config
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
 from tricks.core.seeds import Index, argsort, draw
+from tricks.errors import InputError
+from tricks.flags import switch
+from tricks.ladder import Tricks
+
+MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
@@ -66,6 +72,27 @@ def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
     """
     ratio = ratio.detach().clamp(min=torch.finfo(ratio.dtype).tiny)  # so that log ρ stays finite
     return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}
+
+
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for more minibatches than rows, and for endless updates."""
+    refuse_endless("epochs", config)
+
+
+def refuse_endless(name: str, config: Config, rollouts: int = 1) -> None:
+    """The same for the epochs of this name, over so many rollouts."""
+    epochs, count, rows = getattr(config, name), config.minibatches, config.lanes * config.horizon
+    if count > rows:
+        raise InputError(
+            f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
+            "lower --minibatches, or raise --lanes or --horizon"
+        )
+    if epochs * count * rollouts > MOST_STEPS:
+        phase = f" × {rollouts} rollouts" if rollouts > 1 else ""
+        raise InputError(
+            f"{epochs} {name} × {count} minibatches{phase} are more than {MOST_STEPS:,} gradient steps in one update, "
+            f"which would take hours; lower {switch(name)} or --minibatches"
+        )
 
 
 def noted(facts: Any) -> dict[str, Tensor]:

@@ -7,7 +7,8 @@ import torch
 from tricks.config import Config
 from tricks.core.rollout import Batch
 from tricks.core.seeds import Index
-from tricks.reuse import minibatches
+from tricks.ladder import Tricks
+from tricks.reuse import minibatches, refuse_endless
 
 
 def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
@@ -21,3 +22,9 @@ def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
         elif epoch >= config.epochs:
             b.value_rows, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
         yield b
+
+
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for endless updates of the value net."""
+    if tricks.reuse and not tricks.ppg_buffers:
+        refuse_endless("value_epochs", config)

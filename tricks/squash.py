@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from gymnasium.spaces import Box
 from torch import Tensor
 
+from tricks.core.env import Env
 from tricks.core.policies import DiagonalGaussian
 from tricks.errors import InputError
 
@@ -70,6 +71,11 @@ def mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
     z = torch.linspace(-REACH, REACH, POINTS, dtype=mean.dtype, device=mean.device)
     weight = (-z.square() / 2).softmax(0)
     return (log_slope(mean.unsqueeze(-1) + std.unsqueeze(-1) * z) * weight).sum(-1)
+
+
+def refuse_env(env: Env) -> None:
+    """Raise InputError for actions without finite bounds."""
+    squashed(env.spaces.action)
 
 
 def squashed(space: gym.Space[Any]) -> SquashedGaussian:

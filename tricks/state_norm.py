@@ -6,11 +6,13 @@ from torch import Tensor, nn
 
 from tricks.config import PerSeed
 from tricks.core.agent import Agent
+from tricks.core.env import Env
 from tricks.core.moments import LIMIT, Moments
 from tricks.core.owners import Owner
 from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
 from tricks.core.sequences import observations
+from tricks.errors import InputError
 
 
 def add_obs_stats_(agent: Agent) -> None:
@@ -92,3 +94,10 @@ def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0
         moments.mean + delta * count / total,
         moments.squares + batch_squares + delta.square() * moments.rows * count / total,
     )
+
+
+def refuse_env(env: Env) -> None:
+    """Raise InputError for images."""
+    if env.spaces.images:
+        what = "are images" if env.spaces.pixels else "have images"
+        raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")

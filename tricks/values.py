@@ -5,7 +5,8 @@ numpy's and PyTorch's numbers and arrays are known by their `tolist`, so that ne
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType, UnionType
@@ -98,65 +99,47 @@ def shown(value: object) -> str:
 def _plain(kind: Any, value: Any) -> Any:
     """The value as a plain one of this kind. Raises Unfit, or OverflowError with the limit that it exceeds."""
     origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _first_fitting(inner, value)
+    if origin in (Union, UnionType):  # the first that fits
+        for one in inner:
+            with suppress(Unfit):
+                return _plain(one, value)
+        raise Unfit
     if origin is tuple and inner[1:] == (...,):
-        return _strings(value) if inner[0] is str else _numbers(inner[0], value)
+        return _several(inner[0], value)
     if kind in (bool, int, float):
         return _number(kind, value)
-    if kind is str:
-        if isinstance(value, str) or f"{type(value).__module__}.{type(value).__name__}" == "torch.device":
-            return str(value)
+    if kind is str and f"{type(value).__module__}.{type(value).__name__}" == "torch.device":
+        return str(value)
+    known = callable if origin is Callable else lambda x: not isinstance(kind, type) or isinstance(x, kind)
+    if not known(value):
         raise Unfit
-    if origin is Callable:
-        if not callable(value):
-            raise Unfit
-    elif isinstance(kind, type) and not isinstance(value, kind):
-        raise Unfit
-    return value
-
-
-def _first_fitting(kinds: Sequence[Any], value: Any) -> Any:
-    """The value as the first of these kinds that it fits."""
-    for kind in kinds:
-        try:
-            return _plain(kind, value)
-        except Unfit:
-            continue
-    raise Unfit
+    return str(value) if kind is str else value
 
 
 def _number(kind: type, value: Any) -> Any:
     """A bool, int or float. A float that is whole, such as 1e6, is an int; a bool is no number."""
-    if hasattr(value, "tolist"):  # numpy's, PyTorch's
-        value = value.tolist()
-    if isinstance(value, bool) or kind is bool:
-        if isinstance(value, bool) and kind is bool:
-            return value
-        raise Unfit
-    if not isinstance(value, int | float) or (kind is int and value % 1 != 0):  # inf % 1 is NaN
-        raise Unfit
+    value = value.tolist() if hasattr(value, "tolist") else value  # numpy's, PyTorch's
+    if isinstance(value, bool) and kind is bool:
+        return value
+    if not isinstance(value, int | float) or bool in (type(value), kind) or (kind is int and value % 1 != 0):
+        raise Unfit  # inf % 1 is NaN
     if (isinstance(value, int) or kind is int) and abs(value) > LARGEST:
         raise OverflowError("within ±2^53")
     return kind(value)
 
 
-def _numbers(kind: type, value: Any) -> tuple[Any, ...]:
-    """A tuple of numbers, from a list, a tuple, a range or an array."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+def _several(kind: type, value: Any) -> tuple[Any, ...]:
+    """A tuple of strings, from a list or a tuple; or of numbers, also from a range or an array."""
+    if kind is str:
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise Unfit
+        return tuple(value)
+    value = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(value, list | tuple | range):
         raise Unfit
     if value[LONGEST:]:  # a range's length can be too large for `len`
         raise OverflowError(f"at most {LONGEST:,} numbers")
     return tuple(_number(kind, one) for one in value)
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    """A tuple of strings, from a list or a tuple."""
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise Unfit
-    return tuple(value)
 
 
 def _in_words(kind: Any) -> str:

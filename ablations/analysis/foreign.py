@@ -12,7 +12,7 @@ import pandas as pd
 from ablations.training.scores import POINTS
 from tricks.core.extras import how_to_install
 from tricks.errors import InputError
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 TAGS = ("rollout/ep_rew_mean", "charts/episodic_return", "episodic_return", "train/return", "return")
 EVENTS = "events.out.tfevents"

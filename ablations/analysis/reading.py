@@ -15,9 +15,9 @@ from ablations.design.flag_sets import in_words, numbers
 from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
-from tricks.runs.contents import contents
-from tricks.runs.csv_tables import read_table
-from tricks.runs.folder import CHECKPOINT
+from tricks.restore import contents
+from tricks.runs.files import CHECKPOINT
+from tricks.runs.learning_curve import read_table
 
 SCORES = ("area", "late", "diverged")
 
@@ -111,7 +111,7 @@ def of_run(folder: Path) -> Frames:
     config, curve, on, steps = found.config, found.curve, in_words(found.tricks), found.steps
     named = {"study": folder.name, "arm": short_name(on), "env": config.env}
     rates = pd.Series(config.rates, config.seed_list)
-    runs = seed_scores(curve, steps, dict(found.about.diverged))
+    runs = seed_scores(curve, steps, found.diverged)
     runs = runs.assign(**named, steps=steps, tricks=on, numbers=numbers(config), lr=runs.seed.map(rates))
     return Frames(runs, curve.assign(**named)[[*named, *curve.columns]])
 

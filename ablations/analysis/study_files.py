@@ -25,7 +25,7 @@ from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
-from tricks.runs.versions import unknown_to_us
+from tricks.runs.provenance import unknown_to_us
 
 SUFFIX = ".runs.csv.gz"
 RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package

@@ -19,7 +19,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.replaced import home
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 SEEDS_PER_JOB = 10  # about as fast as one alone, and more seeds later leave these as they are
 

@@ -24,8 +24,8 @@ from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.csv_tables import read_table
 from tricks.runs.files import write_whole
+from tricks.runs.learning_curve import read_table
 from tricks.runs.opening import refuse_endless
 from tricks.runs.provenance import provenance
 

@@ -23,8 +23,7 @@ from ablations.training.store import name_of, prepare
 from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
 from tricks.restore import load_to_play
-from tricks.runs.files import as_path
-from tricks.runs.folder import clean_up
+from tricks.runs.files import as_path, clean_up
 from tricks.runs.provenance import provenance
 from tricks.runs.run import Run
 

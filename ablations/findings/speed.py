@@ -17,7 +17,7 @@ from tricks.config import BACKENDS, Config
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.ladder import named
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 PEER: dict[str, type] = {"who": str, "seeds": int, "steps_per_second": float}  # what --beside needs of a row
 WORDS = ("who", "backend", "device")
@@ -57,9 +57,9 @@ def main(chosen: Options) -> int:
     """Measure, and print the table. Returns the exit status."""
     from ablations.training.store import prepare
     from ablations.training.workers import WORKER
+    from tricks.core.memory import Need, refuse_too_large
     from tricks.runs.files import write_whole
     from tricks.runs.provenance import provenance
-    from tricks.runs.sizes import Need, refuse_too_large
 
     if chosen.against not in ("", "sb3"):
         raise InputError(f"unknown peer {chosen.against!r}; the only one is sb3")

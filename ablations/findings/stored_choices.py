@@ -8,7 +8,7 @@ from ablations.analysis.choices import AGENTS, CHOICES, clear_of_zero
 from ablations.analysis.sweeps import varied
 from ablations.design.registry import SUITES, position
 from tricks.ladder import NEEDS
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:

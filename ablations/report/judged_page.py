@@ -24,8 +24,8 @@ from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
 from ablations.training.store import as_file_name, digest, name_of
 from tricks.ladder import COLORS, NEEDS
-from tricks.record import recorded
 from tricks.runs.files import make_folder, write_whole
+from tricks.texts import recorded
 
 SECTION = "verdict.md"
 SHOWN = 5  # diagnostics per environment

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from ablations.training.tagged_csv import check_sum
-from tricks.runs.versions import Made
+from tricks.runs.provenance import Made
 
 
 def of_job(text: str) -> Made | None:

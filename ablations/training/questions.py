@@ -11,7 +11,7 @@ from ablations.training.jobs import Job, kind
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 
 def asked_of(config: Config, tricks: Tricks, jobs: Sequence[Job]) -> dict[str, Any]:

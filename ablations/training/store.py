@@ -14,14 +14,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from ablations.training import jobs
 from ablations.training.jobs import Job, Result, parse_result
 from ablations.training.makers import of_job
 from ablations.training.score_index import Index, Stamp
 from ablations.training.scores import Scored, scored
 from tricks.errors import InputError
-from tricks.runs.files import HOST, alive, make_folder, partial_path, write_whole
-from tricks.runs.versions import of_another
+from tricks.runs.files import HOST, make_folder, partial_path, write_whole
+from tricks.runs.provenance import of_another
 
 LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
@@ -159,7 +161,7 @@ def remove_partials(folder: Path) -> None:
     """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
     for path in folder.iterdir():
         found = LEFTOVER.fullmatch(path.name)
-        if found and not alive(int(found[1])) and path.is_file() and not path.is_symlink():
+        if found and not psutil.pid_exists(int(found[1])) and path.is_file() and not path.is_symlink():
             with contextlib.suppress(OSError):  # another user's
                 path.unlink()
 

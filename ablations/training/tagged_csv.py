@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from tricks.runs.csv_tables import read_table
+from tricks.runs.learning_curve import read_table
 
 
 def tagged(about: Mapping[str, Any], rows: pd.DataFrame, digits: int | None) -> str:

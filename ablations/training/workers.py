@@ -24,9 +24,10 @@ from ablations.training.jobs import Finished, Job, compute
 from ablations.training.pools import deaf_children, pool_of, start_worker
 from ablations.training.store import Store
 from tricks.core.devices import find_device
+from tricks.core.memory import Need, on_host, refuse_too_large
 from tricks.errors import InputError
+from tricks.runs.opening import needs
 from tricks.runs.progress import progress
-from tricks.runs.sizes import Need, needs, on_host, refuse_too_large
 
 MOST = 10_000  # worker processes of one machine
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries

@@ -120,7 +120,12 @@ def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
     called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
     theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
     mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
-    assert {*theirs} - {*mine} == {"training", "build", "perTask", "perSeed"}  # what surrounds it; of one task, one seed
+    assert {*theirs} - {*mine} == {
+        "training",
+        "build",
+        "perTask",
+        "perSeed",
+    }  # of one task, one seed
     inner = {*mine} & {*theirs} - {"train", "buildAgent"}
     assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
     for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):

@@ -23,9 +23,9 @@ from tricks.cli.main import main
 from tricks.cli.train import summary
 from tricks.core.rollout import Player, Rollout
 from tricks.runs import checkpoint, progress
-from tricks.runs.folder import CHECKPOINT
-from tricks.runs.intervals import over
-from tricks.runs.tensor_files import sealed, tensor_bytes
+from tricks.runs.about import sealed, tensor_bytes
+from tricks.runs.files import CHECKPOINT
+from tricks.runs.learning_curve import over
 
 Told = Callable[..., str]
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,))

@@ -13,14 +13,14 @@ import support.contracts as own
 from support.contracts import Counting
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
-from tricks.env_args import as_texts
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
-from tricks.runs import remarks
+from tricks.runs import opening
 from tricks.runs.checkpoint import read, resume_command
-from tricks.runs.plot import curve_figure
+from tricks.runs.run import curve_figure
+from tricks.texts import as_texts
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
@@ -191,7 +191,7 @@ ODD = Config(seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,))
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remarks, "SAID", set())
+    monkeypatch.setattr(opening, "SAID", set())
 
 
 def said_of(make: Any, tricks: Tricks, capsys: pytest.CaptureFixture[str], **numbers: Any) -> str:

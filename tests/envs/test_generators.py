@@ -17,7 +17,7 @@ from gymnasium.spaces import Box, Discrete
 
 from tricks import PPO, REINFORCE, Config, train
 from tricks.envs.make import make_env
-from tricks.runs import remarks
+from tricks.runs import opening
 
 DRAWS: dict[str, Callable[[], float]] = {
     "numpy": lambda: float(np.random.uniform()),
@@ -31,7 +31,7 @@ BACKENDS = ("gymnasium", "processes")
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remarks, "SAID", set())
+    monkeypatch.setattr(opening, "SAID", set())
 
 
 class Drawing(gym.Env):

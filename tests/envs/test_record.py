@@ -12,7 +12,7 @@ from support.any_space import AnySpace
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
 from tricks.cli.train import summary
-from tricks.record import recorded
+from tricks.texts import recorded
 
 SMALL = Config("own", seeds=(0, 3), steps=200, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
 RULES = ("level", "cost:sum", "speed:mean", "inner.depth", "is_success")

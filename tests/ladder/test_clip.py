@@ -75,7 +75,7 @@ def test_shares_count_valid_rows_beyond_a_limit_and_none_at_it() -> None:
 
 
 def test_a_dual_clip_that_would_undo_the_clip_is_refused() -> None:
-    with pytest.raises(InputError, match="dual_clip_limit must be more than 1, not 1"):
+    with pytest.raises(InputError, match="dual_clip_limit must be more than 1 and finite, not 1"):
         Config(dual_clip_limit=1)
 
 

@@ -17,7 +17,7 @@ from tricks.envs.make import make_env
 from tricks.ladder import switched
 from tricks.loop import build_agent
 from tricks.runs import checkpoint
-from tricks.runs.folder import LAST
+from tricks.runs.files import LAST
 from tricks.runs.state import State
 
 CONFIG = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)

@@ -16,7 +16,7 @@ from tricks.ladder import FILES, NEEDS
 ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
-        *({"errors", "flags", "values", "version"}, {"ranges", "env_args", "wrapper_texts", "record"}),
+        *({"errors", "flags", "values", "version"}, {"ranges", "texts"}),
         *({"ladder", "config"}, {"fast"}, {"core"}, {"worlds", *FILES.values()}, {"envs"}, {"runs"}),
         *({"training"}, {"fused"}, {"loop", "one_agent"}, {"restore", "replaced"}, {"continuing"}, {"reading"}),
         *({"cli"}, {"__init__"}, {"__main__"}),

@@ -18,10 +18,10 @@ from tricks.cli.main import main
 from tricks.cli.start import Stoppable
 from tricks.continuing import StartFrom
 from tricks.ladder import closed, named, switched
-from tricks.runs.folder import CHECKPOINT, LAST
+from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
 from tricks.runs.log import Rows
-from tricks.runs.plot import curve_figure
+from tricks.runs.run import curve_figure
 
 STEADY = replace(PPO, lr_anneal=False)
 KEPT = Evaluation(200, 2, keep_best=True)

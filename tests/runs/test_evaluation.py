@@ -27,8 +27,8 @@ from tricks import (
 )
 from tricks.cli.train import summary
 from tricks.ladder import named
-from tricks.runs.best import beginning
 from tricks.runs.log import Rows
+from tricks.runs.tally import beginning
 
 KINDS = {"reinforce": REINFORCE, "ppo": PPO, "every": UNMASKED, "whole": WHOLE_EPISODES, "atari": ATARI}
 KINDS |= {"ppg": named("ppg")}

@@ -19,15 +19,14 @@ from support.waiting import until
 from tricks import PPO, Checkpoints, InputError, load, resume, train
 from tricks.core.nets import Dense
 from tricks.core.spaces import Spaces
-from tricks.runs.files import probe
-from tricks.runs.folder import CHECKPOINT
-from tricks.runs.lock import NAME, hold, take
+from tricks.runs import files
+from tricks.runs.files import CHECKPOINT, hold, opened, take
 
-HERE, LOCK = Path("x"), Path("x", NAME)
+HERE, LOCK = Path("x"), Path("x", files.LOCK)
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from tricks.runs.lock import take
+from tricks.runs.files import take
 release = take(Path(sys.argv[1]))
 worker = os.fork() if sys.argv[2] == "fork" else 1
 if not worker:
@@ -159,7 +158,8 @@ def test_what_cannot_be_a_path_is_one_line(path: Any, said: str) -> None:
 
 def test_a_folder_is_really_written_to_before_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
     HERE.mkdir()
-    probe(HERE)
+    with opened(HERE):
+        pass
     assert not list(HERE.iterdir())
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(InputError, match=r"^cannot write to x: No space left on device$"):

@@ -10,7 +10,7 @@ import pytest
 from support.training import interrupted
 
 from tricks import PPO, Checkpoints, Config, InputError, load, train
-from tricks.runs.folder import CHECKPOINT
+from tricks.runs.files import CHECKPOINT
 
 CODE = """
 import gymnasium as gym

@@ -16,10 +16,9 @@ from support.training import interrupted
 
 from ablations.cli import main as ablations
 from tricks import PPO, Config, InputError, load, resume, train
-from tricks.runs.about import digest, write_about
+from tricks.runs.about import digest, sealed, tensor_bytes, write_about
+from tricks.runs.files import CHECKPOINT
 from tricks.runs.film import make_playable
-from tricks.runs.folder import CHECKPOINT
-from tricks.runs.tensor_files import sealed, tensor_bytes
 
 Told = Callable[..., str]
 ID = "stranger:Stranger-v0"

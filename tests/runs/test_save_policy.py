@@ -82,7 +82,7 @@ def test_rescaled_actions_come_out_in_the_environments_own_bounds(monkeypatch: p
     obs, maker = np.array([1, 0, 0.5], np.float32), Mock(wraps=make_env)
     monkeypatch.setattr(saving, "make_env", maker)
     policy = plain_module(run)
-    assert (policy.high.tolist(), maker.call_count) == ([2], 1)  # made once for its bounds
+    assert (policy.weights["high"].tolist(), maker.call_count) == ([2], 1)  # made once for its bounds
     np.testing.assert_allclose(policy.act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
 
 

@@ -14,7 +14,7 @@ import torch
 from support.training import Power, fail
 
 from tricks import PPO, Config, InputError, Run, load, train
-from tricks.runs import folder as folders
+from tricks.runs import files
 from tricks.runs.files import HOST
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
@@ -55,7 +55,7 @@ def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
         folder = Path(str(last))
         run.save(folder)
         (folder / "notes.txt").write_text("mine")
-        (folder / folders.CHECKPOINT).write_text("of the other run")
+        (folder / files.CHECKPOINT).write_text("of the other run")
         with monkeypatch.context() as patch:
             step_by_step(patch, last)
             try:
@@ -66,9 +66,9 @@ def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
         found = load(folder)
         new = found.config == other.config
         assert found.curve.equals(other.curve if new else run.curve)
-        folders.clean_up(folder)  # what any next command does
+        files.clean_up(folder)  # what any next command does
         assert load(folder).config == found.config
-        assert names(folder) == sorted([*FILES, "notes.txt", *([] if new else [folders.CHECKPOINT])])
+        assert names(folder) == sorted([*FILES, "notes.txt", *([] if new else [files.CHECKPOINT])])
         outcomes.append(new)
         if not stopped:
             break
@@ -116,5 +116,5 @@ def test_what_a_kill_left_behind_is_swept_up_and_nothing_else(run: Run) -> None:
     assert names(folder) == sorted([*FILES, *mine, running])
     Path("precious").write_text("mine")
     (folder / ".lock").symlink_to(Path("precious").absolute())  # in a stranger's folder; it is not written through
-    folders.clean_up(folder)
+    files.clean_up(folder)
     assert Path("precious").read_text() == "mine"

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,9 +17,8 @@ from PIL import Image
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.cli.shell import parse
 from tricks.ladder import rungs, switched
-from tricks.runs.csv_tables import read_table
-from tricks.runs.plot import WINDOWS, curve_figure, draw_curve, in_windows
-from tricks.runs.shown import rows, rung
+from tricks.runs.learning_curve import read_table
+from tricks.runs.run import WINDOWS, curve_figure, draw_curve, in_windows, rows, rung
 
 TINY = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
 
@@ -101,7 +99,7 @@ def a_run(returns: dict[int, list[float]], judged: float = float("nan")) -> Run:
         for k, x in enumerate(values)
     ]
     config = Config(seeds=tuple(returns), steps=STEPS)
-    return SimpleNamespace(config=config, curve=pd.DataFrame(rows))  # type: ignore[return-value]
+    return Run(config, PPO, None, pd.DataFrame(rows), {}, {}, 0.0)  # type: ignore[arg-type]
 
 
 def test_a_window_is_the_mean_of_its_episodes() -> None:
@@ -162,4 +160,4 @@ def test_every_number_comes_back_to_the_last_bit() -> None:
 def test_no_code_of_ours_reads_a_table_otherwise() -> None:
     files = [path for room in ("tricks", "ablations") for path in (ROOT / room).rglob("*.py")]
     found = {path.name for path in files if re.search(r"\bpd\.read_csv\(", path.read_text(encoding="utf-8"))}
-    assert found == {"csv_tables.py"}
+    assert found == {"learning_curve.py"}

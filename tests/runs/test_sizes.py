@@ -11,12 +11,14 @@ import pytest
 
 from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train
 from tricks.cli.main import main
+from tricks.core import memory
+from tricks.core.memory import Need, free_memory, in_words, left_in, refuse_too_large
 from tricks.envs import make
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
-from tricks.runs import opening, sizes
-from tricks.runs.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
+from tricks.runs import opening
+from tricks.runs.opening import needs
 from tricks.worlds import World
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
@@ -45,7 +47,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 def test_what_cannot_fit_is_refused_at_once(
     options: str, said: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**11)
+    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**11)
     refuses(main, ["train", "ppo", *options.split()], said)
 
 
@@ -57,7 +59,7 @@ def test_games_and_evaluations_that_cannot_fit_are_refused() -> None:
 
 
 def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 20 * 10**9)
+    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 20 * 10**9)
     said = r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
     with pytest.raises(InputError, match=said):
         refuse_too_large(needs(Config(lanes=10**7, horizon=1024), PPO))
@@ -117,7 +119,7 @@ def test_a_control_group_with_a_limit_counts(tmp_path: Path) -> None:
     assert left_in(tmp_path) == 700  # the cache of files makes room
     (tmp_path / "job" / "step").mkdir(parents=True)
     (tmp_path / "cgroup").write_text("0::/job/step\n")
-    groups = sizes.control_groups(tmp_path / "cgroup", tmp_path)
+    groups = memory.control_groups(tmp_path / "cgroup", tmp_path)
     assert groups == [tmp_path / "job" / "step", tmp_path / "job", tmp_path]
     assert 0 < free_memory() < 10**15
 
@@ -149,14 +151,14 @@ def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkey
 
 
 def test_a_long_start_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(opening, "find_compiler", lambda device: None)
+    monkeypatch.setattr(make, "find_compiler", lambda device: None)
     for config, said in (
         (Config(backend="processes", seeds=2, lanes=100), "starting 200 worker processes of CartPole-v1 ...\n"),
         (Config("Acrobot-v1", "gymnasium", lanes=2000), "starting 20,000 environments of Acrobot-v1 ...\n"),
         (Config(), ""),
         (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n"),
     ):
-        opening.announce(config, None)
+        make.announce(config, None)
         assert capsys.readouterr().err == said
 
 
@@ -170,7 +172,7 @@ def test_what_takes_much_memory_is_announced_from_the_same_estimate(
         return TensorEnv(world, config, purpose)
 
     monkeypatch.setattr(make, "TensorEnv", counting)
-    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**11)
+    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**11)
     large = replace(TINY, steps=10**8, lanes=8000, horizon=500)
     env = opening.open_env(large, PPG)
     total = in_words(sum(need.bytes for need in needs(large, PPG, env.spaces)))

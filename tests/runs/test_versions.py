@@ -11,9 +11,8 @@ import torch
 
 from tricks import PPO, Checkpoints, Config, InputError, further, load, resume, train
 from tricks.continuing import StartFrom
-from tricks.runs.about import digest, write_about
-from tricks.runs.folder import CHECKPOINT, LAST
-from tricks.runs.tensor_files import sealed, tensor_bytes
+from tricks.runs.about import digest, sealed, tensor_bytes, write_about
+from tricks.runs.files import CHECKPOINT, LAST
 from tricks.version import ALGORITHM
 
 TINY = Config("CartPole-v1", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "one_agent", "restore", "values")
-NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "orphans")
+NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "memory", "orphans")
 SLOW = " or ".join(  # tests whose laws quicker ones hold, too
     (
         *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step"),

@@ -47,8 +47,8 @@ from ablations.training.workers import (
     worker_count,
 )
 from tricks import PPG, PPO, REINFORCE, Config, InputError
+from tricks.core import memory
 from tricks.ladder import NEEDS, switched
-from tricks.runs import sizes
 from tricks.runs.files import HOST, write_whole
 from tricks.runs.progress import progress
 
@@ -389,7 +389,7 @@ def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_th
     for device in KINDS[1:]:
         start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
     assert len(taken) == 5
-    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**9)
+    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):
         refuse_too_many([Job(large, JOB.tricks)], 1)

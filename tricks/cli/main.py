@@ -104,8 +104,8 @@ def play(arguments: list[str]) -> None:
     os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.restore import load_to_play
+    from tricks.runs.files import clean_up
     from tricks.runs.film import picture
-    from tricks.runs.folder import clean_up
     from tricks.runs.provenance import in_one_line
 
     clean_up(asked.folder)
@@ -126,7 +126,7 @@ def play(arguments: list[str]) -> None:
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
     """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
-    from tricks.runs.intervals import students_interval
+    from tricks.runs.learning_curve import students_interval
 
     actions = "its most likely actions" if greedy else "sampled actions"
     whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
@@ -157,7 +157,7 @@ def save_policy(arguments: list[str]) -> None:
         raise InputError(f"save-policy takes a saved run and a file: {example}")
     from tricks.restore import load
     from tricks.runs import save_policy as writer
-    from tricks.runs.onnx_graph import STATE
+    from tricks.runs.save_policy import STATE
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
     run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
@@ -191,7 +191,7 @@ def check(arguments: list[str]) -> None:
     if asked.episodes < 1:
         raise InputError(f"episodes must be at least 1, not {asked.episodes}")
     warnings.filterwarnings("ignore", module="gymnasium")
-    from tricks.runs import checking
+    from tricks.cli import checking
 
     for line in checking.check(replace(config, env=asked.env, seeds=(asked.seed,)), asked.episodes):
         print(line)

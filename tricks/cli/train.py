@@ -132,8 +132,7 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     from tricks.continuing import further
     from tricks.restore import resume
     from tricks.runs.checkpoint import read
-    from tricks.runs.folder import LAST
-    from tricks.runs.lock import hold
+    from tricks.runs.files import LAST, hold
 
     longer, folder = output.continue_from is not None, output.continue_from or output.resume or Path()
     mode, able = ("--continue", ["--continue-from", "--steps", "--schedule"]) if longer else ("--resume", [])
@@ -161,9 +160,9 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
 def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
     """Train with a listener that writes to the folder, and save the run there. Ctrl-C's message says what is saved."""
     from tricks.runs.checkpoint import how_to_resume, naming, read
-    from tricks.runs.folder import CHECKPOINT
+    from tricks.runs.files import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
-    from tricks.runs.plot import draw_curve
+    from tricks.runs.run import draw_curve
     from tricks.runs.signals import Patience
 
     file = CurveFile(folder)
@@ -208,9 +207,8 @@ def summary(run: "Run") -> str:
     Where no episode ended there, the reward per step. Also what was recorded, and how many steps were taken, if that
     isn't the budget.
     """
-    from tricks.record import recorded
-    from tricks.runs.intervals import over
-    from tricks.runs.learning_curve import late_return
+    from tricks.runs.learning_curve import late_return, over
+    from tricks.texts import recorded
 
     curve, steps, seeds, late = run.curve, run.config.steps, run.config.seed_list, run.late()
     reward = curve[curve["step"] > 0.9 * steps].groupby("seed")["reward"].mean().reindex(seeds)

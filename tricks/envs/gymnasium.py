@@ -18,7 +18,7 @@ from tricks.envs.processes import WorkerLanes
 from tricks.envs.stepping import Columns, LocalLanes, Start, naming
 from tricks.envs.vectors import VectorLanes, has_vector_version
 from tricks.errors import InputError, in_words
-from tricks.record import recorded
+from tricks.texts import recorded
 
 Lanes = LocalLanes | WorkerLanes | VectorLanes
 

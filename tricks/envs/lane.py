@@ -19,7 +19,7 @@ from tricks.envs.ids import make_named
 from tricks.envs.masks import with_masks
 from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
-from tricks.wrapper_texts import wrapper_call
+from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 

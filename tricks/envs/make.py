@@ -1,8 +1,14 @@
-"""Make the environment that a config asks for."""
+"""Make the environment that a config asks for, and say beforehand what that takes."""
+
+import sys
+
+import gymnasium as gym
 
 from tricks.config import Config
+from tricks.core.compiler import find_compiler
 from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
+from tricks.core.memory import Need, largest
 from tricks.envs.atari import fire, is_atari
 from tricks.envs.envpool import EnvPoolEnv
 from tricks.envs.gymnasium import GymnasiumEnv
@@ -11,6 +17,12 @@ from tricks.envs.tensor import TensorEnv
 from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
 from tricks.errors import InputError
 from tricks.worlds import CLASSIC, WORLDS
+
+LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
+    "processes": (5_000_000, 0.03),
+    "atari": (5_000_000, 0.05),
+}  # at least this many bytes, and about this many seconds to make one
+PATIENCE = 5.0  # seconds after which a user wonders
 
 
 def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
@@ -36,13 +48,42 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     return env if env.now.obs.device.type == device.type else HostEnv(env, device)
 
 
+def lane_kind(config: Config, make: MakeEnv | None = None) -> str:
+    """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
+    if make is not None:
+        return "processes" if config.backend == "processes" else "python"
+    plain = config.backend == "tensor" or not (changes(config) or config.record)
+    if config.backend in ("auto", "tensor") and config.env in WORLDS and plain:
+        return "tensor"
+    if config.backend in ("processes", "envpool"):
+        return config.backend
+    if is_atari(config.env) and not changes(config):
+        return "atari"
+    spec = None if changes(config) else gym.registry.get(config.env)
+    return "vector" if spec is not None and spec.vector_entry_point is not None else "python"
+
+
+def lane_need(config: Config, make: MakeEnv | None) -> Need:
+    """The memory of all lanes, at least."""
+    count, numbers = len(config.seed_list) * config.lanes, largest(config, "lanes", "seeds")
+    return Need(f"{count:,} lanes", count * LANE[lane_kind(config, make)][0], numbers, on_device=False)
+
+
+def announce(config: Config, make: MakeEnv | None) -> None:
+    """Say on stderr what will take more than a few seconds before the first step."""
+    kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
+    if count * LANE[kind][1] > PATIENCE:
+        what = "worker processes" if kind == "processes" else "environments"
+        of = config.env if make is None or config.env != Config.env else getattr(make, "__name__", "env=")
+        print(f"starting {count:,} {what} of {of} ...", file=sys.stderr)
+    if config.compile and kind == "tensor":
+        find_compiler(config.device)
+        print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)
+
+
 def backend(config: Config, purpose: str) -> Env:
     """The bare environment on the config's backend, before any wrapper."""
-    if (
-        config.backend in ("auto", "tensor")
-        and config.env in WORLDS
-        and not (config.backend == "auto" and (changes(config) or config.record))
-    ):
+    if lane_kind(config) == "tensor":
         refuse_changes(config)
         return TensorEnv(WORLDS[config.env], config, purpose)
     if config.backend == "tensor":

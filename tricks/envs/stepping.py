@@ -17,7 +17,7 @@ from tricks.envs.lane import make_lane
 from tricks.envs.masks import in_one
 from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
-from tricks.record import found, recorded
+from tricks.texts import found, recorded
 from tricks.values import shown
 
 Told = dict[str, Any]  # what is read of one lane's info, see `Reading`

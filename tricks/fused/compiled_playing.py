@@ -80,8 +80,7 @@ def play(
     seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
     after, pay, over = np.empty_like(state[0]), np.empty(lanes), np.empty(lanes, np.bool_)
     y, torque = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.float32)
-    hs = np.empty(len(sizes) - 2, np.int64)
-    room = np.empty((len(hs), BLOCK * largest(sizes)), np.float32)
+    hs, room = np.empty(len(sizes) - 2, np.int64), np.empty((len(sizes) - 2, BLOCK * largest(sizes)), np.float32)
     for s in range(seeds):
         for k in range(len(hs)):  # in this loop, because numba frees an array after its last use by name
             hs[k] = room[k].ctypes.data

@@ -1,15 +1,22 @@
-"""run.json: what was trained, and the checksums of the run's files; checked when it is read."""
+"""What a run's files hold: run.json, which says what was trained, and files of tensors; both checked when read.
+
+Reading a file builds tensors and plain values, and never runs code.
+"""
 
 import hashlib
+import io
 import json
 import math
+import pickle
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 import gymnasium as gym
 import msgspec
+import torch
 from msgspec import Meta, Struct
 
 from tricks.config import Config
@@ -17,86 +24,40 @@ from tricks.core.plain_spaces import from_plain, to_plain
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
-from tricks.runs.evaluation import Evaluation
-from tricks.runs.versions import MadeWith
+from tricks.runs.provenance import MadeWith
 
 Count = Annotated[int, Meta(ge=0)]
-Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
 ORIGIN = ("joined", "from")  # attributes of a curve, see `Run`
-
-
-class Discrete(Struct, tag="Discrete", tag_field="kind", forbid_unknown_fields=True):
-    """A Discrete space, as `to_plain` writes it."""
-
-    n: Annotated[int, Meta(ge=1, le=LARGEST)]
-    start: int
-    dtype: Whole = "int64"
-
-
-class Box(Struct, tag="Box", tag_field="kind", forbid_unknown_fields=True):
-    """A Box space, as `to_plain` writes it; earlier versions wrote the bounds of bool ones as bool."""
-
-    shape: list[Count]
-    dtype: Annotated[str, Meta(pattern=r"^((u?int|float)(8|16|32|64)|bool)$")]
-    low: list[bool | int | float | str]
-    high: list[bool | int | float | str]
-
-
-class MultiDiscrete(Struct, tag="MultiDiscrete", tag_field="kind", forbid_unknown_fields=True):
-    """A MultiDiscrete space, as `to_plain` writes it."""
-
-    shape: list[Count]
-    dtype: Whole
-    nvec: list[Annotated[int, Meta(ge=1, le=LARGEST)]]
-    start: list[int]
-
-
-class MultiBinary(Struct, tag="MultiBinary", tag_field="kind", forbid_unknown_fields=True):
-    """A MultiBinary space, as `to_plain` writes it."""
-
-    shape: list[Count]
-
-
-class Dict(Struct, tag="Dict", tag_field="kind", forbid_unknown_fields=True):
-    """A Dict space, as `to_plain` writes it."""
-
-    spaces: list[tuple[str, "Space"]]
-
-
-class Tuple(Struct, tag="Tuple", tag_field="kind", forbid_unknown_fields=True):
-    """A Tuple space, as `to_plain` writes it."""
-
-    spaces: list["Space"]
-
-
-Space = Discrete | Box | MultiDiscrete | MultiBinary | Dict | Tuple
-
-
-def numbers(space: Space) -> int:
-    """How many numbers an element of the space has, one-hot where it is discrete."""
-    if isinstance(space, Dict):
-        return sum(numbers(part) for _, part in space.spaces)
-    if isinstance(space, Tuple):
-        return sum(numbers(part) for part in space.spaces)
-    if isinstance(space, Discrete):
-        return space.n
-    return sum(space.nvec) if isinstance(space, MultiDiscrete) else math.prod(space.shape)
+SEAL = b"\ntricks sha256 "  # before the checksum, at the end of a checkpoint
+END = b"PK\5\6"  # begins the last 22 bytes of a PyTorch file
 
 
 class Both(Struct, forbid_unknown_fields=True):
-    """The observation space, the action space, the number of tasks, and how images are seen, in words."""
+    """The observation space and the action space as `to_plain` has them, the number of tasks, and images in words."""
 
-    observation: Space
-    action: Space
+    observation: dict[str, Any]
+    action: dict[str, Any]
     tasks: Annotated[int, Meta(ge=1, le=LARGEST)]
     seen: list[str] = []
 
     def __post_init__(self) -> None:
-        for space in (self.observation, self.action):
-            if numbers(space) > LARGEST:
-                raise ValueError(f"a space of {numbers(space):,} numbers is too large")
+        for plain in (self.observation, self.action):
+            if (count := numbers(plain)) > LARGEST:
+                raise ValueError(f"a space of {count:,} numbers is too large")
+        self.pair()  # refuses what is no space
+
+    def pair(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
+        """The two spaces."""
+        return from_plain(self.observation), from_plain(self.action)
+
+
+def numbers(plain: Mapping[str, Any]) -> int:
+    """How many numbers an element of a space has, one-hot where it is discrete."""
+    if plain.get("kind") in ("Dict", "Tuple"):
+        return sum(numbers(part[1] if plain["kind"] == "Dict" else part) for part in plain["spaces"])
+    return plain["n"] if "n" in plain else sum(plain.get("nvec", ())) or math.prod(plain.get("shape", ()))
 
 
 class About(Struct, forbid_unknown_fields=True):
@@ -117,19 +78,11 @@ class About(Struct, forbid_unknown_fields=True):
     made_with: MadeWith = {}
     evaluation: dict[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        if self.evaluation is not None:
-            Evaluation.read(self.evaluation)  # refuses what is none
-
     @property
     def origin(self) -> dict[str, Any]:
         """The attributes of the curve, see `Run`."""
         given = zip(ORIGIN, (self.joined, self.started_from), strict=True)
         return {name: each for name, each in given if each}
-
-    def gym_spaces(self) -> list[gym.Space[Any]]:
-        """The observation space and the action space."""
-        return [from_plain(msgspec.to_builtins(space)) for space in (self.spaces.observation, self.spaces.action)]
 
 
 def plain_spaces(spaces: Spaces) -> dict[str, Any]:
@@ -140,25 +93,25 @@ def plain_spaces(spaces: Spaces) -> dict[str, Any]:
 
 def read_back(config: Config, spaces: Spaces) -> None:
     """Raise InputError unless run.json would tell these numbers and spaces as it was told them."""
-    nothing: dict[str, Any] = {
-        "tricks": [],
-        "diverged": [],
-        "rows": 0,
-        "reasons": [],
-        "seconds": None,
-        "own": [],
-        "checksums": {},
-    }
-    told = {"config": asdict(config), "spaces": plain_spaces(spaces)}
     try:
-        about = read_about(write_about(told | nothing))
-        observation, action = about.gym_spaces()
-        again = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
-        if asked(about.config, [])[0] != config or plain_spaces(again) != told["spaces"]:
+        told = plain_spaces(spaces)
+        both = msgspec.json.decode(msgspec.json.encode(told), type=Both)
+        same, _ = asked(msgspec.json.decode(msgspec.json.encode(asdict(config))), [])
+        if same != config or plain_spaces(Spaces(config.env, *both.pair(), both.tasks, config.as_vector)) != told:
             raise ValueError("it would be read as something else")
     except Exception as error:
-        both = f"{spaces.observation} and {spaces.action}"
-        raise InputError(f"{config.env}: no file can keep this run, with the spaces {both}: {said(error)}") from error
+        what = f"this run, with the spaces {spaces.observation} and {spaces.action}"
+        raise InputError(f"{config.env}: no file can keep {what}: {said(error)}") from error
+
+
+def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
+    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid.
+
+    A run.json without `as_vector` was written before images of other forms were recognized, and is read with it on.
+    """
+    if unknown := set(config) - {field.name for field in fields(Config)}:
+        raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
+    return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
 
 
 def digest(content: bytes) -> str:
@@ -186,11 +139,45 @@ def whole(content: bytes) -> bool:
     return found is None or digest(content.replace(found[1], b"", 1)) == found[1].decode(errors="replace")
 
 
-def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
-    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid.
+def tensor_bytes(content: Any) -> bytes:
+    """A dict of tensors and plain values as the bytes of a PyTorch file."""
+    box = io.BytesIO()
+    torch.save(content, box)
+    return box.getvalue()
 
-    A run.json without `as_vector` was written before images of other forms were recognized, and is read with it on.
+
+def tensors_in(content: bytes) -> Any:
+    """The inverse of `tensor_bytes`. Raises ValueError, with a one-line reason, for anything else.
+
+    A file with other pickled objects is refused before any of them is built or imported.
     """
-    if unknown := set(config) - {field.name for field in fields(Config)}:
-        raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
-    return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's remarks on pickles that it refuses
+            return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        found = re.search(r"GLOBAL (\S+)|type (\S+)", str(error))
+        what = f"pickled Python code ({found[1] or found[2]})" if found else "pickled objects that are not tensors"
+        raise ValueError(f"it contains {what}; only tensors are loaded") from None
+    except Exception:  # unpickling a file that is not a pickle can raise anything
+        raise ValueError("it is not a PyTorch file, or only a part of one") from None
+
+
+def sealed(content: bytes) -> bytes:
+    """The content with its checksum at the end."""
+    return content + SEAL + digest(content).encode()
+
+
+def unsealed(content: bytes) -> bytes:
+    """The inverse of `sealed`. Raises ValueError if the checksum is missing or does not match."""
+    body, seal, checksum = content.rpartition(SEAL)
+    if not seal:
+        raise ValueError("it has no checksum: it was cut off, or an older version of this package wrote it")
+    if digest(body).encode() != checksum:
+        raise ValueError("it does not match its checksum")
+    return body
+
+
+def seals_nothing(content: bytes) -> bool:
+    """Whether this is a whole PyTorch file without a checksum, as early versions wrote them."""
+    return content[-22:].startswith(END)

@@ -15,15 +15,12 @@ from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import as_path, remove_empty, write_whole
-from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
-from tricks.runs.lock import take
-from tricks.runs.provenance import provenance_of_a_run
+from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, remove_empty, take, write_whole
+from tricks.runs.provenance import provenance_of_a_run, wrote
 from tricks.runs.signals import Patience
 from tricks.runs.state import Part, Saved, State, parse
-from tricks.runs.versions import wrote
+from tricks.texts import wrapper_name
 from tricks.values import checked
-from tricks.wrapper_texts import wrapper_name
 
 SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
 GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's

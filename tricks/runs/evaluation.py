@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 import torch
@@ -13,18 +13,16 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
+from tricks.core.memory import Need, refuse_too_large, row_bytes
 from tricks.core.policies import deterministic
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
-from tricks.env_args import as_texts, as_values
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.record import recorded
-from tricks.runs.best import beginning
 from tricks.runs.log import Log
-from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
-from tricks.runs.tally import Tally
+from tricks.runs.tally import Tally, beginning
+from tricks.texts import as_texts, as_values, recorded
 from tricks.values import Checked, fitted
 
 
@@ -65,8 +63,7 @@ class Evaluation(Checked):
 
     def told(self) -> dict[str, Any]:
         """What a file says of it; own: whether env is but the name of a function that made it."""
-        plain = asdict(replace(self, make=None))
-        del plain["make"]
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "make"}
         return plain | {"own": self.make is not None and getattr(self.make, "custom", True)}
 
     @classmethod
@@ -94,17 +91,16 @@ class Evaluation(Checked):
             env = make_env(replace(config.only(0), lanes=1, compile=False), "evaluation", make)
         except InputError as error:
             raise InputError(f"in evaluations: {error}") from error
-        pairs = {
-            "observation space": (spaces.observation, env.spaces.observation, _seen(spaces) == _seen(env.spaces)),
-            "action space": (spaces.action, env.spaces.action, spaces.action == env.spaces.action),
-            "number of tasks": (spaces.tasks, env.spaces.tasks, spaces.tasks == env.spaces.tasks),
-        }
-        for what, (here, there, same) in pairs.items():
+        here, there = spaces, env.spaces
+        for what, mine, theirs, same in (
+            ("observation space", here.observation, there.observation, _seen(here) == _seen(there)),
+            ("action space", here.action, there.action, here.action == there.action),
+            ("number of tasks", here.tasks, there.tasks, here.tasks == there.tasks),
+        ):
             if not same:
                 env.close()
-                values = f"{there}, and that of the training, {spaces.env}, {here}"
-                said = f"the evaluations' environment, {env.id}, has the {what} {values}; it must be the same"
-                raise InputError(" ".join(said.split()))
+                said = f"{theirs}, and that of the training, {here.env}, {mine}; it must be the same"
+                raise InputError(" ".join(f"the evaluations' environment, {env.id}, has the {what} {said}".split()))
         return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
@@ -113,37 +109,30 @@ class Evaluation(Checked):
         log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
         seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
         """
-        scores, judged = self.scores(rollout, config, agent, log, make)
-        if self.keep_best and not judged.isnan().all():
-            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
-        return scores
-
-    def scores(
-        self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None
-    ) -> tuple[Tensor, Tensor]:
-        """See `after`; and the numbers that say which agents are the best, [S]."""
         steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         nothing = torch.full_like(steps, torch.nan, dtype=torch.float64)
         if not due.any():
-            return nothing, nothing
+            return nothing
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
             played = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
-            return nothing, nothing
-        for reason in played.failed.values():
-            print(f"an evaluation failed: {reason}", file=sys.stderr)
+            return nothing
+        failures = list(played.failed.values())
         scores = judged = played.scores.mean(1).masked_fill(~due, torch.nan)
         if isinstance(self.keep_best, str):
             judged = played.record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
             without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
-            if without:
-                print(f"an evaluation failed: seed {without[0]} has no {self.keep_best!r}", file=sys.stderr)
+            failures += [f"seed {seed} has no {self.keep_best!r}" for seed in without[:1]]
             scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
-        return scores, judged
+        for reason in failures:
+            print(f"an evaluation failed: {reason}", file=sys.stderr)
+        if self.keep_best and not judged.isnan().all():
+            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
+        return scores
 
 
 def _seen(spaces: Spaces) -> list[object]:
@@ -159,7 +148,7 @@ def _not_in_the_file(**args: object) -> NoReturn:
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
-    return [Need(f"{count:,} games at once", rollout_bytes(count * config.horizon, spaces), (option,))]
+    return [Need(f"{count:,} games at once", count * config.horizon * row_bytes(spaces), (option,))]
 
 
 class Played(NamedTuple):
@@ -195,14 +184,12 @@ def play_games(
         player.state = RecurrentState(agent, env)
     policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
-    if playing is not None:
-        left = left & playing.unsqueeze(1)
-    scores = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
-    failed: dict[int, str] = {}
+    left = left if playing is None else left & playing.unsqueeze(1)
+    scores, patience = torch.zeros(left.shape, dtype=torch.float64, device=left.device), config.episode_limit
     tally, record = Tally(recorded(config.record), len(left), games, left.device), torch.zeros(())
+    failed: dict[int, str] = {}
     with contextlib.closing(env):
         env.reset()
-        patience = config.episode_limit
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(min(config.horizon, patience)):
                 if left.any():
@@ -210,8 +197,7 @@ def play_games(
                     left, patience = left & ~env.now.over, patience - 1
             segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
-            if segment.record is not None:
-                record = record + tally.ended(segment)
+            record = record if segment.record is None else record + tally.ended(segment)
             for seed, fault in segment.faults.items():
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan

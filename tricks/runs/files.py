@@ -1,87 +1,73 @@
-"""Write a run's folders and files; failures become one-line errors."""
+"""A run's folder: files are written whole, a finished run gets in whole or not at all, and one process trains in it."""
 
-import contextlib
+import errno
 import os
 import platform
 import re
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
 
 from tricks.errors import InputError
 
 HOST = platform.node()
+LAST = "last.pt"  # the state at the end of a run: from it, the training can go on
+RUN = (LAST, "agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
+CHECKPOINT = "checkpoint.pt"  # an unfinished one
+PICTURE = "curve.png"
+SAVED = ".saved"  # a finished run on its way into the folder
+LOCK = ".lock"
+LOCKLESS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of file systems without locks
+
+
+@contextmanager
+def trying(to: str) -> Iterator[None]:
+    """Turn an OSError into an InputError: `cannot write x: No space left on device`."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(f"cannot {to}: a file is in its place") from error
+    except OSError as error:
+        raise InputError(f"cannot {to}: {error.strerror}") from error
 
 
 def as_path(path: str | Path) -> Path:
-    """The path with `~` replaced by the home directory.
-
-    Raises InputError if it cannot be a path: no str or Path, too long, or in a folder that may not be read.
-    """
+    """The path with `~` replaced by the home directory. Raises InputError for what cannot be a path."""
     if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
         raise InputError(f"a folder or file is named by a str or a Path, not {path!r}")
     try:
         expanded = Path(path).expanduser()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            os.stat(expanded)
     except RuntimeError as error:
         raise InputError(f"cannot expand the ~ in {path}: {error}") from error
-    except OSError as error:
-        raise InputError(f"cannot use the path {path}: {error.strerror}") from error
+    with trying(f"use the path {path}"), suppress(FileNotFoundError, NotADirectoryError):
+        os.stat(expanded)
     return expanded
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make the folder and its parents. Returns those that are new, innermost first. Raises InputError if that fails."""
-    try:
+    """Make the folder and its parents. Returns those that are new, innermost first; or InputError."""
+    with trying(f"make the folder {folder}"):
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise InputError(f"cannot make the folder {folder}: a file is in its place") from error
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
     return new
 
 
 def remove_empty(folders: Sequence[Path]) -> None:
     """Remove those of the folders, innermost first, in which there is nothing."""
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             folder.rmdir()
 
 
-def probe(folder: Path) -> None:
-    """Write and remove a file. Raises InputError if that fails: the folder is read-only, or the disk is full."""
-    part = partial_path(folder / "probe")
-    try:
-        with part.open("wb") as file:
-            file.write(bytes(4096))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
-
-
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, whoever else writes it: after a kill, it is either the old or the new one.
-
-    The content goes to a temporary file, which then replaces `path`. Raises InputError if that fails.
-    """
-    part = partial_path(path)
-    try:
-        with part.open("wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-            file.flush()
-            os.fsync(file.fileno())
+    """Write a file atomically, whoever else writes it: after a kill, it is the old or the new one. Or InputError."""
+    with trying(f"write {path}"), _written(path, content) as part:
         os.replace(part, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):  # after success there is nothing to remove
-            part.unlink()
 
 
 def partial_path(path: Path) -> Path:
@@ -89,36 +75,161 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
 
 
-def remove_partials(folder: Path) -> None:
-    """Remove what killed writers of this machine left half-written in the folder. Raises OSError if that fails."""
-    for path in folder.iterdir():
-        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
-        process = int(found[1]) if found else 0
-        # whoever sweeps is not writing: what has its own id, another process wrote before
-        if found and (process == os.getpid() or not alive(process)):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+@contextmanager
+def _written(path: Path, content: str | bytes) -> Iterator[Path]:
+    """A temporary file with the content, safe on the disk; it is gone afterwards."""
+    part = partial_path(path)
+    try:
+        with part.open("wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        yield part
+    finally:
+        with suppress(OSError):  # after success there is nothing to remove
+            part.unlink()
 
 
-def alive(process: int) -> bool:
-    """Whether a process with this id runs on this machine."""
-    if os.name != "posix":  # elsewhere, signal 0 does more than ask
-        return True
-    with contextlib.suppress(PermissionError):  # another user's
+def found(folder: Path, name: str) -> Path:
+    """Where a file of the finished run is: in the folder, or on its way into it if a save was killed."""
+    arriving = folder / SAVED / name
+    return arriving if arriving.is_file() else folder / name
+
+
+def finished(folder: Path) -> bool:
+    """Whether the folder holds a finished run."""
+    return found(folder, "run.json").is_file()
+
+
+@contextmanager
+def opened(folder: Path, overwrite: bool = False) -> Iterator[list[Path]]:
+    """Lock the folder, which is made if it doesn't exist, for a training that writes to it.
+
+    Yields the folders that are new. Those that are still empty at the end are removed. Raises InputError if another
+    process trains in it, if it holds a finished run and `overwrite` is off, or if it cannot be written, which is tried.
+    """
+    new = make_folder(folder)
+    try:
+        with hold(folder):
+            clear(folder)
+            if finished(folder) and not overwrite:
+                how = "add --overwrite to replace it (overwrite=True in Python)"
+                raise InputError(f"{folder} holds a finished run; {how}")
+            with trying(f"write to {folder}"), _written(folder / "probe", bytes(4096)):
+                pass
+            for name in (*RUN, CHECKPOINT, PICTURE):
+                if (folder / name).is_dir():
+                    raise InputError(f"cannot write {folder / name}: Is a directory")
+            yield new
+    finally:
+        remove_empty(new)
+
+
+def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
+    """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
+
+    The files are written to a hidden subfolder, and its renaming makes them the folder's run. After it, they only have
+    to be moved to their places; if a kill prevents that, `found` finds them, and `clear` moves them. Raises InputError
+    as `opened` does.
+    """
+    with suppress(OSError):
+        overwrite |= all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))
+    with opened(folder, overwrite), trying(f"write to {folder}"):
+        part = partial_path(folder / SAVED)
         try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-    return True
-
-
-def sync(folder: Path) -> None:
-    """Make a folder's renames survive a power failure, where the system can do that."""
-    with contextlib.suppress(OSError):  # Windows opens no folders
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
+            part.mkdir()
+            for name, content in files.items():
+                write_whole(part / name, content)
+            _sync(part)
+            part.rename(folder / SAVED)
+            _sync(folder)
         finally:
-            os.close(number)
+            shutil.rmtree(part, ignore_errors=True)  # after success there is nothing to remove
+        clear(folder)
+        if LAST not in files:  # the one there is of an earlier run; should it stay, nothing else fits it
+            with suppress(OSError):
+                (folder / LAST).unlink()
+
+
+def _sync(folder: Path) -> None:
+    """Make a folder's renames survive a power failure, where the system can do that."""
+    with suppress(OSError), ExitStack() as stack:  # Windows opens no folders
+        number = os.open(folder, os.O_RDONLY)
+        stack.callback(os.close, number)
+        os.fsync(number)
+
+
+def clear(folder: Path) -> None:
+    """Complete a save, and sweep up what killed writers of this machine left. For the holder of the folder's lock."""
+    arriving = folder / SAVED
+    with trying(f"write to {folder}"):
+        if arriving.is_dir() and not arriving.is_symlink():
+            for name in RUN:
+                with suppress(FileNotFoundError):  # moved before the kill
+                    os.replace(arriving / name, folder / name)
+            for name in (CHECKPOINT, PICTURE):  # of the training that has now ended, and of an earlier run
+                (folder / name).unlink(missing_ok=True)
+            arriving.rmdir()
+        for path in folder.iterdir():
+            writer = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
+            # the sweeper itself is not writing: what has its own id, another process wrote before
+            if writer and (int(writer[1]) == os.getpid() or not psutil.pid_exists(int(writer[1]))):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+def clean_up(folder: Path) -> None:
+    """`clear` a folder that is only read; one that is in use or read-only stays as it is."""
+    if folder.is_dir():
+        with suppress(InputError), hold(folder):
+            clear(folder)
+
+
+def hold(folder: Path) -> ExitStack:
+    """Keep other processes from training in the folder or saving to it, in a `with` block; see `take`."""
+    stack = ExitStack()
+    stack.callback(take(folder))
+    return stack
+
+
+def take(folder: Path) -> Callable[[], None]:
+    """Lock the folder; returns a function that releases it. Within one process, any number may hold the lock.
+
+    The system drops the lock of a process that ends, even if it is killed; the file `.lock` may stay behind and locks
+    nothing. On file systems without locks, nothing is locked. Raises InputError, with the other's process id, if
+    another process holds the lock, or if the folder cannot be written.
+    """
+    path, process = folder.resolve() / LOCK, os.getpid()
+    lock = FileLock(path, timeout=0, thread_local=False, is_singleton=True, on_acquired=_sign)
+
+    def release() -> None:
+        if os.getpid() == process:  # a forked worker has a copy of everything, but not the lock
+            if lock.lock_counter <= 1 and sys.platform != "win32":  # elsewhere, filelock leaves the file
+                with suppress(OSError):
+                    path.unlink()
+            lock.release()
+
+    with trying(f"write to {folder}"):
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise InputError(f"{folder} is in use: {_holder(path)} is training in it") from error
+        except OSError as error:
+            if error.errno not in LOCKLESS:
+                raise
+    return release
+
+
+def _sign(file: int) -> None:
+    """Write into a lock's file whose it is, after the first byte: Windows lets nobody else read that one."""
+    os.truncate(file, 0)
+    os.write(file, f"\nprocess {os.getpid()} on {HOST}\n".encode())
+
+
+def _holder(path: Path) -> str:
+    with suppress(OSError), path.open("rb", buffering=0) as file:
+        file.seek(1)
+        return file.read(200).decode(errors="replace").split("\n")[0] or "another process"
+    return "another process"

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,30 +57,21 @@ def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None
     """The environment with rendering on and the agent's own observations; None if it cannot be rendered.
 
     One from a function of the user's can be if its render_mode is rgb_array, or if config.env names a function that
-    takes that as an argument.
+    takes that as an argument, as every id does.
     """
     named = make is None and not is_atari(config.env)
-    if named and maker_of(config.env) is None and import_module_of(config.env) not in gym.registry:
+    maker = maker_of(config.env) if named else None
+    if named and maker is None and import_module_of(config.env) not in gym.registry:
         return None
     env = make_lane(config, make, film=make is None and not named)
-    if named and env.render_mode is None and "rgb_array" in _modes(env) and _takes_mode(config.env):
+    takes_mode = maker is None or {"render_mode", "kwargs"} & set(inspect.signature(maker).parameters)
+    if named and env.render_mode is None and "rgb_array" in (env.metadata.get("render_modes") or ()) and takes_mode:
         env.close()
         env = make_lane(config, film=True)
     if env.render_mode == "rgb_array":
         return env
     env.close()
     return None
-
-
-def _takes_mode(name: str) -> bool:
-    """Whether the environment of this name takes the argument render_mode, as every id does."""
-    make = maker_of(name)
-    return make is None or {"render_mode", "kwargs"} & set(inspect.signature(make).parameters) != set()
-
-
-def _modes(env: gym.Env) -> Sequence[str]:
-    """The render modes that an environment says it has."""
-    return env.metadata.get("render_modes") or ()
 
 
 def _same_spaces(env: gym.Env, run: Run) -> bool:
@@ -113,10 +103,7 @@ class Film:
             self.frames, self.stride = self.frames[::2], 2 * self.stride
 
     def write(self, path: Path) -> None:
-        """Write a looping GIF. Raises InputError if that fails.
-
-        Identical consecutive frames are merged into one that is shown for longer.
-        """
+        """Write a looping GIF, in which equal frames become one that is shown longer. Raises InputError if it fails."""
         delay = min(self.stride / self.fps, max(1 / self.fps, SLOWEST))
         images = [Image.fromarray(frame) for frame in self.frames]
         for image in images:
@@ -143,7 +130,7 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
     while not ended:
         if step == run.config.episode_limit:
             raise InputError(f"{run.config.env}: {ENDLESS.format(step)}")
-        legal = info.get("action_mask") if run.tricks.action_mask else None
+        legal = info.get("action_mask") if run.agent.mask else None
         action = run.agent.act(obs, legal, None if greedy else rng, begins=since <= press)
         obs, reward, terminated, truncated, info = env.step(action)
         lost = run.config.life_ends and 0 < info.get("lives", 0) < lives

@@ -1,4 +1,4 @@
-"""The learning curve as a table: its columns, and the score at the end of training."""
+"""The learning curve as a table: its columns, its file, the score at the end of training, and its interval."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ import pandas as pd
 from tricks import ladder
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.record import recorded
+from tricks.texts import recorded
 
 OWN = (
     "policy_loss",
@@ -34,6 +34,9 @@ COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTIC
 NAMES = ("study", "arm", "env")  # of a run, where a table has several
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
+MAJOR, MINOR = map(int, pd.__version__.split(".")[:2])
+EXACT: dict[str, Any] = {} if (MAJOR, MINOR) >= (3, 1) else {"float_precision": "round_trip"}  # else off by a bit
+FEWEST = 5  # minimum number of seeds for an interval
 
 
 def columns_of(config: Config) -> tuple[str, ...]:
@@ -87,3 +90,29 @@ def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str
     rows = curve[(curve["step"] > (1 - share) * steps) & curve[column].notna() & (curve["episodes"] > 0)]
     weighted = (rows[column] * rows["episodes"]).groupby(rows["seed"]).sum()
     return weighted / rows.groupby("seed")["episodes"].sum()
+
+
+def read_table(source: Any, **reading: Any) -> pd.DataFrame:
+    """What pandas' `read_csv` reads from a path or a buffer, with every number as it was written, to the last bit."""
+    found: pd.DataFrame = pd.read_csv(source, **EXACT, **reading)
+    return found
+
+
+def students_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95% interval x̄ ± t₀.₉₇₅,ₙ₋₁·s/√n for the mean over the first axis, of length n ≥ 2. Student 1908."""
+    from scipy import special  # slow to import
+
+    count, mean = len(values), values.mean(axis=0)
+    reach = special.stdtrit(count - 1, 0.975) * values.std(axis=0, ddof=1) / count**0.5
+    return mean - reach, mean + reach
+
+
+def over(values: pd.Series) -> str:
+    """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
+    known = values.dropna()
+    if len(known) < len(values):
+        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
+    if len(known) < FEWEST:
+        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
+    low, high = students_interval(known.to_numpy())
+    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"

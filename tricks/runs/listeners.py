@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tricks.core.extras import extra
-from tricks.errors import InputError
-from tricks.runs.files import write_whole
+from tricks.runs.files import PICTURE, trying, write_whole
 from tricks.runs.log import Rows
-
-REPLACED = ("run.json", "agent.pt", "curve.png")  # of an earlier run in the same folder
 
 
 class CurveFile:
@@ -21,25 +18,19 @@ class CurveFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / "curve.csv"
-        self.begun = False
+        self.folder, self.path, self.begun = folder, folder / "curve.csv", False
 
     def __call__(self, rows: Rows) -> None:
-        try:
+        with trying(f"write {self.path}"):
             if not self.begun:
-                self._begin(rows[0])
+                header = ",".join(rows[0]) + "\n"
+                kept = earlier_lines(self.path, int(rows[0]["update"]), header)
+                for name in ("run.json", "agent.pt", PICTURE):  # of an earlier run
+                    (self.folder / name).unlink(missing_ok=True)
+                write_whole(self.path, header + "".join(kept))
+                self.begun = True
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("".join(map(as_line, rows)))
-        except OSError as error:
-            raise InputError(f"cannot write {self.path}: {error.strerror}") from error
-
-    def _begin(self, row: dict[str, float]) -> None:
-        header = ",".join(row) + "\n"
-        kept = earlier_lines(self.path, int(row["update"]), header)
-        for name in REPLACED:
-            (self.folder / name).unlink(missing_ok=True)
-        write_whole(self.path, header + "".join(kept))
-        self.begun = True
 
 
 def as_line(row: dict[str, float]) -> str:
@@ -52,10 +43,9 @@ def earlier_lines(path: Path, update: int, expected: str) -> list[str]:
     if update == 0 or not path.is_file():
         return []
     header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
-    if header != expected:
-        return []
     whole = [line for line in lines if line.endswith("\n") and line.count(",") == header.count(",")]
-    return [line for line in whole if (of := line.split(",")[1]).isdecimal() and int(of) < update]
+    before = [line for line in whole if (of := line.split(",")[1]).isdecimal() and int(of) < update]
+    return before if header == expected else []
 
 
 class TensorBoard:
@@ -80,6 +70,5 @@ class TensorBoard:
                     self._writers[seed].add_scalar(name, x, step)
 
     def close(self) -> None:
-        """Flush and close the logs."""
         for writer in self._writers.values():
             writer.close()

@@ -18,11 +18,10 @@ from tricks.core.rollout import Rollout
 from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
-from tricks.record import recorded
-from tricks.runs.best import Best, State
 from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, OF_BOX, as_curve, columns_of
 from tricks.runs.progress import progress
-from tricks.runs.tally import Tally
+from tricks.runs.tally import Best, State, Tally
+from tricks.texts import recorded
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame

@@ -1,39 +1,42 @@
-"""What happens before a run takes its memory: impossible numbers and sizes are refused, and long waits announced."""
+"""What happens before a run takes its memory: impossible numbers and sizes are refused, and long waits announced.
+
+A trick's own file may say more. `refuse(config, tricks)` raises InputError for numbers, `refuse_env(env)` for an
+environment, and `memory(config, tricks, rows, row, features)` says what else it needs: for so many rows of a rollout,
+with so many bytes each, of which a net's last layer makes so many features.
+"""
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
-from tricks.action_mask import need_masks
 from tricks.config import Config
-from tricks.core.compiler import find_compiler
 from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
+from tricks.core.memory import WEIGHT, Need, in_total, largest, refuse_too_large, row_bytes
 from tricks.core.nets import MakeBody
-from tricks.envs.atari import is_atari
-from tricks.envs.lane import changes
-from tricks.envs.make import make_env
+from tricks.core.spaces import Spaces
+from tricks.envs.distinct import unseeded
+from tricks.envs.make import announce, lane_need, make_env
+from tricks.envs.vectors import has_vector_version
 from tricks.errors import InputError
-from tricks.flags import switch
-from tricks.ladder import Tricks
-from tricks.record import recorded
-from tricks.recurrent import refuse_more_minibatches
+from tricks.ladder import FILES, Tricks
 from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.learning_curve import columns_of
-from tricks.runs.remarks import remark
-from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
-from tricks.squash import squashed
+from tricks.texts import recorded
 from tricks.worlds import WORLDS
 
-MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
-LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
-    "processes": (5_000_000, 0.03),
-    "atari": (5_000_000, 0.05),
-}  # at least this many bytes, and about this many seconds to make one
-PATIENCE = 5.0  # seconds after which a user wonders
 MUCH = 1_000_000_000  # bytes that a user should know of
+CURVE_ROW = 300  # bytes of a row of the curve
+LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
+WIDE = 10.0  # half the width of a box, in σ, beyond which a policy explores little of it
+SAID: set[str] = set()
 
 
 def open_env(
@@ -56,26 +59,19 @@ def open_env(
         known = f"records {', '.join(names)}" if names else "records nothing"
         raise InputError(f"keep_best is by {best!r}, but the training {known}; name it in record")
     refuse_endless(config, tricks)
-    refuse([*needs(config, tricks), lane_need(config, make)], config)
+    refuse_too_large([*needs(config, tricks), lane_need(config, make)], config.device)
     announce(config, make)
     env = make_env(config, make=make)
     try:
-        if tricks.action_mask:
-            need_masks(env)
-        if tricks.squash:
-            squashed(env.spaces.action)  # refuses other spaces
-        if tricks.state_norm and env.spaces.images:
-            what = "are images" if env.spaces.pixels else "have images"
-            raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
+        refuse_env(tricks, env)
         read_back(config, env.spaces)
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
             if evaluation.apart:
                 with closing(evaluation.lane(config, env.spaces, make)) as other:
-                    if tricks.action_mask:
-                        need_masks(other)
-        refuse(found, config)
+                    refuse_env(tricks, other)
+        refuse_too_large(found, config.device)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
         remark(env, config, tricks, make)
@@ -85,65 +81,61 @@ def open_env(
     return env
 
 
-def refuse(found: list[Need], config: Config) -> None:
-    """Raise InputError if the needs exceed the free memory: those of the lanes and the curve on the host."""
-    refuse_too_large(on_host(found, config.device))
-    if config.device.startswith("cuda"):
-        refuse_too_large([need for need in found if need.on_device], config.device)
+def declared(tricks: Tricks, name: str) -> Iterator[Callable[..., Any]]:
+    """The functions of this name in the files of these tricks."""
+    for file in dict.fromkeys(FILES[trick] for trick in tricks.on):
+        if function := getattr(import_module(f"tricks.{file}"), name, None):
+            yield function
 
 
 def refuse_endless(config: Config, tricks: Tricks) -> None:
-    """Raise InputError for minibatches without rows or lanes, and for more gradient steps per update than one means."""
-    if tricks.recurrent:
-        refuse_more_minibatches(config, tricks)
-    rows, count = config.lanes * config.horizon, config.minibatches
-    own = tricks.separate_optimizers and tricks.reuse and not tricks.ppg_buffers
-    kept = config.value_rollouts if tricks.ppg_buffers else config.aux_every  # rollouts of an auxiliary phase
-    rollouts = {"epochs": int(tricks.reuse), "value_epochs": int(own), "aux_epochs": kept * tricks.ppg}
-    for name, each in ((name, each) for name, each in rollouts.items() if each):
-        epochs = getattr(config, name)
-        if count > rows:
-            raise InputError(
-                f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
-                "lower --minibatches, or raise --lanes or --horizon"
+    """Raise InputError for numbers that these tricks cannot learn with, or that would take hours for one update."""
+    for function in declared(tricks, "refuse"):
+        function(config, tricks)
+
+
+def refuse_env(tricks: Tricks, env: Env) -> None:
+    """Raise InputError for an environment that these tricks cannot learn in."""
+    for function in declared(tricks, "refuse_env"):
+        function(env)
+
+
+def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body: bool = False) -> list[Need]:
+    """What a training holds at its peak, at least. Without spaces: with one feature and one action."""
+    seeds, row = len(config.seed_list), row_bytes(spaces)
+    rows = seeds * config.lanes * config.horizon
+    dense = not own_body and not (spaces and spaces.images)  # the net has the layers of --hidden
+    widths = [spaces.features if spaces else 1, *config.hidden] if dense else [1]
+    nets = seeds * 2 * WEIGHT * sum(a * b for a, b in pairwise(widths))
+    curve = seeds * -(-config.steps // (config.lanes * max(config.horizon, LONG)))
+    own = [function(config, tricks, rows, row, widths[-1]) for function in declared(tricks, "memory")]
+    return [
+        Need(f"rollouts of {rows:,} rows", rows * row, largest(config, "lanes", "horizon", "seeds")),
+        Need("nets", nets, largest(config, "hidden", "seeds")),
+        *own,
+        Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
+    ]
+
+
+def remark(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> None:
+    """Say on stderr what is odd about the environment, unless it is one of our worlds, and once in a process."""
+    for line in remarks(env, config, tricks, make) if config.env not in WORLDS or env.id != config.env else ():
+        if line not in SAID:
+            SAID.add(line)
+            print(line, file=sys.stderr)
+
+
+def remarks(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> Iterator[str]:
+    """Random numbers without a seed, masks that nobody looks at, and boxes that the policy hardly explores."""
+    if config.backend != "envpool" and not has_vector_version(config, make):
+        yield from (f"{env.id} {fault}" for fault in unseeded(config, make))
+    if env.masks and not tricks.action_mask:
+        yield f"{env.id} says which actions are legal, which has no effect without --action-mask (action_mask=True)"
+    space, std = env.spaces.action, float(np.exp(max(config.each("log_std_init"))))
+    if isinstance(space, gym.spaces.Box) and space.is_bounded() and not tricks.squash:
+        low, high = space.low.astype(float), space.high.astype(float)
+        if (width := (high - low).max()) > 2 * WIDE * std:
+            yield (
+                f"{env.id} has actions from {low.min():g} to {high.max():g}, and the policy starts with σ = {std:g}, "
+                f"so it explores about 1/{width / (2 * std):,.0f} of the range; --rescale-actions maps it to [-1, 1]"
             )
-        if epochs * count * each > MOST_STEPS:
-            phase = f" × {each} rollouts" if each > 1 else ""
-            raise InputError(
-                f"{epochs} {name} × {count} minibatches{phase} are more than {MOST_STEPS:,} gradient steps in one "
-                f"update, which would take hours; lower {switch(name)} or --minibatches"
-            )
-
-
-def lane_kind(config: Config, make: MakeEnv | None) -> str:
-    """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
-    if make is not None:
-        return "processes" if config.backend == "processes" else "python"
-    if config.backend in ("auto", "tensor") and config.env in WORLDS and not (changes(config) or config.record):
-        return "tensor"
-    if config.backend in ("processes", "envpool"):
-        return config.backend
-    if is_atari(config.env) and not changes(config):
-        return "atari"
-    spec = None if changes(config) else gym.registry.get(config.env)
-    return "vector" if spec is not None and spec.vector_entry_point is not None else "python"
-
-
-def lane_need(config: Config, make: MakeEnv | None) -> Need:
-    """The memory of all lanes, at least."""
-    count = len(config.seed_list) * config.lanes
-    return Need(
-        f"{count:,} lanes", count * LANE[lane_kind(config, make)][0], largest(config, "lanes", "seeds"), on_device=False
-    )
-
-
-def announce(config: Config, make: MakeEnv | None) -> None:
-    """Say on stderr what will take more than a few seconds before the first step."""
-    kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
-    if count * LANE[kind][1] > PATIENCE:
-        what = "worker processes" if kind == "processes" else "environments"
-        of = config.env if make is None or config.env != Config.env else getattr(make, "__name__", "env=")
-        print(f"starting {count:,} {what} of {of} ...", file=sys.stderr)
-    if config.compile and kind == "tensor":
-        find_compiler(config.device)
-        print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)

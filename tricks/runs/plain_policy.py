@@ -3,44 +3,28 @@
 `save-policy` writes this module beside the weights, with the policy's PLAN at its end.
 """
 
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 LIMIT = 10.0  # standardized observations stay within ±LIMIT
-CELLS = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
 
 
 class Policy(nn.Module):
-    """π of one agent. plan: what the observations and actions are, and the sizes of the layers.
+    """π of one agent. plan: what observations and actions are, and what the weights don't say of the layers.
 
     state [1, K]: that of a recurrent policy after the last `act`; K is 0 for any other.
     """
 
-    mean: Tensor
-    scale: Tensor
-    log_std: Tensor
-    low: Tensor
-    high: Tensor
-
-    def __init__(self, plan: dict[str, Any]) -> None:
+    def __init__(self, plan: dict[str, Any], weights: dict[str, Tensor]) -> None:
         super().__init__()
-        self.plan = plan
-        self.images = nn.ModuleList([convolutions(image) for image in plan["images"]])
-        self.dense = dense(plan["sizes"], plan["activation"])
-        if plan["cell"]:
-            self.cell = CELLS[plan["cell"]](plan["width"], plan["size"])
-        self.head = nn.Linear(plan["size"] or plan["width"], plan["outputs"])
-        self.state = torch.zeros(1, plan["state"], dtype=torch.float32)
-        if plan["standardized"]:
-            self.register_buffer("mean", torch.zeros(plan["features"], dtype=torch.float32))
-            self.register_buffer("scale", torch.ones(plan["features"], dtype=torch.float32))
-        if plan["action"] == "box":
-            for name in ("log_std", "low", "high"):
-                self.register_buffer(name, torch.zeros(plan["outputs"], dtype=torch.float32))
+        self.plan, self.weights = plan, nn.ParameterDict(weights)
+        size = len(weights["onward"]) if plan["cell"] else 0
+        self.state = torch.zeros(1, 2 * size if plan["cell"] == "lstm" else size, dtype=torch.float32)
 
     def forward(
         self, *parts: Tensor, state: Tensor | None = None, legal: Tensor | None = None, noise: Tensor | None = None
@@ -57,56 +41,70 @@ class Policy(nn.Module):
             raise ValueError(f"a policy takes {len(self.plan['parts'])} tensors, {names}; not {len(parts)}")
         for part, about in zip(parts, self.plan["parts"], strict=True):
             refuse_misfit(part, about, ["B"])
-        features = self.features(parts)
+        layers = self.layers()
+        features = self.features(parts, layers)
         if not self.plan["cell"]:
-            return self.action(features, legal, noise)
-        before = features.new_zeros(len(features), self.plan["state"]) if state is None else state
-        hidden, state = self.recur(features, before)
-        return self.action(hidden, legal, noise), state
+            return self.action(affine(features, *next(layers)), legal, noise)
+        before = self.state.new_zeros(len(features), self.state.shape[1]) if state is None else state
+        features, state = self.recur(features, before)
+        return self.action(affine(features, *next(layers)), legal, noise), state
+
+    def layers(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Weight [in, out] and bias [out] of each layer, from the observation to the head."""
+        for k in range(sum(name.startswith("bias") for name in self.weights)):
+            yield self.weights[f"weight{k}"], self.weights[f"bias{k}"]
+
+    def features(self, parts: tuple[Tensor, ...], layers: Iterator[tuple[Tensor, Tensor]]) -> Tensor:
+        """What the body makes of observations, [B, H]; an image's convolutions and their dense layer have ReLU."""
+        encoded = [encode(part, about) for part, about in zip(parts, self.plan["parts"], strict=True)]
+        for image in self.plan["images"]:
+            y = encoded[image["part"]] / image["divisor"]
+            for kernel, stride in image["convolutions"]:
+                weight, bias = next(layers)  # [C·k·k, out]
+                y = F.conv2d(y, weight.T.unflatten(1, (-1, kernel, kernel)), bias, stride).relu()
+            encoded[image["part"]] = affine(y.flatten(1), *next(layers)).relu()
+        x = torch.cat(encoded, -1)
+        if "mean" in self.weights:
+            x = ((x - self.weights["mean"]) * self.weights["scale"]).clamp(-LIMIT, LIMIT)
+        for _ in range(self.plan["dense"]):
+            x = affine(x, *next(layers))
+            x = x.tanh() if self.plan["activation"] == "tanh" else x.relu()
+        return x
 
     def recur(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step of the recurrent layer: what the head sees, [B, H], and the next state, [B, K]."""
+        into, on, bias = (self.weights[name] for name in ("inward", "onward", "gates"))
         if self.plan["cell"] == "gru":
-            state = self.cell(features, state)
+            state = torch.gru_cell(features, state, into.T, on.T, bias, torch.zeros_like(bias))
             return state, state
-        hidden, memory = self.cell(features, tuple(state.chunk(2, -1)))
-        return hidden, torch.cat([hidden, memory], -1)
+        cell = torch.lstm_cell(features, state.chunk(2, -1), into.T, on.T, bias, torch.zeros_like(bias))
+        return cell[0], torch.cat(cell, -1)
 
-    def action(self, features: Tensor, legal: Tensor | None, noise: Tensor | None) -> Tensor:
-        """Actions [B, ...] from what the head sees."""
-        logits = self.head(features)
+    def action(self, logits: Tensor, legal: Tensor | None, noise: Tensor | None) -> Tensor:
+        """Actions [B, ...] from what the head says."""
+        plan, weights = self.plan, self.weights
+        box = "low" in weights
         if legal is not None:
-            if self.plan["action"] == "box" or legal.shape[1:] != logits.shape[1:]:
+            if box or legal.shape[1:] != logits.shape[1:]:
                 raise ValueError(f"legal is for discrete actions, [B, {logits.shape[1]}]; not {list(legal.shape)}")
             logits = logits.masked_fill(~legal, -torch.inf)
-        if self.plan["action"] == "box":
-            return self.continuous(logits if noise is None else logits + self.log_std.exp() * noise)
-        logits = logits if noise is None else logits + noise
-        choices = [part.argmax(-1) for part in logits.split(self.plan["counts"], -1)]
-        action = torch.stack(choices, -1) + torch.tensor(self.plan["starts"])
-        return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
+        if noise is not None:
+            logits = logits + (weights["log_std"].exp() * noise if box else noise)
+        if box:
+            action = self.within(logits, weights["low"], weights["high"])
+        else:
+            choices = [part.argmax(-1) for part in logits.split(plan["counts"], -1)]
+            action = torch.stack(choices, -1) + torch.tensor(plan["starts"])
+        return action.reshape(-1, *plan["shape"]).to(getattr(torch, plan["dtype"]))
 
-    def continuous(self, action: Tensor) -> Tensor:
+    def within(self, action: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """A Box action within its bounds: rounded if it is whole; from [-1, 1] if it was rescaled, or is a tanh."""
         if self.plan["squashed"]:
             action = action.tanh()
         if self.plan["squashed"] or self.plan["rescaled"]:
-            action = (self.low / 2 + self.high / 2) + (self.high / 2 - self.low / 2) * action.clamp(-1, 1)
-        if self.plan["dtype"].startswith(("int", "uint", "bool")):
-            action = action.round()
-        action = torch.minimum(torch.maximum(action, self.low), self.high)
-        return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
-
-    def features(self, parts: tuple[Tensor, ...]) -> Tensor:
-        """What the body makes of observations, [B, width]."""
-        encoded = [encode(part, about) for part, about in zip(parts, self.plan["parts"], strict=True)]
-        for net, image in zip(self.images, self.plan["images"], strict=True):
-            encoded[image["part"]] = net(encoded[image["part"]] / image["divisor"])
-        x = torch.cat(encoded, -1)
-        if self.plan["standardized"]:
-            x = ((x - self.mean) * self.scale).clamp(-LIMIT, LIMIT)
-        features: Tensor = self.dense(x)
-        return features
+            action = (low / 2 + high / 2) + (high / 2 - low / 2) * action.clamp(-1, 1)
+        action = action.round() if self.plan["dtype"].startswith(("int", "uint", "bool")) else action
+        return torch.minimum(torch.maximum(action, low), high)
 
     @torch.no_grad()
     def act(self, obs: Any, legal: Any = None, begins: bool = False) -> np.ndarray:
@@ -117,10 +115,14 @@ class Policy(nn.Module):
         """
         parts = [one_part(obs, about).unsqueeze(0) for about in self.plan["parts"]]
         mask = None if legal is None else torch.as_tensor(np.asarray(legal, dtype=bool)).unsqueeze(0)
-        if not self.plan["cell"]:
-            return self(*parts, legal=mask)[0].numpy()  # type: ignore[no-any-return]
-        action, self.state = self(*parts, legal=mask, state=torch.zeros_like(self.state) if begins else self.state)
+        action = self(*parts, legal=mask, state=torch.zeros_like(self.state) if begins else self.state)
+        if self.plan["cell"]:
+            action, self.state = action
         return action[0].numpy()  # type: ignore[no-any-return]
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return x @ weight + bias
 
 
 def name_of(about: dict[str, Any]) -> str:
@@ -164,30 +166,10 @@ def encode(part: Tensor, about: dict[str, Any]) -> Tensor:
         index = part.reshape(part.shape[0], -1).long() - torch.tensor(about["starts"])
         hot = [index[:, k : k + 1] == torch.arange(count) for k, count in enumerate(about["counts"])]
         return torch.cat(hot, -1).float()
-    if about["axes"]:
-        image = part.movedim(-1, -3) if about["axes"] == "HWC" else part
-        return image.reshape(part.shape[0], *about["shape"]).float()
-    return part.reshape(part.shape[0], -1).float()
-
-
-def dense(sizes: list[int], activation: str) -> nn.Sequential:
-    """Layers with tanh or ReLU."""
-    net = nn.Sequential()
-    for inputs, outputs in pairwise(sizes):
-        net.append(nn.Linear(inputs, outputs)).append(nn.Tanh() if activation == "tanh" else nn.ReLU())
-    return net
-
-
-def convolutions(image: dict[str, Any]) -> nn.Sequential:
-    """Convolutions and a dense layer, with ReLU."""
-    net = nn.Sequential()
-    for inputs, outputs, kernel, stride in image["convolutions"]:
-        net.append(nn.Conv2d(inputs, outputs, kernel, stride)).append(nn.ReLU())
-    return net.append(nn.Flatten()).append(nn.Linear(*image["linear"])).append(nn.ReLU())
+    image = part.movedim(-1, -3) if about["axes"] == "HWC" else part
+    return image.reshape(part.shape[0], *about["shape"]).float()
 
 
 def load(weights: str, plan: dict[str, Any]) -> Policy:
     """The policy with these weights, a file that `save-policy` wrote."""
-    policy = Policy(plan)
-    policy.load_state_dict(torch.load(weights, weights_only=True))
-    return policy.eval()
+    return Policy(plan, torch.load(weights, weights_only=True)).eval()

@@ -1,5 +1,10 @@
-"""What a result was made with, as far as it can be known: a courtesy, which never stops a training."""
+"""What a result was made with, as far as it can be known, and so which version wrote a file.
 
+The first is a courtesy, which never stops a training. A file that is whole, but not as this version writes it, is
+another version's.
+"""
+
+import json
 import os
 import platform
 import subprocess
@@ -8,11 +13,15 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from tricks.version import ALGORITHM, BENEATH, __version__, installed
+from tricks.errors import InputError
+from tricks.version import ALGORITHM, BENEATH, DISTRIBUTION, __version__, installed
 
 VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
 ROOT = Path(__file__).resolve().parents[2]  # of this package's repository, if there is one
 PATIENCE = 10.0  # seconds to wait for git
+
+MadeWith = dict[str, str | bool | int | None]
+Made = Mapping[str, str | bool | int | None]
 
 
 @cache
@@ -22,7 +31,7 @@ def provenance() -> dict[str, str | None]:
     return found | {"python": platform.python_version(), "machine": platform.machine() or None, "commit": _commit()}
 
 
-def provenance_of_a_run(device: str) -> dict[str, str | bool | int | None]:
+def provenance_of_a_run(device: str) -> MadeWith:
     """What run.json says beside the numbers: `provenance`, whether the checkout has changes, the date, the device.
 
     algorithm: see `version`. numba: its version; None where it compiles nothing, as on a GPU. dirty: whether tracked
@@ -30,13 +39,11 @@ def provenance_of_a_run(device: str) -> dict[str, str | bool | int | None]:
     """
     from tricks.fast.dispatch import available  # slow to load
 
-    made = provenance() | ({} if device == "cpu" and available() else {"numba": None})
-    commit, gpu = provenance()["commit"], gpu_name(device)
-    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
-    dirty = None if changes is None else bool(changes)
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    where = f"{device} ({gpu})" if gpu else device
-    return {**made, "algorithm": ALGORITHM, "dirty": dirty, "date": date, "device": where}
+    made: MadeWith = {**provenance(), **({} if device == "cpu" and available() else {"numba": None})}
+    changes = _git("status", "--porcelain", "--untracked-files=no") if made["commit"] else None
+    gpu, date = gpu_name(device), datetime.now(UTC).isoformat(timespec="seconds")
+    made |= {"algorithm": ALGORITHM, "dirty": None if changes is None else bool(changes), "date": date}
+    return made | {"device": f"{device} ({gpu})" if gpu else device}
 
 
 def gpu_name(device: str) -> str | None:
@@ -46,7 +53,7 @@ def gpu_name(device: str) -> str | None:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") and torch.cuda.is_available() else None
 
 
-def in_one_line(made: Mapping[str, str | bool | int | None]) -> str:
+def in_one_line(made: Made) -> str:
     """What a run was made with, for people: `2026-11-27, tricks 0.3.0 at commit 1a2b3c4, torch 2.8.0, ..., on cpu`."""
     commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
     changed = ", with changes" if made.get("dirty") else ""
@@ -71,3 +78,59 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return os.fsdecode(done.stdout).strip()
+
+
+def made_with(about: str | bytes) -> MadeWith | None:
+    """What the JSON about a run says of the version that wrote it, even if the rest is unknown; {} if it says nothing.
+
+    None if this is no JSON about a run.
+    """
+    try:
+        found = json.loads(about)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not {"config", "tricks"} <= found.keys():
+        return None
+    said = found.get("made_with")
+    return said if isinstance(said, dict) else {}
+
+
+def unknown_to_us(where: str, made: Made | None, reason: str, anew: str = "train it anew") -> InputError | None:
+    """The refusal of a file of another version, which was `made` with that; None if it is one of this version's own."""
+    who, version = of_another(where, made), made and made.get("tricks")
+    advice = f"install {DISTRIBUTION} {version} to open it, or {anew}" if version else anew
+    return InputError(f"{who}: {advice} ({reason})") if who else None
+
+
+def of_another(where: str, made: Made | None) -> str:
+    """Whose file this is, `made` with that, if this version can't read it; empty if it is one of its own."""
+    if made is None or made.items() >= _ours().items():
+        return ""
+    return f"{where} was saved by {_named(made)}; this is {_named(_ours())}, which can't read it"
+
+
+def wrote(made: Made) -> str:
+    """Who wrote what doesn't fit, in a sentence's end."""
+    if made.items() >= _ours().items():
+        return "another version of this package wrote it"
+    return f"{_named(made)} wrote it; this is {_named(_ours())}"
+
+
+def refuse_other_numbers(where: str, made: Made) -> None:
+    """Raise InputError if this version computes other numbers than the one that began a training."""
+    if made.get("algorithm") != ALGORITHM:
+        who = f"was begun by {_named(made)}; this is {_named(_ours())}, which computes other numbers"
+        raise InputError(f"{where} {who}: continue it with that version, or train it anew")
+
+
+def _ours() -> Made:
+    return {"tricks": __version__, "algorithm": ALGORITHM, "commit": provenance()["commit"]}
+
+
+def _named(made: Made) -> str:
+    """`ppo-tricks 0.1.0 (ALGORITHM 4, commit 1a2b3c4)`."""
+    if not made.get("tricks"):
+        return f"an early version of {DISTRIBUTION}, which doesn't say its number"
+    algorithm, commit = made.get("algorithm"), made.get("commit")
+    parts = [f"ALGORITHM {algorithm}"] * (algorithm is not None) + [f"commit {str(commit)[:7]}"] * bool(commit)
+    return f"{DISTRIBUTION} {made['tricks']}" + f" ({', '.join(parts)})" * bool(parts)

@@ -1,12 +1,15 @@
-"""A finished run: its curve and its agents, and saving them."""
+"""A finished run: its curve and its agents, saving them, and what they look like."""
 
+import base64
+import io
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from html import escape
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,39 +19,31 @@ from tricks.core.agent import Agent
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
-from tricks.ladder import Tricks
-from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
-from tricks.runs.best import State, named_best
+from tricks.flags import switch
+from tricks.ladder import NEEDS, PRESETS, Tricks
+from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, tensor_bytes, write_about
 from tricks.runs.evaluation import Evaluation, play_games
-from tricks.runs.files import as_path
-from tricks.runs.folder import LAST, put
-from tricks.runs.learning_curve import late_return
-from tricks.runs.plot import curve_figure, draw_on, new_axes
-from tricks.runs.provenance import provenance_of_a_run
-from tricks.runs.shown import as_html, in_one_line
-from tricks.runs.tensor_files import tensor_bytes
+from tricks.runs.files import LAST, as_path, put, write_whole
+from tricks.runs.learning_curve import FEWEST, late_return, over, students_interval
+from tricks.runs.provenance import Made, provenance_of_a_run
+from tricks.runs.tally import State, named_best
 from tricks.values import checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LATE = "return over the last 10%"
+ROW = '<tr><th style="text-align: left">{}</th><td style="text-align: left">{}</td></tr>'
+WINDOWS = 50  # equal parts of the budget; each point of a figure's line is the mean over one
+SIZE = (7, 4)  # inches
+LINE, SECOND = "#0077BB", "#EE7733"
 
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
     """The names of what was passed to `train` and is not saved with a run."""
-    found: Own = [] if env is None else ["env"]
+    found: Own = [] if env is None or not getattr(env, "custom", True) else ["env"]
     return found if body is None else [*found, "body"]
-
-
-@dataclass(frozen=True)
-class Unnamed:
-    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
-
-    message: str
-    custom: bool = False
-    """Whether it was made by a function that was passed to `train`."""
-
-    def __call__(self, **args: object) -> NoReturn:
-        raise InputError(self.message)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,9 +54,8 @@ class Run:
     return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
     rung does not have one), including the learning rate and, where an evaluation was due, eval_return. For Box actions,
     action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds
-    (under squash, σ is that of u, and the share 0).
-    curve.attrs says where it comes from: "joined" lists the budgets after which the run was continued, and "from" is
-    the folder's name of the run whose agents it started from.
+    (under squash, σ is that of u, and the share 0). curve.attrs says where it comes from: "joined" lists the budgets
+    after which the run was continued, and "from" is the folder's name of the run whose agents it started from.
     diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
     reasons: seed -> which of these it was, for the diverged ones.
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
@@ -81,7 +75,7 @@ class Run:
     best: State | None = None
     env: MakeEnv | None = None
     body: MakeBody | None = None
-    made_with: Mapping[str, str | bool | int | None] | None = None
+    made_with: Made | None = None
     last: Callable[[], bytes] | None = None
     evaluation: Evaluation | None = None
 
@@ -114,6 +108,7 @@ class Run:
             "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
         }
         files |= {} if self.last is None else {LAST: self.last()}
+        made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
         about = {
             "config": asdict(self.config),
             "tricks": self.tricks.on,
@@ -122,28 +117,13 @@ class Run:
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
             "spaces": plain_spaces(self.agent.spaces),
-            "own": own(None if isinstance(self.env, Unnamed) and not self.env.custom else self.env, self.body),
+            "own": own(self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
+            **({} if self.evaluation is None else {"evaluation": self.evaluation.told()}),
+            **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
+            "made_with": dict(made),
         }
-        made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
-        about |= {} if self.evaluation is None else {"evaluation": self.evaluation.told()}
-        origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
-        return files | {"run.json": write_about(about | origin | {"made_with": dict(made)})}
-
-    def __repr__(self) -> str:
-        return in_one_line(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self, curve_figure(self))
-
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean return over steps, with its 95% interval or each seed's line, on `axes` or on a new figure.
-
-        With greedy evaluations, they are a second line. Returns the axes.
-        """
-        axes = new_axes() if axes is None else axes
-        draw_on(axes, self)
-        return axes
+        return files | {"run.json": write_about(about)}
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""
@@ -171,13 +151,16 @@ class Run:
         if seed is not None and seed not in seeds:
             raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")
         k = 0 if seed is None else seeds.index(seed)
-        config = self.config.only(k)
-        diverged = {key: step for key, step in self.diverged.items() if key == seeds[k]}
-        reasons = {key: reason for key, reason in self.reasons.items() if key == seeds[k]}
-        curve = self.curve[self.curve.seed == seeds[k]]
-        best = self.best and {name: x[k : k + 1] for name, x in self.best.items()}
-        own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
-        return replace(own, best=best, last=self.last if len(seeds) == 1 else None)
+        return replace(
+            self,
+            config=self.config.only(k),
+            agent=self.agent[k],
+            curve=self.curve[self.curve.seed == seeds[k]],
+            diverged={key: step for key, step in self.diverged.items() if key == seeds[k]},
+            reasons={key: reason for key, reason in self.reasons.items() if key == seeds[k]},
+            best=self.best and {name: x[k : k + 1] for name, x in self.best.items()},
+            last=self.last if len(seeds) == 1 else None,
+        )
 
     def as_evaluated(self) -> "Run":
         """The run in the environment of its evaluations, if that is one of their own."""
@@ -201,3 +184,110 @@ class Run:
         agent = deepcopy(self.agent)
         agent.load_state_dict(self.best)
         return replace(self, agent=agent, last=None)
+
+    def __repr__(self) -> str:
+        said, seeds = rows(self), len(self.config.seed_list)
+        trained = f"{seeds} seed{'s' * (seeds > 1)} × {self.config.steps:,} steps"
+        return f"<Run: {said['tricks']}, {self.config.env}, {trained}; {LATE}: {said[LATE]}>"
+
+    def _repr_html_(self) -> str:
+        table = "".join(ROW.format(name, escape(value)) for name, value in rows(self).items())
+        picture = base64.b64encode(_png(self, 80)).decode()
+        return f'<table>{table}</table><img alt="the learning curve" src="data:image/png;base64,{picture}">'
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean return over steps on `axes`, or on a new figure; returns the axes.
+
+        With its 95% interval by Student's t, or each seed's line if there are fewer than FEWEST. Greedy evaluations, if
+        any, are a second line. A dotted line stands where the run was continued.
+        """
+        if axes is None:
+            import matplotlib.pyplot as plt  # whose figures notebooks and `plt.show()` show
+
+            axes = plt.subplots(figsize=SIZE, layout="constrained")[1]
+        budget, curve = self.config.steps, self.curve
+        means = in_windows(curve, budget, "return", "episodes")
+        _draw_line(axes, means, LINE, "in training")
+        if curve["eval_return"].notna().any():
+            judged = in_windows(curve.assign(one=1), budget, "eval_return", "one")
+            _draw_line(axes, judged, SECOND, "greedy evaluation")
+            axes.legend(frameon=False)
+        for step in curve.attrs.get("joined", []):
+            axes.axvline(step, color="0.6", linewidth=0.8, linestyle=":")
+            axes.text(step, 0.01, " continued", color="0.4", fontsize=8, transform=axes.get_xaxis_transform())
+        start, count, asked = curve.attrs.get("from"), means.shape[1], len(self.config.seed_list)
+        shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
+        seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
+        axes.set_title(f"{self.config.env}: {shown} {seeds}", loc="left", fontsize=10)
+        axes.set_xlabel("environment steps of each seed" + (f", from the agents of {start}" if start else ""))
+        axes.set_ylabel("return")
+        axes.set_xlim(0, budget)
+        axes.spines[["top", "right"]].set_visible(False)
+        return axes
+
+
+def rung(tricks: Tricks) -> str:
+    """The nearest preset and the switches from there, as the command line takes them: `ppo --no-gae`."""
+    away = {name: [x for x in NEEDS if (x in preset.on) != (x in tricks.on)] for name, preset in PRESETS.items()}
+    nearest = min(away, key=lambda name: len(away[name]))
+    return " ".join([nearest, *(switch(x if x in tricks.on else f"no_{x}") for x in away[nearest])])
+
+
+def rows(run: Run) -> dict[str, str]:
+    """What was trained and with which numbers, if not the usual ones, and what came of it."""
+    late, numbers = run.late(), vars(run.config)
+    usual = {field.name: field.default for field in fields(Config) if field.name not in ("env", "seeds", "steps")}
+    found = {
+        "tricks": rung(run.tricks),
+        "environment": run.config.env,
+        "seeds": f"{len(late)}",
+        "steps of each": f"{run.config.steps:,}",
+        "numbers": ", ".join(f"{name}={numbers[name]!r}" for name in usual if numbers[name] != usual[name]),
+        "seconds": f"{run.seconds:,.0f}",
+        LATE: over(late) if late.notna().any() else "no episode ended there",
+        "diverged": ", ".join(f"seed {seed} at step {step:,}" for seed, step in run.diverged.items()),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def draw_curve(run: Run, path: Path) -> None:
+    """Plot the run's curve to `path`. Raises InputError if that fails."""
+    write_whole(path, _png(run, 150))
+
+
+def _png(run: Run, dpi: int) -> bytes:
+    box = io.BytesIO()
+    curve_figure(run).savefig(box, dpi=dpi, format="png")
+    return box.getvalue()
+
+
+def curve_figure(run: Run) -> "Figure":
+    """A figure with the run's curve."""
+    from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    run.plot(figure.subplots())
+    return figure
+
+
+def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:
+    """The weighted mean of a column in each of WINDOWS equal parts of the budget: rows are windows, columns seeds.
+
+    The index is the end of each window; windows in which no seed has a value are left out. A seed without a value in a
+    window keeps its previous one; before its first value, it has NaN.
+    """
+    known = curve.dropna(subset=column)
+    window = np.ceil(known["step"] / steps * WINDOWS).clip(upper=WINDOWS).rename("window")  # the last update overshoots
+    total = (known[column] * known[weight]).groupby([window, known["seed"]]).sum()
+    means = (total / known[weight].groupby([window, known["seed"]]).sum()).unstack("seed")
+    return means.set_axis(means.index * steps / WINDOWS).ffill()
+
+
+def _draw_line(axes: "Axes", means: pd.DataFrame, color: str, label: str) -> None:
+    means = means.dropna()  # start where every seed has a value
+    axes.plot(means.index, means.mean(axis=1), color=color, label=label)
+    if means.shape[1] >= FEWEST:
+        low, high = students_interval(means.to_numpy().T)
+        axes.fill_between(means.index, low, high, color=color, alpha=0.2, linewidth=0)
+    else:
+        axes.plot(means.index, means, color=color, alpha=0.35, linewidth=1)

@@ -22,11 +22,10 @@ class Patience:
 
     def __enter__(self) -> "Patience":
         if threading.current_thread() is threading.main_thread():
-            numbers = [getattr(signal, name) for name in STOPPING if hasattr(signal, name)]
-            before = {number: signal.getsignal(number) for number in numbers}
-            self._before = {number: kept for number, kept in before.items() if kept not in (signal.SIG_IGN, None)}
-            for number in self._before:
-                signal.signal(number, self._note)
+            for number in (getattr(signal, name) for name in STOPPING if hasattr(signal, name)):
+                if (before := signal.getsignal(number)) not in (signal.SIG_IGN, None):
+                    self._before[number] = before
+                    signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -46,6 +45,5 @@ class Patience:
             self.give_way()
 
     def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._before = {}
+        while self._before:
+            signal.signal(*self._before.popitem())

@@ -14,11 +14,9 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Both, Own, asked, plain_spaces
+from tricks.runs.about import Both, Own, asked, plain_spaces, sealed, seals_nothing, tensor_bytes, tensors_in, unsealed
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.provenance import provenance_of_a_run
-from tricks.runs.tensor_files import sealed, seals_nothing, tensor_bytes, tensors_in, unsealed
-from tricks.runs.versions import MadeWith, made_with, unknown_to_us
+from tricks.runs.provenance import MadeWith, made_with, provenance_of_a_run, unknown_to_us
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from support.waiting import alive, until
 
 from ablations.analysis.study_files import SUFFIX
 from tricks import load
-from tricks.runs.lock import NAME
+from tricks.runs.files import LOCK
 
 OUT = "out"
 TRAIN = ("train", "ppo", "--steps", "3000", "--lanes", "4", "--horizon", "32", "--hidden", "8", "--seeds", "2")
@@ -58,7 +58,7 @@ def attack(kill: Kill, undisturbed: dict[str, dict[str, object]]) -> str:
                     return f"{kill.command}, {how}: {broken}"
             if _finished(kill.command, folder):
                 if any(how == "SIGKILL" for _, how, _ in kill.stops):  # after the run was saved, before its folder was
-                    (folder / OUT / NAME).unlink(missing_ok=True)  # released: then the file stays, and locks nothing
+                    (folder / OUT / LOCK).unlink(missing_ok=True)  # released: then the file stays, and locks nothing
             else:
                 status, _, err = ended(_begin(kill.command, folder))
                 if status:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from tricks.cli import checking
+from tricks.cli.checking import outside
 from tricks.cli.main import main
-from tricks.runs import checking, random_games
-from tricks.runs.checking import outside
 
 CODE = """
 import random
@@ -83,8 +83,7 @@ def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "checked_rooms.py").write_text(CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "checked_rooms", raising=False)
-    for module in (checking, random_games):
-        monkeypatch.setattr(module, "PATIENCE", 0.5)
+    monkeypatch.setattr(checking, "PATIENCE", 0.5)
 
 
 @pytest.mark.parametrize(
