@@ -26,7 +26,7 @@ def test_list_listing_and_diff_print(told: Told) -> None:
     text = told("listing ppo --no-gae")
     assert "clipped_surrogate" in text
     assert "gae(" not in text
-    assert "+        ratio = importance_ratio(log_prob, b.old_log_prob)" in told("diff baseline reuse")
+    assert "+    ratio = importance_ratio(log_prob, b.old_log_prob)" in told("diff baseline reuse")
 
 
 def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
