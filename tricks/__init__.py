@@ -9,7 +9,7 @@ from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks,
 from tricks.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tricks.continuing import StartFrom, further
+    from tricks.continuing import further
     from tricks.core.agent import Agent
     from tricks.core.nets import Body
     from tricks.core.spaces import Spaces
@@ -40,7 +40,6 @@ __all__ = [
     "InputError",
     "Run",
     "Spaces",
-    "StartFrom",
     "StopTraining",
     "Tricks",
     "diff",
@@ -63,7 +62,6 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
     "Spaces": "tricks.core.spaces",
-    "StartFrom": "tricks.continuing",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
     "further": "tricks.continuing",

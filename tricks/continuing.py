@@ -1,10 +1,8 @@
 """Train on: a finished run beyond its budget, or another task from a finished run's agents."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,7 +10,6 @@ import torch
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.owners import owned, owners_of
 from tricks.errors import InputError
 from tricks.restore import load, resumed
 from tricks.runs.checkpoint import read, refuse_unfinished
@@ -20,7 +17,7 @@ from tricks.runs.files import LAST, as_path, clean_up, hold
 from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
-from tricks.runs.state import Saved, State
+from tricks.runs.state import Saved
 from tricks.values import checked
 
 Schedule = Literal["whole", "end"]
@@ -88,59 +85,3 @@ def _refuse_other(folder: Path, saved: Saved, run: Run) -> None:
     mine = {name: x.cpu() for name, x in saved.parts["agent"].items()}
     if mine.keys() != state.keys() or not all(torch.equal(x, state[name]) for name, x in mine.items()):
         raise InputError(f"{folder / LAST} is of other agents than those of the run in this folder")
-
-
-class StartFrom(State):
-    """Lets a training start from the agents of a finished run: their weights and their statistics.
-
-    `train(config, tricks, checkpoints=StartFrom(folder))`. The k-th seed starts from the k-th agent, with a new
-    optimizer and new episodes, in however many lanes. inner: the checkpoints that the training writes itself. Raises
-    InputError if there is no such run, and, when the training begins, if its agents are others than the task needs.
-    """
-
-    def __init__(self, folder: str | Path, body: MakeBody | None = None, inner: State | None = None) -> None:
-        self.start, self.inner = as_path(folder), inner or State()
-        self._agent = load(self.start, body=body).agent
-
-    def begin(self, config: Config, tricks: Any, evaluation: Any = None, own: Sequence[str] = (), **parts: Any) -> None:
-        self.give(parts["agent"])
-        parts["log"].origin = {"from": self.start.resolve().name}
-        self.inner.begin(config, tricks, evaluation, own, **parts)
-
-    def add(self, **parts: Any) -> None:
-        self.inner.add(**parts)
-
-    def end_update(self, steps: torch.Tensor) -> None:
-        self.inner.end_update(steps)
-
-    def give_way(self) -> None:
-        self.inner.give_way()
-
-    def patience(self) -> AbstractContextManager[Any]:
-        return self.inner.patience()
-
-    def now(self) -> Callable[[], bytes]:
-        return self.inner.now()
-
-    def give(self, agent: Any) -> None:
-        """Give agents what the seeds of the finished run own. What its lanes and episodes own stays there.
-
-        Raises InputError if seeds, spaces, nets or statistics are not the same.
-        """
-        mine, theirs = agent.spaces, self._agent.spaces
-        where = f"cannot start from {self.start}"
-        if len(agent.seeds) != len(self._agent.seeds):
-            raise InputError(f"{where}: it has {len(self._agent.seeds)} seeds, and this training {len(agent.seeds)}")
-        if mine.sizes != theirs.sizes:
-            ours, before = (f"observations {list(s.shape)} and {s.actions} actions" for s in (mine, theirs))
-            raise InputError(f"{where}: its agents have {before}, and this task has {ours}")
-        given, needed = ({k: x for k, x in owned(a).items() if owners_of(a)[k] == "seed"} for a in (self._agent, agent))
-        for name in [*needed, *given]:
-            if name not in given or name not in needed:
-                there = "it has no" if name not in given else "this training has no"
-                raise InputError(f"{where}: {there} {name}; train with the same tricks")
-            if given[name].shape != needed[name].shape:
-                shapes = f"{list(given[name].shape[1:])} there and {list(needed[name].shape[1:])} here"
-                options = "--recurrent-size and --recurrent-cell" if ".cell." in name else "--hidden"
-                raise InputError(f"{where}: {name} is {shapes}; train with the same {options}")
-        agent.load_state_dict(agent.state_dict() | given)

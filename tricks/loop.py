@@ -115,13 +115,15 @@ def train(
     checkpoints: Checkpoints | State | None = None,
     on_update: Listener | None = None,  # called with each update's rows of the curve, and the agents; may stop the run
     evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
+    start: Agent | None = None,  # of a finished run: the k-th agent begins with the weights and statistics of its k-th
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
     A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why. Raises
-    InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported.
+    InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported, or
+    if `start` has other seeds, spaces, nets or statistics.
     """
-    with training(build, config, tricks, env, body, checkpoints, on_update, evaluation) as t:
+    with training(build, config, tricks, env, body, checkpoints, on_update, evaluation, start) as t:
         while t.going:
             rollout = play(t)  # collect experience with the current policy
             batch = judge(t, rollout)  # how good was each action?

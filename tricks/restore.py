@@ -119,6 +119,7 @@ def load(
         spaces = Spaces(config.env, *there.spaces.pair(), there.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
+        agent.origin = str(folder)
         state, best = parted(state)
         for each in filter(None, (best, _renamed(state, agent.state_dict()))):
             agent.load_state_dict(each)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +16,9 @@ from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.owners import Waiting
+from tricks.core.owners import Waiting, owned, owners_of
 from tricks.core.rollout import Batch, Player, Rollout
+from tricks.errors import InputError
 from tricks.ladder import FILES, Tricks
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
@@ -135,6 +137,29 @@ class Training:
         return replace(found, last=last, evaluation=doors.evaluation)
 
 
+def take_over_(agent: Agent, start: Agent) -> None:
+    """Give agents what the seeds of others own: weights and statistics. What lanes and episodes own stays there.
+
+    Raises InputError if seeds, spaces, nets or statistics are not the same.
+    """
+    where = f"cannot start from {start.origin or 'these agents'}"
+    if len(agent.seeds) != len(start.seeds):
+        raise InputError(f"{where}: it has {len(start.seeds)} seeds, and this training {len(agent.seeds)}")
+    if agent.spaces.sizes != start.spaces.sizes:
+        ours, before = (f"observations {list(a.spaces.shape)} and {a.spaces.actions} actions" for a in (agent, start))
+        raise InputError(f"{where}: its agents have {before}, and this task has {ours}")
+    given, needed = ({k: x for k, x in owned(a).items() if owners_of(a)[k] == "seed"} for a in (start, agent))
+    for name in [*needed, *given]:
+        if name not in given or name not in needed:
+            there = "it has no" if name not in given else "this training has no"
+            raise InputError(f"{where}: {there} {name}; train with the same tricks")
+        if given[name].shape != needed[name].shape:
+            shapes = f"{list(given[name].shape[1:])} there and {list(needed[name].shape[1:])} here"
+            options = "--recurrent-size and --recurrent-cell" if ".cell." in name else "--hidden"
+            raise InputError(f"{where}: {name} is {shapes}; train with the same {options}")
+    agent.load_state_dict(agent.state_dict() | given)
+
+
 @contextmanager
 def training(
     build: Callable[[Training], None],
@@ -145,6 +170,7 @@ def training(
     checkpoints: State | None = None,
     on_update: Listener | None = None,
     evaluation: Evaluation | None = None,
+    start: Agent | None = None,
 ) -> Iterator[Training]:
     """A training from its first update, or from where its checkpoint left it; its environment is closed at the end."""
     kept = checkpoints or State()
@@ -152,5 +178,8 @@ def training(
     with torch.inference_mode(False), closing(opening) as opened, kept.patience():
         t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
         build(t)
+        if start is not None:
+            take_over_(t.agent, start)
+            t.log.origin = {"from": Path(start.origin).resolve().name if start.origin else "agents in memory"}
         t.begin()
         yield t

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ablations import compare
 from tricks import PPO, Config, InputError, load, resume, train
 from tricks.cli.main import main
-from tricks.continuing import StartFrom
 from tricks.core.nets import Layer
 from tricks.core.recurrent_state import RecurrentState
 from tricks.recurrent import Recurrent
@@ -107,9 +106,9 @@ def test_a_training_starts_from_its_agents_only_if_the_layers_are_the_same(tmp_p
     train(CONFIG, TRICKS).save(tmp_path)
     for other in (replace(CONFIG, recurrent_size=6), replace(CONFIG, recurrent_cell="gru")):
         with pytest.raises(InputError, match=r"cell.*here; train with the same --recurrent-size and --recurrent-cell"):
-            train(other, TRICKS, checkpoints=StartFrom(tmp_path))
+            train(other, TRICKS, start=load(tmp_path).agent)
     with pytest.raises(InputError, match="train with the same tricks"):
-        train(CONFIG, replace(TRICKS, recurrent=False), checkpoints=StartFrom(tmp_path))
+        train(CONFIG, replace(TRICKS, recurrent=False), start=load(tmp_path).agent)
 
 
 @KINDS

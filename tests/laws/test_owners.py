@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tricks import PPO, Checkpoints, Config, Evaluation, Tricks, further, resume, train
-from tricks.continuing import StartFrom
+from tricks import PPO, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train
 from tricks.core.owners import owned, owners_of
 from tricks.envs.make import make_env
 from tricks.ladder import switched
@@ -19,6 +18,7 @@ from tricks.loop import build_agent
 from tricks.runs import checkpoint
 from tricks.runs.files import LAST
 from tricks.runs.state import State
+from tricks.training import take_over_
 
 CONFIG = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)
 CONFIG = replace(CONFIG, recurrent_size=4, aux_every=2, aux_epochs=1, policy_rollouts=2, value_rollouts=3, value_uses=4)
@@ -120,7 +120,7 @@ def test_a_start_takes_what_is_the_seeds_and_begins_everything_else_anew(tricks:
     other = replace(CONFIG, lanes=6, minibatches=3)
     agent = build_agent(make_env(other).spaces, other, tricks)
     fresh = {name: x.clone() for name, x in agent.state_dict().items()}
-    StartFrom(tmp_path).give(agent)
+    take_over_(agent, load(tmp_path).agent)
     given, owners = run.agent.state_dict(), owners_of(agent)
     for name, x in agent.state_dict().items():
         assert torch.equal(x, given[name] if owners[name] == "seed" else fresh[name]), name

@@ -16,7 +16,6 @@ from support.training import SMALL, UNMASKED, same
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import Stoppable
-from tricks.continuing import StartFrom
 from tricks.ladder import closed, named, switched
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
@@ -198,10 +197,10 @@ def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed() -> None
         if rows[0]["step"] >= 200:
             raise KeyboardInterrupt
 
-    start = StartFrom(finished("first"), inner=Checkpoints("second", 100))
+    start, kept = load(finished("first")).agent, Checkpoints("second", 100)
     with pytest.raises(KeyboardInterrupt):
-        train(CONFIG, PLAIN, checkpoints=start, on_update=stop)
-    del start
+        train(CONFIG, PLAIN, checkpoints=kept, on_update=stop, start=start)
+    del kept
     resume("second").save("second")
     run = load("second")
     assert run.curve.attrs == {"from": "first"}
@@ -227,7 +226,7 @@ def test_a_training_starts_from_the_agents_of_another(tricks: Tricks) -> None:
     config = replace(CONFIG, minibatches=2)  # recurrent deals whole lanes
     run = train(config, tricks)
     run.save("x")
-    started = train(replace(config, steps=1, lr=1e-30), tricks, checkpoints=StartFrom("x"))
+    started = train(replace(config, steps=1, lr=1e-30), tricks, start=load("x").agent)
     for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
         torch.testing.assert_close(mine, theirs)
 
@@ -241,7 +240,7 @@ def test_other_agents_are_no_start() -> None:
         (CONFIG, PPO, "this training has no obs_stats.rows; train with the same tricks"),
     ):
         with pytest.raises(InputError, match=f"^cannot start from x: .*{message}"):
-            train(config, tricks, checkpoints=StartFrom("x"))
+            train(config, tricks, start=load("x").agent)
 
 
 def test_the_shell_goes_on_and_starts_from(told: Callable[..., str]) -> None:

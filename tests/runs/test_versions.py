@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tricks import PPO, Checkpoints, Config, InputError, further, load, resume, train
-from tricks.continuing import StartFrom
 from tricks.runs.about import digest, sealed, tensor_bytes, write_about
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.version import ALGORITHM
@@ -85,7 +84,7 @@ def test_what_this_version_cannot_read_is_refused_by_the_name_of_the_other(
     run_of(made, change)
     checkpoint_of(made, change)
     who = f"ppo-tricks {made['tricks']} \\(ALGORITHM {made['algorithm']}\\)" if made else "an early version"
-    doors = (lambda: load("run"), lambda: StartFrom("run"), lambda: load("cut"), lambda: resume("cut"))
+    doors = (lambda: load("run"), lambda: load("cut"), lambda: resume("cut"))
     refused(f"was saved by {who}.*; this is ppo-tricks .* train it anew", *doors)
     CUT.unlink()
     refused(f"was saved by {who}", lambda: further("cut", 100))

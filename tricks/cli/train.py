@@ -109,20 +109,21 @@ def train(arguments: list[str]) -> None:
 
 def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
     """Train from scratch, or from the agents of --start-from, and save the run if there is a folder for it."""
-    from tricks.continuing import StartFrom
     from tricks.loop import train
+    from tricks.restore import load
     from tricks.runs.checkpoint import Checkpoints
 
-    evaluation, start = output.asked(), output.start_from
+    start = load(output.start_from).agent if output.start_from else None
+    work = partial(train, config, tricks, evaluation=output.asked(), start=start)
     if output.out is None:
-        run = train(config, tricks, checkpoints=StartFrom(start) if start else None, evaluation=evaluation)
+        run = work()
         print(f"{summary(run)}\nnothing was saved; --out DIR saves a run")
         return run
     checkpoints = Checkpoints(output.out, output.checkpoint_every, overwrite=output.overwrite)
     try:
-        state = StartFrom(start, inner=checkpoints) if start else checkpoints
-        work = partial(train, config, tricks, checkpoints=state, evaluation=evaluation)
-        return kept(lambda tell: work(on_update=tell), output.out, output.tensorboard, output.overwrite)
+        return kept(
+            lambda tell: work(checkpoints=checkpoints, on_update=tell), output.out, output.tensorboard, output.overwrite
+        )
     finally:
         checkpoints.release()
 

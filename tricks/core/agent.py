@@ -42,6 +42,9 @@ class Agent(nn.Module):
     obs_stats: Callable[[Tensor], Tensor] | None
     """What the nets see instead of an observation: [S, B, D] -> [S, B, D]. Without it, the observation itself."""
 
+    origin: str = ""
+    """The folder that they were loaded from."""
+
     acting_state: Tensor | None = None
     """A recurrent policy's state after the last `act`, [S, N, 1, K]."""
 

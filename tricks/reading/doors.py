@@ -9,7 +9,7 @@ from tricks.reading.decide import reads, text
 
 WIDTH = 120  # of a line
 CONTEXT = {"t", "config"}  # parameters that stay, so that a diff shows what a trick does and no more
-DOORS = ("checkpoints", "evaluation", "on_update", "body", "make", "env")
+DOORS = ("checkpoints", "start", "evaluation", "on_update", "body", "make", "env")
 
 
 class CloseDoors(cst.CSTTransformer):
