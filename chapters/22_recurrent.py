@@ -403,7 +403,7 @@ assert slower > 2
 # |---|---|
 # | **problem** | what matters was seen earlier, and the present observation doesn't show it |
 # | **formula** | $h_t = f(x_t, h_{t-1})$, and $\pi(a \mid h_t)$ instead of $\pi(a \mid x_t)$; $h = 0$ where an episode begins |
-# | **in the loop** | `add_recurrence_(agent, config)` <br> `t.state = t.player.state = RecurrentState(t.agent, t.env)` <br> `batch.obs = as_sequences(batch, rollout)` <br> `batches = whole_lanes(*given) if tricks.recurrent else minibatches(*given)` |
+# | **in the loop** | `add_recurrence_(agent, config)` <br> `t.state = t.player.state = RecurrentState(t.agent, t.env)` <br> `batch.obs = as_sequences(batch, rollout)` <br> `batches = whole_lanes(batch, config.seed_list, t.update, config.epochs, config.minibatches)` |
 # | **defaults** | an LSTM (`recurrent_cell`) of `recurrent_size` = 64 units in each net |
 # | **watch** | training against evaluation: a state that is handled differently there gives different scores |
 # | **skip it when** | one observation, or a few side by side, show all that matters |

@@ -1,6 +1,8 @@
 """From REINFORCE to PPO and beyond: play, judge, learn.
 
-Every tensor leads with a seed axis S, and every reduction stays within a seed.
+S seeds, T steps, N lanes, B rows, A actions. Every tensor leads with S, and every reduction stays within a seed. Whom
+it is about: `valid` are rows of experience, not filler; `t.active` the seeds that have budget left, `t.having_rows(b)`
+those with rows in a minibatch, `t.moving` those whose policy takes steps. `one_agent.py` is the same for one agent.
 """
 
 from collections.abc import Iterable
@@ -100,10 +102,9 @@ def build(t: Training) -> None:
         if tricks.grad_clip:
             t.value_optimizer.limit = partial(shorten, max_norm=config.max_value_grad_norm)
     if tricks.ppg:
-        t.memory = Memory(config.value_rollouts if tricks.ppg_buffers else config.aux_every)
-        t.phase = AuxiliaryPhase(t.agent, t.memory, config.adam_eps)
+        t.memory, t.phase = Memory(config.aux_every), AuxiliaryPhase(t.agent.parameters(), config.adam_eps)
     if tricks.ppg_buffers:
-        t.policy_buffer = Memory(config.policy_rollouts)
+        t.memory, t.policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
 
 
 @checked
@@ -121,7 +122,7 @@ def train(
 
     A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why. Raises
     InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported, or
-    if `start` has other seeds, spaces, nets or statistics.
+    if `start` has another number of seeds, other spaces, nets or statistics.
     """
     with training(build, config, tricks, env, body, checkpoints, on_update, evaluation, start) as t:
         while t.going:
@@ -129,7 +130,7 @@ def train(
             batch = judge(t, rollout)  # how good was each action?
             learn(t, batch, rollout)  # make the actions that turned out well more likely
             t.end_update(rollout)
-        return t.run()
+        return t.finished()
 
 
 def play(t: Training) -> Rollout:
@@ -169,7 +170,9 @@ def judge(t: Training, rollout: Rollout) -> Batch:
             t.note(return_mean=stats.mean, return_std=stats.std)
             if agent.spaces.tasks > 1:
                 advantage = per_task(advantage, stats)
-            batch.add(value=normalize(value, before), target=normalize(target, stats))  # in the value net's units
+            batch.add(
+                value=normalize(value, before), target=normalize(target, stats)
+            )  # in the net's units
         else:
             batch.add(value=value, target=target)
         if tricks.popart:
@@ -182,7 +185,7 @@ def judge(t: Training, rollout: Rollout) -> Batch:
 
 
 def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
-    """A gradient step on each minibatch."""
+    """A gradient step on each minibatch, ppg's auxiliary phase if it is due, and the statistics of observations."""
     agent, config, tricks = t.agent, t.config, t.tricks
     rate = t.each("lr")  # [S]
     if tricks.lr_anneal:
@@ -196,39 +199,44 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
         t.clip_range = linear_decay(t.clip_range, t.progress)
         if tricks.value_clip:
             t.value_clip_range = following_decay(t.value_clip_range, t.progress, config.value_clip_anneals)
-    t.moving = t.active  # [S]: the seeds that take steps; kl_stop stops some
+    t.moving = t.active  # [S]: the seeds whose policy takes steps
     for b in deal(t, batch, rollout):
-        features, seen = agent.features(b.obs), t.seen(b)  # seen [S]: the seeds that have such rows
-        loss = policy_loss(t, b, features)
+        given = agent.features(b.obs)  # the policy's body runs once, for all heads that read it
+        seeds = t.having_rows(b)  # [S]
+        loss = policy_loss(t, b, given)
         if tricks.baseline:
-            error, value_seen = value_loss(t, b, features), t.seen(b.value_rows)
+            error = value_loss(t, b, given)
+            value_seeds = t.having_rows(b.value_rows)
             if tricks.separate_optimizers:
                 value_rate = rate * per_seed(config.value_lr_factor, rate)
-                norm = t.value_optimizer.move(error, value_rate, t.active & value_seen)
-                t.note(value_seen, value_grad_norm=norm)
+                norm = t.value_optimizer.move(error, value_rate, t.active & value_seeds)
+                t.note(of=value_seeds, value_grad_norm=norm)
             else:
-                loss, seen = loss + error, seen | value_seen
+                loss = loss + error
+                seeds = seeds | value_seeds
         if tricks.kl_stop:
-            t.note(t.seen(b), steps_taken=t.moving.float())
-        t.note(seen, grad_norm=t.optimizer.move(loss, rate, t.moving & seen))
+            t.note(of=t.having_rows(b), steps_taken=t.moving.float())
+        norm = t.optimizer.move(loss, rate, t.moving & seeds)  # backward, grad_clip, Adam's step -> [S]
+        t.note(of=seeds, grad_norm=norm)
     if tricks.ppg:
-        for b in t.phase.minibatches(agent, config, t.update):  # every N_π updates
+        for b in t.phase.minibatches(t.memory, agent, config, t.update):  # every N_π updates
             errors = auxiliary_errors(agent, b, config)
             loss = auxiliary_loss(errors, b.valid, config.clone_coef)
-            t.phase.move(loss, rate, t.active & t.seen(b))
-            t.note(t.seen(b), auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
+            t.phase.move(loss, rate, t.active & t.having_rows(b))
+            t.note(of=t.having_rows(b), auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
     if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
         follow_observations_(agent, batch, config.obs_decay)
 
 
 def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
-    """The minibatches of an update. REINFORCE takes one step on the whole batch."""
+    """The minibatches of an update, also from the rollouts that ppg keeps. REINFORCE takes one step on the batch."""
     agent, config, tricks = t.agent, t.config, t.tricks
     batches: Iterable[Batch] = [batch]
     if tricks.reuse:
         batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
-        given = batch, config.seed_list, t.update, config.epochs, config.minibatches
-        batches = whole_lanes(*given) if tricks.recurrent else minibatches(*given)
+        batches = minibatches(batch, config.seed_list, t.update, config.epochs, config.minibatches)
+        if tricks.recurrent:
+            batches = whole_lanes(batch, config.seed_list, t.update, config.epochs, config.minibatches)
         if tricks.separate_optimizers:
             batches = in_turn(batch, config, t.update)
     if tricks.recompute:
@@ -242,25 +250,28 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
 
 
 @faster("tricks.fused.losses", update=True)
-def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
-    """−E[log π(a|s)·A] of a minibatch, in the form that the flags give it: [S]."""
+def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
+    """−E[log π(a|s)·A] of a minibatch, in the form that the flags give it, less the bonus for entropy: [S].
+
+    The curve's policy_loss is without the bonus. On a CPU a compiled form takes the place of this, see `tricks/fused`.
+    """
     config, tricks, family, advantage = t.config, t.tricks, t.agent.family, b.advantage  # advantage [S, B]
     if tricks.advantage_norm:
         advantage = standardize(advantage, b.valid)
-    logits = t.agent.policy(features, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
+    logits = t.agent.policy(given, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
     log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
     objective = log_prob * advantage
     if tricks.reuse:
         ratio = importance_ratio(log_prob, b.old_log_prob)
         objective = ratio * advantage
-        t.observe(b, ratio=ratio, advantage=advantage)
+        t.note_tricks(b, ratio=ratio, advantage=advantage)
     if tricks.clip:
         objective = clipped_surrogate(ratio, advantage, t.clip_range)
     if tricks.dual_clip:
         objective = bounded_below(objective, advantage, config.dual_clip_limit)
     loss = -mean(objective, b.valid)  # [S]
-    t.note(t.seen(b), policy_loss=loss, entropy=mean(entropy, b.valid))
-    if tricks.kl_stop:
+    t.note(of=t.having_rows(b), policy_loss=loss, entropy=mean(entropy, b.valid))
+    if tricks.kl_stop:  # before the step on this very minibatch
         t.moving = t.moving & near_enough(ratio, b.valid, config.target_kl)
     if tricks.entropy:
         loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
@@ -268,15 +279,15 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
 
 
 @faster("tricks.fused.losses", update=True)
-def value_loss(t: Training, b: Batch, features: Features) -> Tensor:
-    """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]."""
+def value_loss(t: Training, b: Batch, given: Features) -> Tensor:
+    """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]. The curve's is without c₁."""
     config, tricks, rows = t.config, t.tricks, b.value_rows
-    value = t.agent.value(features if rows is b else rows.obs)
+    value = t.agent.value(given if rows is b else rows.obs)
     error = squared_error(value, rows.target)
     if tricks.value_clip:
         error = clipped_error(value, rows.value, rows.target, t.value_clip_range.unsqueeze(1))
     if tricks.huber:
         error = linear_beyond(error, config.huber_delta)
     loss = mean(error, rows.valid)
-    t.note(t.seen(rows), value_loss=loss)
+    t.note(of=t.having_rows(rows), value_loss=loss)
     return per_seed(config.value_coef, loss) * loss

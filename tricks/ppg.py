@@ -128,13 +128,9 @@ class Memory:
 
 
 class AuxiliaryPhase(Adam):
-    """The optimizer of the auxiliary phase, and the rows that it learns from."""
+    """The optimizer of the auxiliary phase, and the minibatches that it learns from."""
 
-    def __init__(self, agent: Agent, memory: Memory, adam_eps: PerSeed) -> None:
-        super().__init__(agent.parameters(), adam_eps)
-        self.memory = memory
-
-    def minibatches(self, agent: Agent, config: Config, update: Index) -> Iterable[Batch]:
+    def minibatches(self, memory: Memory, agent: Agent, config: Config, update: Index) -> Iterable[Batch]:
         """The phase's minibatches, with π_old's logits as `old`; no rows of a seed unless it had N_π updates.
 
         There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
@@ -142,12 +138,12 @@ class AuxiliaryPhase(Adam):
         due = (torch.as_tensor(update) + 1) % config.aux_every == 0  # [S]
         if not due.any():
             return
-        batch = self.memory.batch(agent.return_stats)
+        batch = memory.batch(agent.return_stats)
         batch.valid = batch.valid & due.to(batch.valid.device).view(-1, 1)
         with torch.no_grad():
             parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
             batch.old = torch.cat([agent.policy(*part) for part in parts], 1)
-        count = config.minibatches * self.memory.filled
+        count = config.minibatches * memory.filled
         yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
 
 

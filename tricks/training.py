@@ -38,16 +38,16 @@ class Doors(NamedTuple):
 
 
 class Training:
-    """Agents, optimizers, and all else that an update needs; `build` gives it these.
+    """Agents, optimizers, and all else that an update needs. `build` gives it what lasts from one update to the next.
 
-    Whatever has a `state_dict` is in the training's checkpoints, under the name of its attribute, and is given back
-    to seeds that wait. So a trick with a state is one attribute.
+    Whatever has a `state_dict` then is in the checkpoints, under the name of its attribute, and is kept for seeds that
+    wait. So a trick with a state sets one attribute.
     """
 
     agent: Agent
     optimizer: Adam
     moving: Tensor
-    """[S]: the seeds that take steps in this update."""
+    """[S]: the seeds whose policy takes steps."""
 
     if TYPE_CHECKING:  # a trick's own attributes
 
@@ -61,9 +61,9 @@ class Training:
         self.note = self.log.note
         """Record diagnostics, [S] each, for the curve, and of which seeds they are, [S]."""
         self.player = Player(env, block=config.horizon, limit=config.episode_limit)
-        self._seen = Batch(), env.now.legal  # a minibatch, and who has rows in it
+        self._rows = Batch(), env.now.legal  # a minibatch, and who has rows in it
         self.compiled = dict[str, Any]()  # what compiled forms know of this update
-        modules = [import_module(f"tricks.{FILES[name]}") for name in tricks.on]
+        modules = map(import_module, dict.fromkeys(f"tricks.{FILES[name]}" for name in tricks.on))
         self._noted = [each.noted for each in modules if hasattr(each, "noted")]
 
     def begin(self) -> None:
@@ -97,20 +97,20 @@ class Training:
         """A number of the config, of each seed: [S]."""
         return self.progress.new_tensor(self.config.each(name), dtype=dtype)
 
-    def seen(self, b: Batch) -> Tensor:
+    def having_rows(self, b: Batch) -> Tensor:
         """The seeds that have rows in a minibatch: [S]."""
-        if b is not self._seen[0]:
-            self._seen = b, b.valid.any(1)
-        return self._seen[1]
+        if b is not self._rows[0]:
+            self._rows = b, b.valid.any(1)
+        return self._rows[1]
 
-    def observe(self, b: Batch, **made: Tensor) -> None:
-        """Record what the tricks that are on have to say of a minibatch: each one's `noted`, if its file has one.
+    def note_tricks(self, b: Batch, **made: Tensor) -> None:
+        """Record what the tricks that are on say of a minibatch under reuse: each one's `noted`, if its file has one.
 
         made: what the policy's objective is made from.
         """
         facts = SimpleNamespace(t=self, b=b, **made)
         for noted in self._noted:
-            self.note(self.seen(b), **noted(facts))
+            self.note(of=self.having_rows(b), **noted(facts))
 
     def end_update(self, rollout: Rollout) -> None:
         """A row of the curve, and what is due: an evaluation, a checkpoint, a word to the listener."""
@@ -124,7 +124,7 @@ class Training:
             log.tell(doors.on_update, self.agent)
         doors.checkpoints.end_update(log.steps)
 
-    def run(self) -> Run:
+    def finished(self) -> Run:
         """The finished run."""
         doors, log = self.doors, self.log
         doors.checkpoints.give_way()

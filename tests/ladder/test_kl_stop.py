@@ -42,7 +42,7 @@ def test_the_policy_s_diagnostics_end_with_the_minibatch_that_stopped_the_seed(
         for name, value in diagnostics.items():
             if of is None or of.any():
                 noted.setdefault(name, []).append(value.detach().clone())
-        note(self, of, **diagnostics)
+        note(self, of=of, **diagnostics)
 
     monkeypatch.setattr(Log, "note", listening)
     curve = train(ONE_BATCH, tricks).curve.set_index("seed")

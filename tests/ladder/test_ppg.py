@@ -63,7 +63,7 @@ def test_a_phase_asks_about_its_memory_in_parts_and_shuffles_in_its_own_way(monk
     monkeypatch.setattr(ppg, "CHUNK", 6)
     agent.policy = lambda obs, legal: obs[..., :2] * legal  # type: ignore[method-assign, assignment, misc]
     config = replace(CONFIG, aux_every=1, aux_epochs=1, minibatches=1)
-    (b,) = AuxiliaryPhase(agent, memory, 1e-5).minibatches(agent, config, 0)
+    (b,) = AuxiliaryPhase(agent.parameters(), 1e-5).minibatches(memory, agent, config, 0)
     assert torch.equal(b.old, b.obs[..., :2])
     (other,) = minibatches(memory.batch(IDENTITY), CONFIG.seed_list, 0, 1, 1)
     assert not torch.equal(b.target, other.target)

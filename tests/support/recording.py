@@ -89,7 +89,7 @@ class Recording:
     def _added(self, _: None, batch: Batch, **columns: Tensor) -> None:
         self._write(**{n: getattr(batch, n) for n in COLUMNS if n in columns})
 
-    def _noted(self, _: None, log: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
+    def _noted(self, _: None, log: Log, *, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         self._write(**diagnostics)
 
     def _at_the_end(self, *given: Any) -> tuple[Any, ...]:

@@ -22,8 +22,8 @@ DIGESTS = {
     "tricks.core.reductions.mean": "ab78a3213dbc",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
     "tricks.core.rollout.play_episodes": "e9b4bce11d52",
-    "tricks.loop.policy_loss": "684298517a8a",
-    "tricks.loop.value_loss": "8794a54788d0",
+    "tricks.loop.policy_loss": "384cdc9eb788",
+    "tricks.loop.value_loss": "2ae7c0ad4edd",
     "tricks.segments.play_segment": "d0db3d3110a3",
     "tricks.worlds.acrobot.dynamics": "242e1a6150ea",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",
@@ -129,6 +129,19 @@ def digest(*formulas: Function, known: Sequence[str] = ()) -> str:
     return sha256("".join(texts).encode()).hexdigest()[:12]
 
 
+def written(name: str) -> str:
+    """The digest of all that the compiled form of this formula was written for."""
+    found = digest(*stands_for(name), known=known(name))
+    text = "".join(_syntax(Known(known(name)).visit(_tree(each)).body) for each in user(name))
+    return sha256(f"{found}{text}".encode()).hexdigest()[:12] if text else found
+
+
+def user(name: str) -> list[Function]:
+    """The function, if any, that a compiled form of this formula can be used in, and no other."""
+    within = getattr(FORMULAS[name][1](), "within", None)
+    return [] if within is None else [inspect.unwrap(formula(name).__globals__[within])]
+
+
 def known(name: str) -> tuple[str, ...]:
     """The flags that the compiled form of a formula knows."""
     found: tuple[str, ...] = getattr(FORMULAS[name][1](), "flags", ())
@@ -142,8 +155,8 @@ def as_written(name: str, on: tuple[str, ...] = ()) -> bool:
     A flag that the formula asks for, and that the compiled form does not know, is a trick that was added since.
     """
     try:
-        same = digest(*stands_for(name), known=known(name)) == DIGESTS[name]
-        asked = {_flag(each) for each in ast.walk(_tree(formula(name)))} - {*known(name)}
+        same = written(name) == DIGESTS[name]
+        asked = {_flag(each) for f in (formula(name), *user(name)) for each in ast.walk(_tree(f))} - {*known(name)}
         added = [each for each in on if each in asked]
     except OSError:  # the text isn't there, so nobody can have edited it
         return True

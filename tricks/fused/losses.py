@@ -29,7 +29,7 @@ FORMULAS = attributes(  # what these stand for, beside the losses and what they 
     *((module, name) for module in (Net, Dense, Head) for name in ("forward", "__call__")),
     *((Adam, name) for name in ("move", "step", "plan")),
     *((module, "noted") for module in (clip, dual_clip, ppg_buffers, reuse)),
-    *((Training, "observe"), (Features, "hidden")),
+    *((Training, "note_tricks"), (Features, "hidden")),
     *((adam, "gradient"), (grad_clip, "shorten"), (action_mask, "mask_logits")),
 )
 
@@ -37,7 +37,7 @@ FORMULAS = attributes(  # what these stand for, beside the losses and what they 
 class Slope:
     """What a compiled loss returns: not the losses [S], but their gradients, [S, P], for `Adam.move`.
 
-    It can be added to another loss, and scaled, as the losses of an update are, until the next minibatch.
+    It can be added to another loss, and that is all that `learn` does with it; it lasts until the next minibatch.
     """
 
     def __init__(self, kernels: Kernels, gradients: np.ndarray, rest: Tensor | float = 0.0) -> None:
@@ -50,14 +50,10 @@ class Slope:
             return Slope(self.kernels, self.gradients, self.rest + other.rest)
         return Slope(self.kernels, self.gradients, self.rest + other)
 
-    def __mul__(self, factor: Any) -> "Slope":
-        columns = np.asarray(factor, np.float32).reshape(-1, 1)
-        return Slope(self.kernels, self.gradients * columns, self.rest * factor)
-
-    __radd__, __rmul__ = __add__, __mul__
+    __radd__ = __add__
 
 
-def policy_loss(t: Training, b: Batch, features: Features) -> Any:
+def policy_loss(t: Training, b: Batch, given: Features) -> Any:
     """`loop.policy_loss`. None for agents, flags, devices and rows that it is not for."""
     kernels = kernels_of(t)
     if kernels is None:
@@ -74,15 +70,15 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Any:
     if tricks.dual_clip:
         names += ["bounded_fraction"]
     if tricks.ppg_buffers:
-        t.note(t.seen(b), **ppg_buffers.ages(b, t.update))
-    t.note(t.seen(b), **{name: found[name] for name in names})
+        t.note(of=t.having_rows(b), **ppg_buffers.ages(b, t.update))
+    t.note(of=t.having_rows(b), **{name: found[name] for name in names})
     if tricks.kl_stop:
         kl = found["approx_kl"]
         t.moving = t.moving & (kl <= 1.5 * per_seed(t.config.target_kl, kl))
     return Slope(kernels, kernels.policy_gradients)
 
 
-def value_loss(t: Training, b: Batch, features: Features) -> Any:
+def value_loss(t: Training, b: Batch, given: Features) -> Any:
     """`loop.value_loss`. None for agents, flags, devices and rows that it is not for."""
     kernels, rows = kernels_of(t), b.value_rows
     if kernels is None:
@@ -91,7 +87,7 @@ def value_loss(t: Training, b: Batch, features: Features) -> Any:
         losses = kernels.values(rows, t.agent.standardized(rows.obs))
     if losses is None:
         return None
-    t.note(t.seen(rows), value_loss=losses)
+    t.note(of=t.having_rows(rows), value_loss=losses)
     return Slope(kernels, kernels.value_gradients)
 
 
@@ -106,10 +102,11 @@ def move(optimizer: Adam, loss: Any, learning_rate: Tensor, moving: Tensor) -> T
 
 
 policy_loss.formulas = value_loss.formulas = FORMULAS  # type: ignore[attr-defined]
-policy_loss.flags = (  # type: ignore[attr-defined] # those that this knows
-    *("advantage_norm", "reuse", "clip", "dual_clip", "kl_stop", "entropy"),
+policy_loss.within = value_loss.within = "learn"  # type: ignore[attr-defined] # which takes what they return
+policy_loss.flags = value_loss.flags = (  # type: ignore[attr-defined] # those that they and `learn` know
+    *("baseline", "reuse", "clip", "advantage_norm", "state_norm", "entropy", "value_clip", "lr_anneal", "clip_anneal"),
+    *("ppg", "ppg_buffers", "kl_stop", "separate_optimizers", "dual_clip", "huber"),
 )
-value_loss.flags = "value_clip", "huber"  # type: ignore[attr-defined]
 
 
 def kernels_of(t: Training) -> Kernels | None:

@@ -78,7 +78,7 @@ class Log:
         """Wall-clock training time, not counting the time between an interruption and the resumption."""
         return self._before + time.perf_counter() - self._start
 
-    def note(self, of: Tensor | None = None, **diagnostics: Tensor) -> None:
+    def note(self, *, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K]; of [S]: the seeds that it is of.
 
         The curve shows their mean over the update and over tasks (for max_ratio, the max). Under kl_stop, those of the
