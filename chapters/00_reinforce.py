@@ -1,3 +1,18 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
 # %% [markdown]
 # # REINFORCE: learning from reward alone
 #
@@ -299,11 +314,13 @@ print(returns.numpy())
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown] tags=["two-hours"]
-# Here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
-# collects episodes, **judge** computes what came of each action, **learn** takes one gradient step, all for many agents
-# at once. (`log` keeps the numbers of a run, `family` is the kind of distribution that actions are drawn from, and
-# `b.valid` marks the rows that are experience. `Adam` is gradient descent with two additions: it divides each weight's
-# step by the recent size of its gradient, and it carries over part of the last steps, its *momentum*.)
+# In the library, the program at the top is one file, `tricks/one_agent.py`, in which every trick of the ladder is a bare
+# `if`; `python -m tricks.one_agent reinforce` runs it. One agent is an anecdote, so from here on we train many at once.
+# Here is the loop for that, with every trick switched off. Hold it against the program: **play** collects episodes,
+# **judge** computes what came of each action, **learn** takes one gradient step. (`t` holds the agents, their optimizer,
+# and the numbers of the run, `family` is the kind of distribution that actions are drawn from, and `b.valid` marks the
+# rows that are experience. `Adam` is gradient descent with two additions: it divides each weight's step by the recent
+# size of its gradient, and it carries over part of the last steps, its *momentum*.)
 
 # %% tags=["two-hours"]
 listing(REINFORCE)

@@ -1,3 +1,18 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
 # %% [markdown]
 # # Gradient clipping: a limit on what one batch can do
 #
@@ -143,7 +158,7 @@ print(own.numpy().round(4))
 diff(named("return_norm"), named("grad_clip"))
 
 # %% [markdown]
-# `optimizer.move` computes the gradient, puts it through the `limit`, and takes the step. What it returns, and the log
+# `t.optimizer.move` computes the gradient, puts it through the `limit`, and takes the step. What it returns, and the log
 # keeps, is the norm *before* it's limited. Afterward it would often just read 0.5.
 #
 # ## What Adam does with a shock

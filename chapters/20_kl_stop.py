@@ -1,3 +1,18 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
 # %% [markdown]
 # # KL early stopping: a limit for the whole policy
 #
@@ -200,7 +215,7 @@ assert runs["kl_stop"].curve.steps_taken.mean() < runs["clip + kl_stop"].curve.s
 #
 # ## What else stands still
 #
-# Why does stopping cost so much? One suspect: `moving` goes to the optimizer, which holds both nets. When the policy
+# Why does stopping cost so much? One suspect: `t.moving` goes to the optimizer, which holds both nets. When the policy
 # stops, so does the value net, although nothing is wrong with *its* steps. Spinning Up's value net has its own
 # optimizer and always takes all of its steps. Below, `planted` gives our loop such an optimizer.
 

@@ -34,8 +34,8 @@ LADDER = (*within("tests/ladder", "test_ladder", "test_values"), "tests/laws/tes
 ROOMS = (
     Room(
         "loop",
-        "`tricks/loop.py`",
-        ("tricks/loop.py",),
+        "`tricks/loop.py`, `tricks/training.py`",
+        ("tricks/loop.py", "tricks/training.py"),
         (
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/ladder/test_reuse.py"),
             *("tests/laws/test_empty_minibatches.py", "tests/laws/test_one_seed_fails.py"),
