@@ -43,15 +43,12 @@ def reused(
         yield from deal(batch, keys.masked_fill(~taken, torch.inf), taken.sum(1), config.minibatches)
 
 
-def ages(b: Batch, update: Index) -> dict[str, Tensor]:
-    """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
+def age(b: Batch, update: Index) -> Tensor:
+    """Mean age, in updates, of the rows of a minibatch: [S]."""
     now = torch.as_tensor(update, device=b.valid.device).view(-1, 1)
-    return {
-        "policy_age": mean((now - b.born).double(), b.valid),
-        "value_age": mean((now - b.value_rows.born).double(), b.value_rows.valid),
-    }
+    return mean((now - b.born).double(), b.valid)
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
     """What the curve shows of it."""
-    return ages(facts.b, facts.t.update)
+    return {"policy_age": age(facts.b, facts.t.update)}

@@ -20,18 +20,20 @@ from tricks.ladder import EXCLUDES, NEEDS, PRESETS, named, rungs, switched
 
 FILE = FOLDER / "lines.json"
 SAMPLES = 2000
-Key = tuple[int, str, int]  # blank lines before it, its text, how often both came before it in the listing
+Key = tuple[int, str, str]  # blank lines before it, its text, its function with how often both came before it there
 Tree = bool | list[Any]  # a leaf, or [a flag, the tree where it is off, the tree where it is on]
 
 
 def keys(tricks: Tricks) -> list[Key]:
     """The lines of the loop with these flags, each told apart from its equals."""
-    found, blank = list[Key](), 0
+    found, blank, function = list[Key](), 0, ""
     for line in body(tricks):
         if not line:
             blank += 1
             continue
-        found.append((blank, line, sum(key[:2] == (blank, line) for key in found)))
+        function = line.removeprefix("def ").partition("(")[0] if line.startswith("def ") else function
+        before = sum(key[:2] == (blank, line) and key[2].split()[0] == function for key in found)
+        found.append((blank, line, f"{function} {before}"))
         blank = 0
     return found
 

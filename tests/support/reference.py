@@ -450,19 +450,22 @@ class Reference:
     def step(self, policy: list[Row], value: list[Row], policy_turn: bool = True, value_turn: bool = True) -> None:
         """One minibatch: one step of Adam on the sum of the losses, or one for each net whose turn it is."""
         config, tricks, weights = self.config, self.tricks, self.next_minibatch()
-        self.note_policy = self.write if self.stopped else self.note  # the curve ends with the minibatch that stops it
+        stopped = self.stopped  # the curve ends with the minibatch that stops it, and shows none without rows
+        self.note_policy = self.note if policy and not stopped else self.write
+        note_value = self.note if value else self.write
         loss = self.policy_loss(weights, policy) if policy_turn else torch.zeros(())
         if tricks.ppg_buffers:
-            for note, name, rows in ((self.note_policy, "policy_age", policy), (self.note, "value_age", value)):
+            for note, name, rows in ((self.note_policy, "policy_age", policy), (note_value, "value_age", value)):
                 note(**{name: average(torch.tensor([self.count - row.born for row in rows]))})
         if tricks.baseline and value_turn:
             value_loss = self.value_loss(weights, value)
-            self.note(value_loss=value_loss.detach())
+            note_value(value_loss=value_loss.detach())
             value_loss = config.value_coef * value_loss
             if tricks.separate_optimizers:
                 self.move("value_adam", value_loss, weights, "value_grad_norm", config.max_value_grad_norm, bool(value))
             else:
                 loss, policy = loss + value_loss, policy or value
+        self.note_policy = self.note if policy and not stopped else self.write
         if policy_turn:
             self.move("adam", loss, weights, "grad_norm", config.max_grad_norm, bool(policy) > self.stopped)
 
@@ -474,7 +477,8 @@ class Reference:
         """A gradient, its norm, and a step. Clipped as by torch.nn.utils.clip_grad_norm_: Pascanu et al. 2012."""
         gradient = gradient_of(loss, {n: w for n, w in weights.items() if adam == "adam" or n.startswith(VALUE)})
         norm = float(torch.cat([g.flatten() for g in gradient.values()]).norm())
-        (self.note if adam == "value_adam" else self.note_policy)(**{norm_name: norm})
+        own = self.note if may_step else self.write
+        (own if adam == "value_adam" else self.note_policy)(**{norm_name: norm})
         if self.tricks.grad_clip:
             gradient = {name: g * min(1.0, limit / (norm + 1e-6)) for name, g in gradient.items()}
         if may_step:
@@ -504,7 +508,7 @@ class Reference:
             self.note_policy(bounded_fraction=average((ratio > limit) & bad))
         if tricks.kl_stop:
             self.stopped = self.stopped or kl > 1.5 * config.target_kl
-            self.note(steps_taken=float(not self.stopped))
+            (self.note if rows else self.write)(steps_taken=float(not self.stopped))
         loss = -average(objective)
         self.note_policy(policy_loss=loss.detach(), entropy=entropy.detach())
         return loss - config.entropy_coef * entropy if tricks.entropy else loss
