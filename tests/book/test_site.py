@@ -96,7 +96,7 @@ def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider
     assert browser.run(SHOWN)
     assert browser.text(".loop-name b") == "clip"
     new = [line.strip() for line in browser.texts(".loop-new")]
-    assert "objective = clipped_surrogate(ratio, advantage, clip_range)" in new
+    assert "objective = clipped_surrogate(ratio, advantage, t.clip_range)" in new
     for k in (0, 4, len(LADDER)):
         slide = "const s = document.querySelector('.loop-panel input'); s.value = arguments[0];"
         browser.run(f"{slide} s.dispatchEvent(new Event('input'))", k)
@@ -105,7 +105,7 @@ def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider
     assert browser.text(".loop-name b") == "clip"
     line = "[...document.querySelectorAll('.loop-line')].find((x) => x.textContent.includes('clipped_surrogate'))"
     browser.run(f"{line}.dispatchEvent(new Event('mouseover', {{bubbles: true}}))")
-    assert browser.text(".loop-note") == "ratio [S, B], advantage [S, B], clip_range [S], objective [S, B]"
+    assert browser.text(".loop-note") == "ratio [S, B], advantage [S, B], t.clip_range [S], objective [S, B]"
 
 
 @pytest.mark.parametrize("page", ["index.html", "chapters/04_gae.html", "chapters/ppo.html", "docs/results.html"])
