@@ -41,7 +41,7 @@ from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
-from tricks.ppg_buffers import age, dealt_apart
+from tricks.ppg_buffers import dealt_apart
 from tricks.recompute import judged_anew
 from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
 from tricks.return_norm import follow_returns_, per_task, unmoved
@@ -288,6 +288,4 @@ def value_loss(t: Training, b: Batch, given: Features) -> Tensor:
         error = linear_beyond(error, config.huber_delta)
     loss = mean(error, rows.valid)
     t.note(of=t.having_rows(rows), value_loss=loss)
-    if tricks.ppg_buffers:
-        t.note(of=t.having_rows(rows), value_age=age(rows, t.update))
     return per_seed(config.value_coef, loss) * loss

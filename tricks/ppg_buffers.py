@@ -43,12 +43,17 @@ def reused(
         yield from deal(batch, keys.masked_fill(~taken, torch.inf), taken.sum(1), config.minibatches)
 
 
-def age(b: Batch, update: Index) -> Tensor:
-    """Mean age, in updates, of the rows of a minibatch: [S]."""
+def ages(b: Batch, update: Index) -> dict[str, Tensor]:
+    """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
     now = torch.as_tensor(update, device=b.valid.device).view(-1, 1)
-    return mean((now - b.born).double(), b.valid)
+    return {
+        "policy_age": mean((now - b.born).double(), b.valid),
+        "value_age": mean((now - b.value_rows.born).double(), b.value_rows.valid),
+    }
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
     """What the curve shows of it."""
-    return {"policy_age": age(facts.b, facts.t.update)}
+    found, rows = ages(facts.b, facts.t.update), facts.b.value_rows
+    facts.t.note(of=facts.t.having_rows(rows), value_age=found["value_age"])
+    return {"policy_age": found["policy_age"]}

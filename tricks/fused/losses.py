@@ -1,6 +1,6 @@
 """The loop's losses and Adam's step in one compiled call each, for nets of dense layers on a CPU."""
 
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Any:
     if tricks.dual_clip:
         names += ["bounded_fraction"]
     if tricks.ppg_buffers:
-        t.note(of=t.having_rows(b), policy_age=ppg_buffers.age(b, t.update))
+        t.note(of=t.having_rows(b), **ppg_buffers.noted(SimpleNamespace(t=t, b=b)))
     t.note(of=t.having_rows(b), **{name: found[name] for name in names})
     if tricks.kl_stop:
         kl = found["approx_kl"]
@@ -88,8 +88,6 @@ def value_loss(t: Training, b: Batch, given: Features) -> Any:
     if losses is None:
         return None
     t.note(of=t.having_rows(rows), value_loss=losses)
-    if t.tricks.ppg_buffers:
-        t.note(of=t.having_rows(rows), value_age=ppg_buffers.age(rows, t.update))
     return Slope(kernels, kernels.value_gradients)
 
 
