@@ -1,17 +1,33 @@
-"""Numbers of one's own, from infos, are columns of the curve."""
+"""Numbers from infos, which may hold anything, are columns; a wrapper with running statistics is refused."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, SupportsFloat
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.any_space import AnySpace
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import (
+    FrameStackObservation,
+    NormalizeObservation,
+    NormalizeReward,
+    TransformObservation,
+    TransformReward,
+)
+from gymnasium.wrappers import RecordEpisodeStatistics as Record
+from gymnasium.wrappers.utils import RunningMeanStd
+from support.any_space import THREE, AnySpace
+from support.register import register
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
+from tricks.cli.main import main
 from tricks.cli.summary import summary
+from tricks.envs.make import make_env
 from tricks.record import recorded
 
 SMALL = Config("own", seeds=(0, 3), steps=200, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
@@ -138,3 +154,251 @@ def test_the_summary_tells_what_was_recorded() -> None:
     said = summary(train(replace(SMALL, record=("cost:sum", "nothing")), PPO, env=Telling))
     assert "mean cost over the last 10%: 10\n" in said
     assert "mean nothing over the last 10%: no episode gave it" in said
+
+
+SHORT = Config("own", seeds=(0, 3), steps=100, lanes=3, horizon=10, epochs=1, minibatches=2, hidden=(8,))
+Tell = Callable[[np.random.Generator], dict[Any, Any]]
+INFOS: dict[str, Tell] = {
+    "arrays of any length": lambda rng: {"x": np.arange(rng.integers(1, 5))},
+    "arrays of any type": lambda rng: {"x": np.zeros(2, rng.choice(["f4", "i8", "U3", "O", "M8[s]"]))},
+    "none or a number": lambda rng: {"x": None if rng.random() < 0.5 else 1},
+    "a number or a word": lambda rng: {"x": 0 if rng.random() < 0.5 else "crashed"},
+    "words of any length": lambda rng: {"x": "y" * int(rng.integers(100))},
+    "a dict or none": lambda rng: {"x": {"a": 1} if rng.random() < 0.5 else None},
+    "dicts in dicts": lambda rng: {"x": {"a": {"b": [1, "c", {}]} if rng.random() < 0.5 else 3}},
+    "a huge number": lambda rng: {"x": 2**70},
+    "now and then": lambda rng: {"x": 1.5} if rng.random() < 0.1 else {},
+    "keys of any kind": lambda rng: {1: 2, None: 3, ("a", 1): 4, "_x": 5, "x": 6},
+    "objects": lambda rng: {"x": object(), "lock": threading.Lock(), "f": lambda: 1, "kind": int},
+    "tensors": lambda rng: {"x": torch.zeros(int(rng.integers(3)), 2), "y": torch.nn.Linear(1, 1)},
+    "errors": lambda rng: {"x": ValueError("no"), "final_obs": 3, "final_info": "x", "episode": None},
+    "ragged": lambda rng: {"x": [[1], [2, 3]], "z": complex(1, 2), "b": b"x", "s": {1, 2}},
+    "lives that are none": lambda rng: {"lives": "nine" if rng.random() < 0.5 else [1, 2]},
+    "no mask": lambda rng: {"action_mask": None},
+}
+
+
+class Informing(AnySpace):
+    def __init__(self, tell: Tell) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def info(self) -> dict[Any, Any]:
+        return self.tell(self.np_random)  # of which each lane has its own
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
+    def curve(tell: Tell) -> pd.DataFrame:
+        return train(replace(SHORT, backend=backend), PPO, env=lambda: Informing(tell)).curve
+
+    silent = curve(lambda rng: {})
+    for name, tell in INFOS.items():
+        pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
+
+
+def test_lives_that_are_no_number_are_not_reported() -> None:
+    with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
+        make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
+
+
+def test_lanes_with_other_spaces_are_an_error_that_names_the_lane() -> None:
+    actions = iter([2, 2, 2, 2, 3, 3, 3])
+    with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
+        train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))
+
+
+def test_a_seed_that_waits_is_not_stepped() -> None:
+    for backend in ("gymnasium", "processes"):
+        env = make_env(replace(SHORT, backend=backend), make=lambda: Informing(lambda rng: {}))
+        before, actions = env.now, torch.zeros(2, 3, dtype=torch.int64)
+        for _ in range(7):
+            step = env.step(actions, torch.tensor([True, False]))
+            assert torch.equal(step.obs[1], before.obs[1])
+            assert not step.reward[1].any()
+            assert not step.resetting[1].any()
+        env.close()
+
+
+CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
+
+
+class Walk(gym.Env):
+    """Random observations; the reward is one of them."""
+
+    observation_space, action_space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.mean, self.std, self.n = 1.0, 2.0, 10  # numbers of its own, which are no statistics
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.t = 0
+        return self.np_random.normal(self.mean, self.std, 2).astype(np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.t += 1
+        obs = self.np_random.normal(self.mean, self.std, 2).astype(np.float32)
+        return obs, float(obs[0]), self.t == 6, False, {}
+
+
+class Welford:
+    """Statistics under names of one's own."""
+
+    def __init__(self) -> None:
+        self.n, self.mean, self.m2 = 0, np.zeros(2), np.ones(2)
+
+    def see(self, x: np.ndarray) -> np.ndarray:
+        self.n += 1
+        off = x - self.mean
+        self.mean = self.mean + off / self.n
+        self.m2 = self.m2 + off * (x - self.mean)
+        return ((x - self.mean) / np.sqrt(self.m2 / self.n)).astype(np.float32)
+
+
+class Own(gym.ObservationWrapper):
+    """Keeps them in an object."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.scaler = Welford()
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        return self.scaler.see(observation)
+
+
+class Bare(gym.ObservationWrapper):
+    """Keeps them as its own attributes, as a moving average, in a dictionary of its own."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.state = {"obs_mean": np.zeros(2), "obs_var": np.ones(2)}
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        off = observation - self.state["obs_mean"]
+        self.state["obs_mean"] = self.state["obs_mean"] + 0.1 * off
+        self.state["obs_var"] = 0.9 * self.state["obs_var"] + 0.1 * off**2
+        return (off / np.sqrt(self.state["obs_var"])).astype(np.float32)
+
+
+class Range(gym.ObservationWrapper):
+    """Scales by the smallest and largest so far."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        self.low, self.high = np.minimum(self.low, observation), np.maximum(self.high, observation)
+        return ((observation - self.low) / (self.high - self.low + 1)).astype(np.float32)
+
+
+class Paid(gym.RewardWrapper):
+    """Divides rewards by their running deviation."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.mean, self.var, self.count = 0.0, 1.0, 1
+
+    def reward(self, reward: SupportsFloat) -> float:
+        self.count += 1
+        off = float(reward) - self.mean
+        self.mean += off / self.count
+        self.var += (off * (float(reward) - self.mean) - self.var) / self.count
+        return float(reward) / (self.var + 1e-8) ** 0.5
+
+
+class Declared(gym.RewardWrapper):
+    """The same, but the class says how they begin."""
+
+    mean, var, count = 0.0, 1.0, 1
+    reward = Paid.reward
+
+
+def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
+    return TransformObservation(env, see, env.observation_space)
+
+
+def in_a_closure(env: gym.Env) -> gym.Env:
+    scaler = Welford()
+    return seen_by(env, lambda obs: scaler.see(obs))
+
+
+KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
+    "NormalizeObservation": (NormalizeObservation, "--state-norm"),
+    "NormalizeReward": (NormalizeReward, "--reward-scaling"),
+    "below others": (lambda env: Record(FrameStackObservation(NormalizeObservation(env), 2)), "state"),
+    "two of them": (lambda env: NormalizeReward(NormalizeObservation(env)), "--reward-scaling"),
+    "an object": (Own, "--state-norm"),
+    "a dictionary": (Bare, "--state-norm"),
+    "a range": (Range, "--state-norm"),
+    "of rewards": (Paid, "--reward-scaling"),
+    "declared by a class": (Declared, "--reward-scaling"),
+    "a closure": (in_a_closure, "--state-norm"),
+    "a method": (lambda env: seen_by(env, Welford().see), "--state-norm"),
+    "a partial": (lambda env: seen_by(env, partial(Welford.see, Welford())), "--state-norm"),
+}
+
+
+@pytest.mark.parametrize(("wrap", "said"), KEEPERS.values(), ids=KEEPERS)
+def test_running_statistics_are_refused_and_the_trick_is_named(wrap: Any, said: str) -> None:
+    with pytest.raises(InputError, match=r"keeps running statistics of its own in each lane, .* leave it out") as error:
+        train(CONFIG, PPO, env=lambda: wrap(Walk()))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None:
+    register("Standardized-v0", lambda: NormalizeObservation(Walk()))
+    for backend in ("gymnasium", "processes"):
+        with pytest.raises(InputError, match="NormalizeObservation keeps running statistics"):
+            make_env(Config("Standardized-v0", backend, seeds=1, lanes=1))
+    arguments = ["train", "ppo", "--wrap", "gymnasium.wrappers:NormalizeObservation"]
+    refuses(main, arguments, "use --state-norm")
+
+
+class Fixed(gym.ObservationWrapper):
+    """A mean and a deviation that were known beforehand."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.mean, self.std, self.count = np.ones(2), np.full(2, 2.0), 0
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        self.count += 1
+        return ((observation - self.mean) / self.std).astype(np.float32)
+
+
+class Noted(gym.RewardWrapper):
+    """Statistics that are only looked at."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.seen = Welford()
+
+    def reward(self, reward: SupportsFloat) -> float:
+        self.seen.see(np.full(2, float(reward)))
+        return float(reward)
+
+
+def at_rest(env: gym.Env) -> gym.Env:
+    wrapper = NormalizeObservation(env)
+    wrapper.obs_rms = RunningMeanStd(shape=(2,))
+    wrapper.update_running_mean = False
+    return wrapper
+
+
+HARMLESS: list[Callable[[gym.Env], gym.Env]] = [
+    lambda env: env,
+    Record,
+    Fixed,
+    Noted,
+    at_rest,
+    lambda env: TransformReward(env, lambda reward: 2 * float(reward)),
+    lambda env: FrameStackObservation(env, 3),
+]
+
+
+@pytest.mark.parametrize("wrap", HARMLESS)
+def test_what_does_not_change_with_what_it_sees_is_no_fault(wrap: Callable[[gym.Env], gym.Env]) -> None:
+    assert len(train(CONFIG, PPO, env=lambda: wrap(Walk())).curve) > 1
