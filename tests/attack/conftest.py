@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis.strategies import SearchStrategy
-from support.attack.tally import T, attacked
+from support.attack.law import T, attacked
 from support.training import interrupted
 
 from tricks import PPO, Config, train

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support.browsing import Browser, started
-from support.once import once
 from support.replayed import write_page
+from support.wheels import once
 
 
 @pytest.fixture(scope="session")

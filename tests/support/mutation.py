@@ -15,11 +15,101 @@ import tempfile
 from argparse import ArgumentParser
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support.mutants import Mutant, mutants
-from support.mutation_rooms import ROOMS, SLOW, Room
 from support.mutation_trial import KILLED, ON_IMPORT, ROOT, SURVIVED, Finder, Note, Trial, forked, nearest
+
+NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "one_agent", "restore", "values")
+NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "orphans")
+SLOW = (  # tests whose laws quicker ones hold, too
+    "solves_cartpole or ruins_the_policy or within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned "
+    "or learns_from_images or falls_on_the_time_limit or trains_what_is_drawn or is_measured_again"
+)
+
+
+class Room(NamedTuple):
+    """A part of the code: its name on the command line, its title, its files, and its tests."""
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def within(folder: str, *but: str) -> tuple[str, ...]:
+    """The files of a folder, but for those of these names."""
+    paths = sorted((ROOT / folder).glob("*.py"))
+    return tuple(f"{folder}/{path.name}" for path in paths if path.stem not in (*but, "__init__"))
+
+
+def held_by(names: str) -> tuple[str, ...]:
+    """The files of these tests: `laws/laws` is tests/laws/test_laws.py."""
+    return tuple(f"tests/{room}/test_{name}.py" for room, name in (pair.split("/") for pair in names.split()))
+
+
+LADDER = within("tests/ladder", "test_ladder")
+CALLS = {"fast": "dense dispatch formulas recurrence rows rules", "fused": "guard learning minibatch playing"}
+COMPILED = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tricks").glob("*/compiled_*.py"))
+ROOMS = (
+    Room(
+        "loop",
+        "`tricks/loop.py`",
+        ("tricks/loop.py",),
+        held_by(
+            "laws/reference laws/laws ladder/reuse ladder/shared_trunk ladder/clip runs/folder runs/checkpoint "
+            "runs/evaluation runs/listeners"
+        ),
+    ),
+    Room("one_agent", "`tricks/one_agent.py`", ("tricks/one_agent.py",), held_by("laws/one_agent")),
+    Room("tricks", "the trick files", within("tricks", *NO_TRICKS), (*LADDER, *held_by("laws/reference"))),
+    Room(
+        "core",
+        "`tricks/core`, what computes",
+        (*within("tricks/core", *NO_NUMBERS), "tricks/fast/passes.py"),
+        within("tests/core", "test_orphans")
+        + held_by(
+            "laws/reference laws/laws envs/contract runs/run runs/doors runs/evaluation runs/checkpoint "
+            "ladder/ladder ladder/shared_trunk ladder/reuse ladder/return_norm"
+        ),
+    ),
+    Room(
+        "compiled",
+        "`tricks/fast` and `tricks/fused`, what is compiled",
+        tuple(file for file in COMPILED if "product" not in file),  # which writes machine code, not Python
+        held_by("laws/interpreted laws/kernels"),
+    ),
+    Room(
+        "fast",
+        "the same, what calls it",
+        tuple(f"tricks/{room}/{name}.py" for room, names in CALLS.items() for name in names.split()),
+        held_by(
+            "core/fast core/contracts core/nets core/formulas laws/fused_guards laws/learning_contracts laws/fused "
+            "laws/fused_playing laws/fused_segments laws/stepping_aside laws/interpreted"
+        ),
+    ),
+    Room(
+        "analysis",
+        "`ablations/analysis`",
+        within("ablations/analysis"),
+        within("tests/analysis")
+        + held_by("findings/results findings/trials training/stored_files experiments/run_commands"),
+    ),
+    Room(
+        "training",
+        "`ablations/training`: rates, tuning, table, plan",
+        tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
+        held_by("training/plan"),
+    ),
+    Room(
+        "worlds",
+        "`ablations/experiments/worlds.py`",
+        ("ablations/experiments/worlds.py",),
+        held_by("experiments/run_commands"),
+    ),
+)
+
 
 RESULTS, SURVIVORS = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium tyro msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.damage import flips
+from support.jobs import flips
 
 import ablations.training.plan as planning
 from ablations import cli

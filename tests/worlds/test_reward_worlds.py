@@ -1,27 +1,43 @@
-"""Each world whose reward is what is hard about it has the mechanism it was made for."""
+"""Each world made for a trick has the mechanism that it was made for, and follows the same rules everywhere."""
 
 import re
+from dataclasses import replace
 
+import gymnasium as gym
+import numpy as np
+import pandas as pd
 import pytest
 import torch
+from gymnasium.utils.env_checker import check_env
 from support.playing import numbers, played, uniform
 from torch import Tensor
 
-from tricks import Config
+from tricks import ATARI, PPG, PPO, REINFORCE, Config, Tricks, train
+from tricks.core.agent import Agent
 from tricks.core.env import Step
 from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.core.seeds import stream
+from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
+from tricks.orthogonal_init import orthogonal_
 from tricks.segments import play_segment
 from tricks.worlds import (
+    GAMES,
+    SPECIMENS,
     cartpole,
     chain,
+    commute,
+    corridor,
     dial,
+    grid,
     jump,
     line,
     loan,
     lottery,
     magnitudes,
     mail,
+    marathon,
     offset,
     pairs,
     parity,
@@ -30,6 +46,8 @@ from tricks.worlds import (
     shocks,
     shuttle,
     tightrope,
+    trading,
+    units,
     unseen,
     weather,
 )
@@ -278,3 +296,202 @@ def test_hidden_speeds_are_missing_and_nothing_else_changes(speeds: int) -> None
     whole, part = rollout_of(cartpole.CARTPOLE, 4, 30), rollout_of(unseen.HIDDEN_SPEEDS[speeds - 1], 4, 30)
     assert torch.equal(whole.obs[..., unseen.SEEN[speeds]], part.obs)
     assert torch.equal(whole.terminated, part.terminated)
+
+
+def test_line_the_median_newborn_gets_through_only_if_its_policy_head_is_small() -> None:
+    config = Config(env=line.THERE_AND_BACK.id, seeds=tuple(range(1000, 1024)), lanes=8, horizon=128)
+    paid = {}
+    for born in ("default", "orthogonal"):
+        env = make_env(config)
+        agent = Agent(env.spaces, config)
+        if born == "orthogonal":
+            orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
+        policy = lambda obs, legal, agent=agent: agent.policy(obs)  # noqa: E731
+        rollout = play_episodes(Player(env, 128), policy, 1, torch.ones(24, dtype=torch.bool))
+        paid[born] = rollout.reward.sum((1, 2)) / config.lanes  # share of the lanes that get through in time
+    assert paid["orthogonal"].median() > 0.4
+    assert paid["default"].median() < 0.2
+    assert (paid["default"] == 0).sum() >= 5 * (paid["orthogonal"] == 0).sum() + 5
+
+
+def test_line_pays_at_the_right_end_after_the_left_one() -> None:
+    world, paid = line.THERE_AND_BACK, []
+    state, chance = world.initial(torch.empty(1, 1, 0)), torch.empty(1, 1, 0)
+    for action in [1] * line.REACH + [0] * 2 * line.REACH + [1] * 2 * line.REACH:
+        state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
+        paid.append((float(reward), bool(terminated)))
+    assert paid == [(0.0, False)] * (5 * line.REACH - 1) + [(1.0, True)]
+
+
+@pytest.mark.parametrize(
+    ("world", "per_meter"), [*zip(units.MILDER_UNITS, (1, 10, 100), strict=True), (units.ODD_UNITS, 1000)]
+)
+def test_units_are_lengths_from_the_wall_and_full_turns(world: World, per_meter: int) -> None:
+    state = torch.tensor([[[0.0, 0.0, 0.0, 0.0], [1.5, -2.0, torch.pi / 2, -torch.pi]]])
+    meters = torch.tensor([[[5.0, 0.0, 0.0, 0.0], [6.5, -2.0, 0.25, -0.5]]])
+    expected = meters * torch.tensor([per_meter, per_meter, 1, 1])
+    torch.testing.assert_close(world.observe(state), expected)
+
+
+def test_corridor_to_go_left_is_better_for_the_undecided_and_worse_for_the_decided() -> None:
+    env = TensorEnv(corridor.CORRIDOR, Config(env=corridor.CORRIDOR.id, seeds=1, lanes=4000, horizon=64))
+    rollout = play_episodes(Player(env, 64), uniform, 1, torch.tensor([True]))
+    way, cost = corridor.CELLS - 1, corridor.COST
+    far = (rollout.reward[rollout.terminated] > 0.5).double().mean().item()
+    assert far == pytest.approx(corridor.START / way, abs=0.02)  # the gambler's ruin, in START·(way − START) steps
+    strolling = far * corridor.FAR + (1 - far) * corridor.NEAR - cost * corridor.START * (way - corridor.START)
+    assert rollout.reward.sum().item() / 4000 == pytest.approx(strolling, abs=0.03)
+    left, right = corridor.NEAR - cost * corridor.START, corridor.FAR - cost * (way - corridor.START)
+    assert strolling < left < right
+
+
+@pytest.mark.parametrize("world", grid.GRIDS, ids=lambda world: world.id)
+def test_grid_four_actions_move_and_the_others_only_cost(world: World) -> None:
+    assert isinstance(world.action, gym.spaces.Discrete)
+    actions = int(world.action.n)
+    state = torch.full((1, actions, 2), 2.0)
+    after, reward, terminated = world.dynamics(state, torch.arange(actions)[None], torch.empty(1, actions, 0))
+    mask = world.legal(state)
+    assert mask is not None
+    assert torch.equal(mask[0, 0], torch.arange(actions) < 4)
+    assert torch.equal((after != state).any(-1)[0], mask[0, 0])
+    assert after[0, :4].tolist() == [[2, 3], [3, 2], [2, 1], [1, 2]]
+    assert reward[0].tolist() == [0.0] * 4 + [-grid.PENALTY] * (actions - 4)
+    last = torch.tensor([[[3.0, 4.0]]])
+    after, reward, terminated = world.dynamics(last, torch.tensor([[1]]), torch.empty(1, 1, 0))
+    assert (float(reward), bool(terminated)) == (1.0, True)
+
+
+def test_trading_pays_the_change_of_wealth_and_forbids_what_cannot_be() -> None:
+    world, lanes = trading.TRADING, 500
+    chance = numbers(lanes, 51)
+    state, rng = world.initial(chance[..., :1]), np.random.default_rng(2)
+    cash, penalties, paid = (torch.zeros(lanes, dtype=torch.float64) for _ in range(3))
+    for t in range(50):
+        price, owned = state[0, :, 0].double(), state[0, :, 1]
+        action = torch.from_numpy(rng.integers(3, size=lanes))
+        possible = (action == trading.HOLD) | torch.where(owned == 1, action == trading.SELL, action == trading.BUY)
+        mask = world.legal(state)
+        assert mask is not None
+        assert torch.equal(mask[0].gather(1, action[:, None])[:, 0], possible)
+        state, reward, _ = world.dynamics(state, action[None], chance[..., t + 1 : t + 2])
+        assert torch.equal(state[0, :, 1] != owned, possible & (action != trading.HOLD))
+        cash += price * (owned - state[0, :, 1])
+        penalties += trading.PENALTY * (~possible).double()
+        paid += reward[0]
+    torch.testing.assert_close(paid, cash + state[0, :, 0] * state[0, :, 1] - penalties, rtol=0, atol=1e-4)
+    assert state[..., 0].abs().max() < trading.FURTHEST
+
+
+def test_marathon_segments_learn_every_few_steps_whole_episodes_hardly_ever() -> None:
+    config = Config(env=marathon.MARATHON.id, seeds=1, lanes=2, steps=2 * marathon.LENGTH, horizon=200, hidden=(4,))
+    assert len(train(config, Tricks(baseline=True)).curve) == 1
+    assert len(train(config, Tricks(baseline=True, segments=True)).curve) == marathon.LENGTH // 200
+
+
+def test_an_episode_of_a_marathon_or_on_a_tightrope_has_the_length_in_its_name() -> None:
+    limits = {world.id: world.time_limit for world in (*marathon.SHORTER, marathon.MARATHON, *tightrope.SHORT_ROPES)}
+    lengths = {"Marathon100": 100, "Marathon500": 500, "Marathon": 2000, "Tightrope12": 12, "Tightrope50": 50}
+    assert limits == {f"tricks/{name}-v0": length for name, length in lengths.items()}
+
+
+def test_commute_the_place_outlives_the_limit_and_the_way_is_longer_than_it() -> None:
+    env = make_env(Config(env=commute.COMMUTE.id, seeds=1, lanes=1))
+    everyone, right, cells = torch.tensor([True]), torch.tensor([[1]]), [0]
+    for _ in range(35):
+        resetting = env.now.resetting.item()
+        env.step(right, everyone)
+        cells += [] if resetting else [int(env.now.obs[0, 0].argmax())]
+        if resetting:
+            assert int(env.now.obs[0, 0].argmax()) == cells[-1]
+    assert cells == [min(t, commute.CELLS - 1) for t in range(len(cells))]
+    assert commute.LIMIT < commute.CELLS - 1
+    gamma, way = 0.99, commute.CELLS - 1
+    staying, walking = commute.LITTLE / (1 - gamma), gamma ** (way - 1) / (1 - gamma)
+    assert walking > 5 * staying  # beyond the limit; within it, whoever leaves the left end earns nothing
+
+
+OURS = SPECIMENS | GAMES
+
+
+@pytest.mark.parametrize("id", OURS)
+@pytest.mark.filterwarnings("ignore:.*infinity")  # CartPole in any unit
+def test_gymnasium_accepts_it(id: str) -> None:
+    check_env(gym.make(id).unwrapped)
+
+
+class Script:
+    """A generator that gives out numbers decided beforehand."""
+
+    def __init__(self) -> None:
+        self.next = np.empty(0, np.float32)
+
+    def random(self, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+        assert (self.next.size, self.next.dtype) == (np.prod(shape), dtype)
+        return self.next.reshape(shape)
+
+
+@pytest.mark.parametrize("id", OURS)
+def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) -> None:
+    world, steps = OURS[id], 250
+    many = TensorEnv(world, Config(env=id, seeds=(5,), lanes=2))
+    one, script = gym.make(id), Script()
+    one.unwrapped.np_random = script  # type: ignore[assignment]
+    shape = (256, 2, world.reset_chances + world.step_chances)
+    chance = stream(5, "env", 0, 0).random(shape, dtype=np.float32)[:, 1]
+    script.next = chance[0, : world.reset_chances]
+    obs, info = one.reset()
+    everyone, ends = torch.tensor([True]), 0
+    rng, boxed = np.random.default_rng(1), not many.spaces.discrete
+    drawn = rng.uniform(-1, 1, (steps, 2, 1)) if boxed else rng.integers(many.spaces.actions, size=(steps, 2))
+    actions = drawn.astype(world.action.dtype)
+    for t in range(steps):
+        np.testing.assert_array_equal(many.now.obs[0, 1], obs)
+        legal = info.get("action_mask", np.True_)
+        np.testing.assert_array_equal(many.now.legal[0, 1].expand(many.spaces.actions), legal)
+        resetting = bool(many.now.resetting[0, 1])
+        step = many.step(torch.from_numpy(actions[t])[None], everyone)
+        if resetting:
+            script.next = chance[t + 1, : world.reset_chances]
+            obs, info = one.reset()
+        else:
+            script.next = chance[t + 1, world.reset_chances :]
+            obs, *outcome, info = one.step(actions[t, 1])
+            assert outcome == [step.reward[0, 1].item(), step.terminated[0, 1].item(), step.truncated[0, 1].item()]
+            ends += bool(outcome[1] or outcome[2])
+    assert ends > 0 or (world.time_limit or 0) >= steps
+
+
+KINDS = {"reinforce": REINFORCE, "ppo": PPO, "shared trunk": ATARI, "ppg": PPG}
+PAIRS = [
+    (id, k) for id in ("tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0") for k in list(KINDS)[:2]
+]
+PAIRS += [*zip(GAMES, KINDS, strict=True), ("tricks/Squadron-v0", "ppg"), ("tricks/Squadron-v0", "shared trunk")]
+
+
+@pytest.mark.parametrize(("id", "kind"), dict.fromkeys(PAIRS))
+def test_a_seed_alone_equals_the_seed_in_a_stack(id: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jump, "JUMP", 60)
+    config = Config(env=id, seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003, aux_every=3)
+    lone, stacked = (train(replace(config, seeds=seeds), KINDS[kind]).curve for seeds in ((3,), (8, 3)))
+    stacked = stacked[stacked.seed == 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
+
+
+def test_gymnasium_s_worlds_refuse_what_is_no_action_and_keep_their_clocks_and_masks() -> None:
+    env = gym.make("tricks/Corridor-v0")
+    env.reset(seed=0)
+    for action in (2, -1):
+        with pytest.raises(AssertionError, match=r"is not in Discrete\(2\)"):
+            env.unwrapped.step(action)
+    env = gym.make("tricks/Commute-v0")  # a seeded reset starts the clock anew, and any other does not
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(1)
+    assert env.reset()[0].argmax() == 3
+    assert env.reset(seed=0)[0].argmax() == 0
+    masked = GymnasiumEnv(Config(env="tricks/Trading-v0", seeds=1, lanes=2))  # the mask reaches the agent, too
+    assert masked.now.legal[0].tolist() == [[True, True, False]] * 2
+    masked.step(torch.tensor([[trading.BUY, trading.HOLD]]), torch.tensor([True]))
+    assert masked.now.legal[0].tolist() == [[True, False, True], [True, True, False]]
+    masked.close()
