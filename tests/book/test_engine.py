@@ -132,12 +132,8 @@ def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
     called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
     theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
     mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
-    assert {*theirs} - {*mine} == {
-        "openEnv",
-        "trainIn",
-        "perTask",
-        "perSeed",
-    }  # an agent's maker's; of one task, one seed
+    others = {"openEnv", "trainIn", "perTask", "perSeed"}  # an agent's maker's; of one task, one seed
+    assert {*theirs} - {*mine} == others
     inner = {*mine} & {*theirs} - {"train", "buildAgent"}
     assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
     for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):
@@ -194,19 +190,20 @@ def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(e
         assert (abs(a.mean(0) - b.mean(0)) < 4 * spread).all(), f"update {update}: {a.mean(0)}, not {b.mean(0)}"
 
 
-def test_the_benchmark_page_measures_the_engine(driver: Any, tmp_path: Path) -> None:
+def test_the_benchmark_page_measures_the_engine(engine: Browser, tmp_path: Path) -> None:
     (tmp_path / "playground").mkdir()
     for name in ("benchmark.html", "benchmark.js"):
         shutil.copy(ENGINE / name, tmp_path / "playground")
     write_page(tmp_path)
     (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
-    browser = Browser(driver, tmp_path)
+    browser = Browser(engine.driver, tmp_path)
     browser.open("playground/benchmark.html?steps=1")
     browser.wait_for("body[data-told]")
     told = json.loads(browser.run("return document.body.dataset.told"))
     assert browser.complaints() == []
     assert len(told) == 6
     assert min(told.values()) > 100
+    engine.open("index.html")
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
-import support.contracts as held
 import support.contracts as own
+import support.generators as held
 import torch
 from gymnasium.spaces import Box, Discrete
 from support.contracts import Counting
@@ -358,8 +358,8 @@ def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (held.InModule, "InModule draws from support.contracts.RNG, which no seed reaches: use self.np_random"),
-        (held.InClass, "InClass draws from support.contracts.InClass.rng, which no seed reaches"),
+        (held.InModule, "InModule draws from support.generators.RNG, which no seed reaches: use self.np_random"),
+        (held.InClass, "InClass draws from support.generators.InClass.rng, which no seed reaches"),
         (held.Unseeded, "Unseeded begins another episode when it is reset with the same seed"),
     ],
 )

@@ -271,5 +271,5 @@ def test_a_constructor_that_fails_brings_no_wrong_suggestion() -> None:
         raise ValueError("no map")
 
     register("Mapless-v3", failing)
-    with pytest.raises(InputError, match=r"'Mapless': ValueError: no map, in test_faults.py, line \d+$"):
+    with pytest.raises(InputError, match=r"'Mapless': ValueError: no map, in test_contract.py, line \d+$"):
         train(Config("Mapless", seeds=1), PPO)

@@ -1,11 +1,10 @@
-"""Small environments that keep or break Gymnasium's interface in one way each, or that no seed reaches."""
+"""Small environments that keep or break Gymnasium's interface in one way each."""
 
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from support.any_space import AnySpace
 from support.register import like, register
 
 
@@ -87,30 +86,3 @@ class Less(gym.RewardWrapper):
 
 for kind in (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker):
     register(f"{kind.__name__}-v0", kind)
-
-
-RNG = np.random.default_rng()
-
-
-class InModule(AnySpace):
-    def paid(self, action: Any) -> float:
-        return float(RNG.uniform())
-
-
-class InClass(AnySpace):
-    rng = np.random.RandomState(0)
-
-    def paid(self, action: Any) -> float:
-        return float(self.rng.uniform())
-
-
-class Unseeded(AnySpace):
-    """Begins where a generator of its own says, whatever the seed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.own = np.random.default_rng()
-
-    def reset(self, **options: Any) -> Any:
-        _, info = super().reset(**options)
-        return self.own.uniform(-1, 1, 3).astype(np.float32), info
