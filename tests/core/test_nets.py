@@ -38,10 +38,16 @@ def generators(seeds: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in range(seeds)]
 
 
-def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
+def test_each_seed_of_an_mlp_is_a_net_of_torch_with_tanh_or_relu() -> None:
     net, x = mlp(generators(2), (3, 8, 7, 6, 2)), torch.randn(2, 5, 3)
     layers = [each for weight, _ in net.layers for each in (nn.Linear(*weight.shape[1:]), nn.Tanh())]
     torch.testing.assert_close(net(x)[1], theirs(net, *layers[:-1])(x[1]))
+    net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
+    (w0, b0), (w1, b1) = net.layers
+    expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
+    torch.testing.assert_close(net(x), expected)
+    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (net(x), expected))
+    torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -50,15 +56,6 @@ def test_a_net_without_hidden_layers_is_its_head(recorded: bool) -> None:
     ((weight, bias),) = net.layers
     with torch.set_grad_enabled(recorded):
         torch.testing.assert_close(net(x), x @ weight + bias)
-
-
-def test_hidden_layers_with_relu_are_those_of_torch() -> None:
-    net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
-    (w0, b0), (w1, b1) = net.layers
-    expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
-    torch.testing.assert_close(net(x), expected)
-    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (net(x), expected))
-    torch.testing.assert_close(found, wanted)
 
 
 def theirs(net: Any, *layers: nn.Module) -> nn.Sequential:
@@ -87,7 +84,7 @@ def test_each_seed_of_nature_and_of_shallow_is_the_net_of_torch() -> None:
     torch.testing.assert_close(small(image)[1], wanted)
 
 
-def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_space() -> None:
+def test_images_too_small_get_shallow_with_their_brightness_or_are_refused() -> None:
     def body(low: int, high: int | np.ndarray, *shape: int) -> Any:
         space = gym.spaces.Box(low, high, shape, np.uint8)
         return image_body(generators(1), Spaces("x", space, gym.spaces.Discrete(2)))
@@ -101,6 +98,12 @@ def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_sp
     binary, gray = body(0, 1, 2, 10, 10), body(0, 255, 2, 10, 10)
     torch.testing.assert_close(binary(bright // 255), gray(bright))
     torch.testing.assert_close(binary(dark), gray(dark))
+    assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
+    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
+        Nature(generators(1), (1, 36, 35))
+    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
+    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
+        Shallow(generators(1), (1, 3, 2), 255)
 
 
 def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
@@ -154,15 +157,6 @@ def test_learns_from_images(env: str, tricks: Tricks) -> None:
     assert run.late().min() > 0.9
 
 
-def test_images_that_are_too_small_are_refused() -> None:
-    assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
-    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
-        Nature(generators(1), (1, 36, 35))
-    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
-    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
-        Shallow(generators(1), (1, 3, 2), 255)
-
-
 DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
 
 
@@ -203,22 +197,16 @@ def test_a_body_of_ones_own_is_shown_images_as_bytes_and_vectors_as_floats(
     assert body.types == {seen}
 
 
-def test_the_logits_of_a_few_rows_lie_row_by_row() -> None:
+def test_weights_begin_uniformly_logits_lie_row_by_row_and_an_oblong_image_fills_as_many_rows_as_columns() -> None:
     with torch.no_grad():
         logits = Head(DRAWS, 2 * FEWEST, 3)(torch.ones(2, 5, 2 * FEWEST))
     assert logits.is_contiguous()
     assert logits.dtype == torch.float32
-
-
-def test_weights_and_biases_begin_uniformly_within_one_over_the_root_of_the_inputs() -> None:
     (layer,) = Dense(DRAWS, (4, 2000)).layers
     for x in layer:
         for seed in x:
             torch.testing.assert_close(seed.aminmax(), (torch.tensor(-0.5), torch.tensor(0.5)), rtol=0, atol=0.005)
             assert abs(seed.mean()) < 0.05
-
-
-def test_an_oblong_image_fills_as_many_rows_as_columns_allow() -> None:
     assert Nature(DRAWS, (1, 36, 44)).layers[-1][0].shape == (2, 64 * 1 * 2, 512)
 
 
@@ -303,10 +291,16 @@ def test_a_body_that_is_right_is_taken_also_if_its_features_are_frozen(name: str
     Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(RIGHT[name]).requires_grad_(False))
 
 
-def test_our_own_bodies_are_right_by_the_same_rules() -> None:
+def test_our_own_bodies_are_right_by_the_same_rules_and_trying_them_takes_no_random_numbers() -> None:
     dense, images = Box(-9, 9, (4,)), Box(0, 255, (2, 36, 36), np.uint8)
     Agent(Spaces("x", dense, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Dense(rngs, (4, 7, 5)))
     Agent(Spaces("x", images, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Nature(rngs, spaces.shape))
+    before = torch.random.get_rng_state()
+    space = Box(-1, 1, (INPUTS,), seed=3)
+    spaces = Spaces("x", space, Discrete(2))
+    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(Own.right))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert (space.sample() == Box(-1, 1, (INPUTS,), seed=3).sample()).all()
 
 
 @pytest.mark.parametrize(
@@ -333,15 +327,6 @@ def test_it_is_tried_on_observations_that_the_space_allows(space: gym.Space[Any]
     assert all(len(x.flatten(0, 1).unique(dim=0)) > 1 for x in seen if x.shape[1] > 1)
 
 
-def test_trying_a_body_takes_no_random_numbers_of_anyone() -> None:
-    before = torch.random.get_rng_state()
-    space = Box(-1, 1, (INPUTS,), seed=3)
-    spaces = Spaces("x", space, Discrete(2))
-    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(Own.right))
-    assert torch.equal(torch.random.get_rng_state(), before)
-    assert (space.sample() == Box(-1, 1, (INPUTS,), seed=3).sample()).all()
-
-
 ACTIONS = gym.spaces.Discrete(3)
 VECTORS = Spaces("x", gym.spaces.Box(-1, 1, (4,)), ACTIONS, tasks=2)
 IMAGES = Spaces("x", gym.spaces.Box(0, 255, (1, 8, 8), np.uint8), ACTIONS)
@@ -363,13 +348,17 @@ def statistics(agent: Agent) -> tuple[Tensor, ...]:
     return *agent.return_stats[:2], *cast(ObsStats, agent.obs_stats).moments
 
 
-def test_a_loaded_agent_sees_and_values_what_the_saved_one_did() -> None:
+def test_a_loaded_agent_sees_as_the_saved_one_and_heads_read_what_its_body_has_seen() -> None:
     agent, again = looking(seasoned=True), looking()
     assert not torch.equal(again.policy(OBS), agent.policy(OBS))
     again.load_state_dict(agent.state_dict())
     assert torch.equal(again.policy(OBS), agent.policy(OBS))
     assert torch.equal(again.value(OBS), agent.value(OBS))
     assert all(torch.equal(x, y) for x, y in zip(statistics(again), statistics(agent), strict=True))
+    agent = looking(seasoned=True)
+    kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
+    assert torch.equal(agent.policy(kept), agent.policy(OBS))
+    assert agent.value(kept).isnan().all()  # the value net has a body of its own
 
 
 @pytest.mark.parametrize("k", [0, 1, -1, -2])
@@ -377,13 +366,6 @@ def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
     agent = looking(seasoned=True)
     assert agent[k].seeds == (agent.seeds[k],)
     torch.testing.assert_close(agent[k].policy(OBS[[k]]), agent.policy(OBS)[[k]])
-
-
-def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again() -> None:
-    agent = looking(seasoned=True)
-    kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
-    assert torch.equal(agent.policy(kept), agent.policy(OBS))
-    assert agent.value(kept).isnan().all()  # the value net has a body of its own
 
 
 def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as_they_are() -> None:
@@ -397,19 +379,11 @@ def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as
     assert agent.policy(obs).shape == (2, 5, 3)
 
 
-def test_gumbel_noise_samples_the_softmax() -> None:
+def test_policies_agree_with_torch_distributions_and_gumbel_noise_samples_the_softmax() -> None:
     logits = torch.tensor([0.0, 1.0, 2.0])
     noise = torch.from_numpy(Categorical.noise(np.random.default_rng(0), (40_000, 3)))
     counts = Categorical.sample(logits, noise).bincount(minlength=3) / 40_000
     torch.testing.assert_close(counts, logits.softmax(-1), atol=0.01, rtol=0)
-
-
-def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:
-    mean, log_std = logits.chunk(2, -1)
-    return torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
-
-
-def test_policies_agree_with_torch_distributions() -> None:
     generator, D = torch.Generator().manual_seed(0), torch.distributions
     logits, action = torch.randn(5, 4, generator=generator), torch.tensor([0, 3, 1, 2, 2])
     box, (mean, log_std) = torch.randn(5, 2, generator=generator), logits.chunk(2, -1)
@@ -426,6 +400,11 @@ def test_policies_agree_with_torch_distributions() -> None:
     legal = torch.tensor([True, False, True, True])
     masked = Categorical.kl(mask_logits(logits, legal), mask_logits(logits.flip(0), legal))  # counts legal actions only
     torch.testing.assert_close(masked, Categorical.kl(logits[:, legal], logits.flip(0)[:, legal]))
+
+
+def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:
+    mean, log_std = logits.chunk(2, -1)
+    return torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
 
 
 def test_a_greedy_policy_takes_the_mode_whatever_the_noise() -> None:

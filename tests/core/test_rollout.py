@@ -26,7 +26,7 @@ from tricks.segments import play_segment
 from tricks.worlds import CLASSIC, GAMES, WORLDS
 
 
-def test_whole_episodes_give_each_seed_its_rows_and_nothing_unfinished() -> None:
+def test_whole_episodes_give_each_seed_its_rows_and_no_lane_starts_another_after_them() -> None:
     env = make_env(Config(env="ShortCartPole-v0", seeds=3, lanes=4))
     active = torch.tensor([True, False, True])
     rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(3, 4, 2), 100, active)
@@ -37,9 +37,6 @@ def test_whole_episodes_give_each_seed_its_rows_and_nothing_unfinished() -> None
         rows = rollout.valid[seed, :, lane].nonzero().flatten()
         assert done[seed, rows[-1], lane]  # a lane stops at the end of an episode
     assert not rollout.cut.any()
-
-
-def test_no_lane_starts_another_episode_once_its_seed_has_its_rows() -> None:
     env = make_env(Config(env="ShortCartPole-v0", seeds=10, lanes=4))
     rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(10, 4, 2), 100, torch.ones(10) > 0)
     enough = rollout.valid.sum(2).cumsum(1) >= 100  # [S, T]
@@ -120,14 +117,11 @@ def played(env: Env, rows: int, limit: int) -> Rollout:
     return play_episodes(Player(env, 16, limit=limit), indifferent, rows, EVERYONE)
 
 
-def test_a_seed_stops_with_the_first_episodes_that_end_with_enough_rows() -> None:
+def test_a_seed_stops_with_enough_rows_and_keeps_none_of_a_game_without_end() -> None:
     rollout = played(env_of([5], [5], [2], [3]), rows=10, limit=9)
     assert rollout.valid.sum((1, 2)).tolist() == [10, 12]
     assert rollout.terminated.sum(1).tolist() == [[1, 1], [3, 2]]
     assert rollout.score.sum((1, 2)).tolist() == [10, 12]
-
-
-def test_no_row_is_kept_in_which_only_a_game_without_end_was_played() -> None:
     rollout = played(env_of([5], [7], [99], [3]), rows=10, limit=7)
     assert rollout.faults == {8: "an episode has not ended after 7 steps; --episode-limit raises that limit (seed 8)"}
     assert rollout.valid.sum(1).tolist() == [[5, 7], [0, 0]]
@@ -135,10 +129,14 @@ def test_no_row_is_kept_in_which_only_a_game_without_end_was_played() -> None:
     assert replace(rollout, valid=rollout.valid & False).trimmed().valid.shape == (2, 1, 2)
 
 
-def test_a_lane_that_waits_in_the_middle_of_a_game_for_another_seed_is_not_too_slow() -> None:
+def test_a_lane_that_waits_is_not_too_slow_and_an_end_on_the_time_limit_is_an_end() -> None:
     rollout = played(env_of([1], [1], [10, 10, 99], [9, 12]), rows=40, limit=12)
     assert rollout.faults == {}
     assert rollout.valid.sum(1).tolist() == [[20, 20], [20, 21]]
+    make: Callable[[], gym.Env] = lambda: gym.wrappers.TimeLimit(DeadOnTime(), 1)  # noqa: E731
+    rollout = played(make_env(Config("own", seeds=(3, 8), lanes=2), make=make), rows=4, limit=1)
+    assert torch.equal(rollout.terminated, rollout.valid)
+    assert not rollout.truncated.any()
 
 
 def test_a_game_without_end_is_given_up_after_all_resets_and_as_many_steps_as_the_limit_allows() -> None:
@@ -152,13 +150,6 @@ def test_a_game_without_end_is_given_up_after_all_resets_and_as_many_steps_as_th
     with pytest.raises(InputError, match="an episode has not ended after 3 steps"):
         play_episodes(Player(env, 16, limit=3), noted, 9, EVERYONE[:1])
     assert len(asked) == 2 * (9 // 4) + 2 + 3
-
-
-def test_an_end_on_the_time_limit_is_an_end() -> None:
-    make: Callable[[], gym.Env] = lambda: gym.wrappers.TimeLimit(DeadOnTime(), 1)  # noqa: E731
-    rollout = played(make_env(Config("own", seeds=(3, 8), lanes=2), make=make), rows=4, limit=1)
-    assert torch.equal(rollout.terminated, rollout.valid)
-    assert not rollout.truncated.any()
 
 
 def test_a_rollout_in_parts_takes_the_actions_of_the_whole_and_the_next_one_others() -> None:

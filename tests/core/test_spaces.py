@@ -138,7 +138,7 @@ def test_images_are_recognized_by_their_dtype_bounds_and_axes(space: gym.Space[A
     assert old.seen == []
 
 
-def test_channels_move_to_the_front_and_pixels_stay_what_they_were() -> None:
+def test_channels_move_to_the_front_which_is_said_once_for_each_image() -> None:
     for space in (Box(0, 255, (5, 4, 3), U8), Box(0, 1, (5, 4, 3), F32), Box(0, 1, (5, 4, 3), BOOL)):
         rows, _ = batch(space, 6)
         encoded = Spaces("x", space, TWO).encode(rows, (2, 3))
@@ -146,9 +146,6 @@ def test_channels_move_to_the_front_and_pixels_stay_what_they_were() -> None:
         assert encoded.dtype == (torch.float32 if space.dtype == F32 else torch.uint8)
     gray = np.arange(80, dtype=U8).reshape(8, 10)
     assert Spaces("x", Box(0, 255, (8, 10), U8), TWO).encode(gray, ()).numpy().tolist() == [gray.tolist()]
-
-
-def test_what_was_moved_is_said_once_for_each_image() -> None:
     kinds: dict[str, gym.Space[Any]] = {
         "a": Box(0, 255, (9, 9, 3), U8),
         "b": Box(0, 255, (3, 9, 9), U8),
@@ -201,7 +198,7 @@ def test_each_image_has_convolutions_of_its_own_and_what_they_see_joins_the_vect
     assert obs.equal(kept)
 
 
-def test_an_agent_acts_on_observations_as_the_environment_gives_them() -> None:
+def test_an_agent_acts_on_observations_as_they_come_and_what_is_out_of_range_is_named_with_its_part() -> None:
     agent = Agent(Spaces("x", MIXED, TWO), Config(seeds=1, hidden=(6,)))
     many, samples = batch(MIXED, 5)
     assert agent.act(many, rng=np.random.default_rng(0)).shape == (5,)
@@ -213,9 +210,6 @@ def test_an_agent_acts_on_observations_as_the_environment_gives_them() -> None:
         agent.act(samples[0] | {"deep": (4, samples[0]["deep"][1])})
     with pytest.raises(InputError, match="lead with different axes"):
         agent.act(samples[0] | {"v": np.zeros((5, 2))})
-
-
-def test_whole_numbers_out_of_range_are_named_with_their_part() -> None:
     spaces = Spaces("x", Dict(k=MultiDiscrete([2, 3], start=[0, 1])), TWO)
     assert spaces.encode({"k": np.array([[1, 3], [0, 1]])}, (2,)).tolist() == [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0]]
     with pytest.raises(InputError, match=r"^x: the observation\['k'\] 4 is not in MultiDiscrete"):

@@ -4,46 +4,29 @@ oracles.json holds inputs, and what labml-nn 0.5.1 and DI-engine 0.5.3 made of t
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.wrappers import NormalizeReward
-from support.register import register
-from support.restless import Restless
-from torch import Tensor, nn
 
-from tricks import PPO, Config
-from tricks.action_mask import mask_logits
+from tricks import Config
 from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
-from tricks.core.adam import Adam
-from tricks.core.moments import Moments, ReturnStats, denormalize
-from tricks.core.nets import Layer, mlp
+from tricks.core.moments import ReturnStats
+from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
-from tricks.core.recurrent_state import RecurrentState
 from tricks.core.reductions import mean
-from tricks.core.rollout import Batch, Player
 from tricks.dual_clip import bounded_below
 from tricks.envs.lane import make_lane
-from tricks.envs.make import make_env
 from tricks.gae import gae
-from tricks.loop import build_agent, judge, learn
 from tricks.popart import preserve_outputs_
 from tricks.ppg import auxiliary_loss
-from tricks.recurrent import whole_lanes
 from tricks.return_norm import move_stats
-from tricks.reuse import importance_ratio, old_log_prob
-from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
-from tricks.runs.log import Log
-from tricks.segments import play_segment
-from tricks.squash import SquashedGaussian, log_slope
-from tricks.state_norm import merge_moments
+from tricks.reuse import importance_ratio
+from tricks.reward_scaling import RewardScale
 from tricks.value_clip import clipped_error
 
 STORED = json.loads((Path(__file__).parents[1] / "support" / "oracles.json").read_text())
@@ -59,32 +42,6 @@ def test_gae_equals_labml() -> None:
     reward, value, done = row("reward").double(), row("value"), row("done").bool()
     found = gae(reward, value[:, :-1], value[:, 1:], done, done, 0.99, 0.95)
     torch.testing.assert_close(found[0], torch.tensor(STORED["labml_gae"]).double(), **TIGHT)
-
-
-def test_gae_equals_stable_baselines3_with_ends_and_truncations_inside() -> None:
-    buffers = pytest.importorskip("stable_baselines3.common.buffers")
-    import gymnasium as gym
-
-    rng, steps, lanes = np.random.default_rng(0), 64, 5
-    reward, value = rng.normal(size=(steps, lanes)), rng.normal(size=(steps + 1, lanes))
-    terminated = rng.random((steps, lanes)) < 0.1
-    truncated = (rng.random((steps, lanes)) < 0.1) & ~terminated
-    final = rng.normal(size=(steps, lanes))  # V of the true last observation at a truncation
-    done = terminated | truncated
-    buffer = buffers.RolloutBuffer(steps, gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2), "cpu", 0.95, 0.99, lanes)
-    starts = np.vstack([np.zeros(lanes, bool), done])
-    for t in range(steps):
-        # stable-baselines3 folds the bootstrap at a truncation into the reward
-        paid = reward[t] + 0.99 * final[t] * truncated[t]
-        value_t = torch.tensor(value[t], dtype=torch.float32)
-        buffer.add(np.zeros((lanes, 1)), np.zeros((lanes, 1)), paid, starts[t], value_t, torch.zeros(lanes))
-    buffer.compute_returns_and_advantage(torch.tensor(value[-1]), starts[-1])
-    following = np.where(truncated, final, value[1:])
-    columns = (torch.tensor(x)[None] for x in (reward, value[:-1], following, terminated, done))
-    reward_, value_, next_value, dead, ended = columns
-    found = gae(reward_, value_, next_value, dead, ended, gamma=0.99, lam=0.95)
-    np.testing.assert_allclose(found[0], buffer.advantages, **TIGHT)
-    np.testing.assert_allclose(found[0] + torch.tensor(value[:-1]), buffer.returns, **TIGHT)
 
 
 def test_clipped_policy_loss_equals_labml_and_di_engine() -> None:
@@ -117,27 +74,6 @@ def test_clipped_value_loss_equals_labml_and_di_engine() -> None:
     assert loss == pytest.approx(STORED["ding_value_loss"], rel=1e-5)
 
 
-def test_popart_equals_di_engine() -> None:
-    net = mlp([np.random.default_rng(0)], (4, 1), exact=True)
-    weight, bias = net.layers[-1]
-    weight.data, bias.data = row("popart_weight").float().mT.contiguous(), row("popart_bias").view(1, 1, 1)
-    stats = ReturnStats(torch.zeros(1).double(), torch.ones(1).double())
-    for target, theirs in zip(STORED["popart_targets"], STORED["popart_steps"], strict=True):
-        batch = torch.tensor(target).double().view(1, -1, 1)
-        moved = move_stats(stats, batch, torch.ones_like(batch, dtype=torch.bool), beta=0.5)
-        preserve_outputs_(net, stats, moved)
-        stats = moved
-        found = SimpleNamespace(
-            mu=stats.mean,
-            sigma=stats.std,
-            weight=weight.detach()[0].T,
-            bias=bias.detach()[0, 0],
-            unnormalized=denormalize(net(row("popart_hidden").float()).squeeze(-1), stats)[0].detach(),
-        )
-        for name, value in vars(found).items():
-            torch.testing.assert_close(value.double(), torch.tensor(theirs[name]).double(), **TIGHT)
-
-
 def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
     stored = STORED["tasks"]
     given = {name: torch.tensor(x).double() for name, x in stored.items() if name in ("hidden", "weight", "bias")}
@@ -163,35 +99,6 @@ def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
             torch.testing.assert_close(value, torch.tensor(theirs[name]).double(), **TIGHT)
 
 
-def test_masked_categorical_equals_sb3_contrib() -> None:
-    masked = pytest.importorskip("sb3_contrib.common.maskable.distributions")
-    rng = np.random.default_rng(0)
-    logits = torch.tensor(rng.normal(size=(40, 6)), dtype=torch.float32)
-    legal = rng.random((40, 6)) < 0.5
-    legal[np.arange(40), rng.integers(6, size=40)] = True
-    action = torch.tensor([rng.choice(np.flatnonzero(row)) for row in legal])
-    theirs = masked.MaskableCategorical(logits=logits, masks=legal)
-    mine = mask_logits(logits, torch.from_numpy(legal))
-    torch.testing.assert_close(mine.softmax(-1), theirs.probs, **TIGHT)
-    torch.testing.assert_close(Categorical.log_prob(mine, action), theirs.log_prob(action), **TIGHT)
-    torch.testing.assert_close(Categorical.entropy(mine), theirs.entropy(), **TIGHT)
-
-
-def test_running_moments_equal_gymnasium() -> None:
-    from gymnasium.wrappers.utils import RunningMeanStd
-
-    theirs = RunningMeanStd(epsilon=1e-4, shape=(3,))
-    prior = torch.ones(1, 3, dtype=torch.float64)  # theirs starts as if it had seen 1e-4 rows of variance 1
-    mine = Moments(1e-4 * prior[:, :1], 0 * prior, 1e-4 * prior)
-    rng = np.random.default_rng(0)
-    for size in (1, 7, 30):
-        batch = rng.normal(5, 3, size=(size, 3))
-        theirs.update(batch)
-        mine = merge_moments(mine, torch.tensor(batch)[None], torch.ones(1, size, dtype=torch.bool))
-    np.testing.assert_allclose(mine.mean[0], theirs.mean, **TIGHT)
-    np.testing.assert_allclose(mine.variance[0], theirs.var, **TIGHT)
-
-
 def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
     error = squared_error(row("new_value"), row("target"))
     loss = auxiliary_loss((error, torch.zeros_like(error), torch.zeros_like(error)), torch.ones(1, 16).bool(), 1.0)
@@ -200,19 +107,11 @@ def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
     assert clipped.item() == pytest.approx(STORED["ding_ppg_clipped_auxiliary_loss"], abs=1e-6)
 
 
-def rows() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rewards of three lanes, with terminations and truncations. [1, T, N] each."""
+def test_reward_scaling_equals_stable_baselines3_with_ends_inside_and_in_two_rollouts() -> None:
+    vectors = pytest.importorskip("stable_baselines3.common.vec_env")
     rng = np.random.default_rng(0)
     reward = torch.from_numpy(rng.normal(2, 3, (1, STEPS, LANES)))
-    terminated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1)
-    truncated = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.1) & ~terminated
-    return reward, terminated, truncated
-
-
-def test_reward_scaling_equals_stable_baselines3_with_ends_and_truncations_inside_and_in_two_rollouts() -> None:
-    vectors = pytest.importorskip("stable_baselines3.common.vec_env")
-    reward, terminated, truncated = rows()
-    done = terminated | truncated
+    done = torch.from_numpy(rng.random((1, STEPS, LANES)) < 0.2)
 
     class Scripted(vectors.VecEnv):  # type: ignore[name-defined]
         def __init__(self) -> None:
@@ -238,169 +137,3 @@ def test_reward_scaling_equals_stable_baselines3_with_ends_and_truncations_insid
     parts = [slice(0, 25), slice(25, STEPS)]
     found = torch.cat([scale(reward[:, s], done[:, s], everything[:, s], GAMMA) for s in parts], 1)
     torch.testing.assert_close(found[0], torch.from_numpy(expected).double(), **TIGHT)
-
-
-def test_reward_scaling_equals_gymnasium_where_a_sum_starts_anew_as_gymnasium_lets_it() -> None:
-    # its NormalizeReward drops the past at the row that terminates, not after it, and never at a time limit
-    reward, terminated, truncated = (x[..., :1] for x in rows())
-    theirs = NormalizeReward(_scripted(reward, terminated, truncated), GAMMA)
-    theirs.reset()
-    expected = [float(theirs.step(0)[1]) for _ in range(STEPS)]
-    sums = running_sums(reward, terminated, torch.zeros(1, 1).double(), GAMMA)
-    variance, _ = variance_so_far(sums, torch.ones_like(terminated), RewardScale(1, 1).moments)
-    found = reward[0, :, 0] / (variance[0] + 1e-8).sqrt()
-    torch.testing.assert_close(found, torch.tensor(expected).double(), **TIGHT)
-
-
-def _scripted(reward: torch.Tensor, terminated: torch.Tensor, truncated: torch.Tensor):  # type: ignore[no-untyped-def]
-    import gymnasium as gym
-
-    class Scripted(gym.Env[np.ndarray, int]):
-        observation_space = gym.spaces.Box(-1, 1, (1,))
-        action_space = gym.spaces.Discrete(2)  # type: ignore[assignment]
-        t = 0
-
-        def reset(self, *, seed: int | None = None, options: object = None):  # type: ignore[no-untyped-def]
-            return np.zeros(1), {}
-
-        def step(self, action: int):  # type: ignore[no-untyped-def]
-            now = [x[0, self.t, 0].item() for x in (reward, terminated, truncated)]
-            self.t += 1
-            return np.zeros(1), *now, {}
-
-    return Scripted()
-
-
-def test_squash_of_stable_baselines3_is_less_exact_by_its_epsilon() -> None:
-    distributions = pytest.importorskip("stable_baselines3.common.distributions")
-    torch.manual_seed(0)
-    logits = torch.randn(500, 4).double() * torch.tensor([1.0, 1.0, 0.4, 0.4])
-    u = SquashedGaussian((-2.0, 0.5), (2.0, 0.75)).sample(logits, torch.randn(500, 2).double())
-    mean, log_std = logits.chunk(2, -1)
-    other = distributions.SquashedDiagGaussianDistribution(2).proba_distribution(mean, log_std)
-    found = SquashedGaussian((-1, -1), (1, 1)).log_prob(logits, u)
-    gap = found - other.log_prob(u.tanh(), gaussian_actions=u)
-    # log(1 − tanh² + ε) is too large by less than ε/(1 − tanh²), so their log π is too small
-    assert (gap >= -1e-9).all()
-    assert (gap <= (other.epsilon * (-log_slope(u)).exp()).sum(-1) + 1e-9).all()
-    assert gap.max() > 1e-6
-
-
-register("RestlessParity-v0", Restless)
-TRICKS = replace(PPO, recurrent=True, grad_clip=False, lr_anneal=False, value_clip=False)
-CONFIG = Config("RestlessParity-v0", seeds=1, lanes=6, horizon=16, recurrent_size=5, minibatches=2, epochs=1)
-NEAR: Any = {"rtol": 1e-4, "atol": 1e-6}
-
-
-class Bare(nn.Module):
-    """Shows the observation itself, as their nets do to the LSTM."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.width, self.layers = 3, list[Layer]()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-
-class Noting(Adam):
-    """Leaves the gradients in the parameters, and takes no step."""
-
-    def move(self, loss: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
-        loss.sum().backward()
-        return torch.zeros_like(loss)
-
-
-def batch_of_ours() -> tuple[Any, Batch]:
-    """An agent, and a minibatch of three of its six lanes, in which the policy that played was another one."""
-    env = make_env(CONFIG)
-    agent = build_agent(env.spaces, CONFIG, TRICKS, lambda generators, spaces: Bare())
-    for net in (agent.policy_net, agent.value_net):
-        net.head.weight.data *= 3
-    player = Player(env, CONFIG.horizon)
-    player.state = RecurrentState(agent, env)
-    for _ in range(2):  # states are not zero before the second rollout
-        rollout = play_segment(player, agent.policy, CONFIG.horizon, torch.ones(1, dtype=torch.bool))
-    batch = judge(agent, rollout, CONFIG, TRICKS, Log(CONFIG))
-    batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
-    batch.old_log_prob += 0.3 * torch.randn(batch.old_log_prob.shape, generator=torch.Generator().manual_seed(0))
-    first, _ = whole_lanes(batch, CONFIG.seed_list, 0, 1, CONFIG.minibatches)
-    return agent, first
-
-
-def their_weights(agent: Any, policy: Any) -> list[tuple[nn.Parameter, nn.Parameter]]:
-    """Give their policy our weights; returns their parameters beside ours."""
-    pairs = []
-    nets = (
-        (agent.policy_net, policy.lstm_actor, policy.action_net),
-        (agent.value_net, policy.lstm_critic, policy.value_net),
-    )
-    for mine, lstm, head in nets:
-        cell, (weight, bias) = mine.body.cell, mine.head.layer
-        pairs += [(lstm.weight_ih_l0, cell.inward), (lstm.weight_hh_l0, cell.onward), (lstm.bias_ih_l0, cell.bias)]
-        pairs += [(head.weight, weight), (head.bias, bias)]
-        lstm.bias_hh_l0.data.zero_()
-    for theirs, ours in pairs:
-        theirs.data.copy_(ours.data[0].T.reshape(theirs.shape))
-    return pairs
-
-
-def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb3_contrib() -> None:
-    contrib = pytest.importorskip("sb3_contrib")
-    from sb3_contrib.common.recurrent.type_aliases import RNNStates
-    from stable_baselines3.common import logger
-
-    agent, b = batch_of_ours()
-    lanes, size = b.obs.state.shape[1], CONFIG.recurrent_size
-    assert (~b.valid).any()  # a reset, and so an end inside
-    assert b.obs.state.any()
-    theirs = contrib.RecurrentPPO(
-        "MlpLstmPolicy",
-        gym.make(CONFIG.env),
-        n_epochs=1,
-        clip_range=0.2,
-        ent_coef=CONFIG.entropy_coef,
-        vf_coef=0.5 * CONFIG.each("value_coef")[0],  # our squared error has a half
-        max_grad_norm=np.inf,
-        policy_kwargs={"net_arch": [], "lstm_hidden_size": size, "optimizer_class": torch.optim.SGD},
-        learning_rate=0.0,
-    )
-    pairs = their_weights(agent, theirs.policy)
-
-    def in_their_order(x: Tensor) -> Tensor:  # [1, T·L, ...] -> [L·T, ...]
-        return x[0].unflatten(0, (-1, lanes)).transpose(0, 1).flatten(0, 1)
-
-    valid = b.valid[0].unflatten(0, (-1, lanes))
-    starts = torch.cat([torch.zeros(1, lanes, dtype=torch.bool), ~valid[:-1]]).T.flatten()
-    states = [tuple(x.unsqueeze(0).contiguous() for x in b.obs.state[0, :, k].chunk(2, -1)) for k in (0, 1)]
-    data = SimpleNamespace(
-        observations=in_their_order(b.obs.obs),
-        actions=in_their_order(b.action),
-        old_log_prob=in_their_order(b.old_log_prob),
-        advantages=in_their_order(b.advantage),
-        returns=in_their_order(b.target).float(),
-        lstm_states=RNNStates(*states),
-        episode_starts=starts.float(),
-        mask=in_their_order(b.valid).float(),
-    )
-    values, log_prob, _ = theirs.policy.evaluate_actions(
-        data.observations, data.actions, data.lstm_states, data.episode_starts
-    )
-    rows = in_their_order(b.valid)
-    mine = agent.spaces.family.log_prob(agent.policy(b.obs, b.legal), b.action)
-    torch.testing.assert_close(in_their_order(mine)[rows], log_prob[rows], **NEAR)
-    torch.testing.assert_close(in_their_order(agent.value(b.obs)).float()[rows], values.flatten()[rows], **NEAR)
-
-    theirs.rollout_buffer = SimpleNamespace(get=lambda size: [data], values=np.zeros(2), returns=np.zeros(2))
-    theirs.set_logger(logger.Logger(None, []))
-    theirs.train()
-    noting = Noting(agent.parameters(), CONFIG.adam_eps)
-    learn(agent, [b], noting, noting, torch.zeros(1), CONFIG, TRICKS, Log(CONFIG))
-    for their, our in pairs:
-        assert our.grad is not None
-        torch.testing.assert_close(our.grad[0].T.reshape(their.shape).float(), their.grad, **NEAR)
-    for lstm in (
-        theirs.policy.lstm_actor,
-        theirs.policy.lstm_critic,
-    ):  # each of their two biases has the gradient of ours
-        torch.testing.assert_close(lstm.bias_hh_l0.grad, lstm.bias_ih_l0.grad)
