@@ -36,15 +36,12 @@ FOUR = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
 FLAT = study(ONE, lambda on: 0)
 
 
-def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
+def test_an_effect_is_welchs_corrected_for_how_many_there_are_of_the_area_over_random() -> None:
     found = scores(FLAT, Tricks())
     assert (found.area[3], found.score[3]) == (130, pytest.approx((130 - SCALE.random) / UNIT))
     assert scores(study(ONE, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
     assert scores(study(ONE, lambda on: 500), Tricks()).reached[3] == 10_000
     assert np.isnan(found.reached[3])
-
-
-def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
     made = study(THREE, lambda on: 90 * ("baseline" in on) + 30 * ("lr_anneal" in on))
     found = effects(made, THREE).set_index("trick")
     assert found.difference["baseline"] == pytest.approx(90 / UNIT)
@@ -102,20 +99,27 @@ def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(m
     assert asked[:2] == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
 
 
-def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: Patch) -> None:
+def test_a_p_value_at_the_level_is_no_effect_no_confirmation_and_no_main_effect(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
     assert effects(study(ONE, lambda on: 500 * ("baseline" in on)), ONE).detected.tolist() == [0]
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
     found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
     assert found.confirmed.tolist() == [0, 1, 0]
+    made = study(PAIR, lambda on: 90 * ("gae" in on))
+    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
+    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
+    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
 
 
-def test_the_last_tenth_has_an_effect_of_its_own() -> None:
+def test_the_last_tenth_has_an_effect_of_its_own_and_a_single_seed_no_interval() -> None:
     spread = np.arange(8.0) ** 2
     late = np.where(FLAT.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
     found = effects(replace(FLAT, runs=FLAT.runs.assign(late=late)), ONE).iloc[0]
     expected = unpaired(2 * spread, spread)
     assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
+    found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
+    assert found.difference == pytest.approx(5 / UNIT)
+    assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() -> None:
@@ -130,12 +134,6 @@ def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() 
     runs = runs.assign(**{name: runs[name].mask(broken) for name in SHARES})
     found = effects(replace(made, designs=(TWO,), runs=runs), TWO)
     assert found[["without", "with"]].isna().to_numpy().tolist() == [[False, True], [True, False]]
-
-
-def test_a_single_seed_has_a_difference_and_no_interval() -> None:
-    found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
-    assert found.difference == pytest.approx(5 / UNIT)
-    assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_what_is_detected_is_tried_again_and_confirmed_if_other_seeds_show_it_again() -> None:
@@ -182,7 +180,7 @@ def test_tables_figures_claims_and_comparisons_refuse_a_small_effect_without_roo
     assert words.startswith("cannot tell here what other does: ") == (said != NOTHING)
 
 
-def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_small() -> None:
+def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_floor_without_a_scale() -> None:
     floor, ceiling = module.LEARNED * MARGIN, 1 - module.HEADROOM * MARGIN
     out_of_room = module.out_of_room
     assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == NOT_LEARNED
@@ -198,9 +196,6 @@ def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_sm
         assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, None) == UNKNOWN
         assert verdict(at | {"low": np.nan, "high": np.nan}, MARGIN) == ""
     assert verdict(SMALL, MARGIN) == NOTHING
-
-
-def test_without_a_scale_what_the_untrained_arms_earn_is_the_floor() -> None:
     rows = [("a", 0, np.nan), ("a", 0, 1.0), ("a", 0, 9.0), ("b", 0, 3.0)]
     floor, ceiling = span_of("nobody's", pd.DataFrame(rows, columns=["arm", "seed", "return"]))
     assert floor == 2
@@ -295,7 +290,7 @@ def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
     assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
 
 
-def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
+def test_effects_come_from_the_arms_that_are_there_and_half_a_billionth_is_a_rounding_error() -> None:
     design = factorial(["baseline", "gae", "entropy"])
     made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
     main = main_effects(made, design).set_index("trick")
@@ -306,18 +301,8 @@ def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> Non
     for missing in range(4):  # an interaction needs all four arms
         made = study(replace(PAIR, arms=PAIR.arms[:missing] + PAIR.arms[missing + 1 :]), lambda on: 0)
         assert np.isnan(interactions(made, PAIR).interaction[0])
-
-
-def test_effects_of_half_a_billionth_are_rounding_errors() -> None:
     made = study(PAIR, lambda on: UNIT * 4e-10 * ("gae" in on) + UNIT * 6e-10 * ("entropy" in on))
     assert main_effects(made, PAIR).effect.tolist() == [0, 1e-9]
-
-
-def test_an_adjusted_p_value_at_the_level_is_no_main_effect(monkeypatch: Patch) -> None:
-    made = study(PAIR, lambda on: 90 * ("gae" in on))
-    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
-    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
-    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
 
 
 def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has_too_few_arms() -> None:
@@ -402,16 +387,13 @@ def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
     assert np.isnan(interval(curves)).tolist() == [[True] * 2] * 2  # its other columns are of the same broken run
 
 
-def test_the_interquartile_mean_leaves_a_quarter_out_on_either_side() -> None:
+def test_the_interquartile_mean_leaves_quarters_out_and_environments_weigh_the_same() -> None:
     assert iqm(np.array([900.0, 1.0, 2.0, 3.0, -50.0])) == 2  # ⌊5 / 4⌋ = 1 on either side
     assert iqm(np.array([[9.0, 0.0, 4.0, 1.0], [8.0, 2.0, 3.0, 5.0]]), axis=1).tolist() == [2.5, 4]
     assert np.isnan(iqm(np.array([1.0, 2.0, 3.0, 4.0, np.nan])))
     many = np.random.default_rng(0).normal(size=(31, 4, 3))
     for axis in (0, 1, -1):
         np.testing.assert_allclose(iqm(many, axis), stats.trim_mean(many, 0.25, axis))
-
-
-def test_environments_weigh_the_same_and_their_seeds_are_resampled_apart() -> None:
     few, many = np.array([0.0, 0.1, 0.2, 0.3, 0.4]), np.linspace(0.6, 1.0, 15)
     assert stratified_interval([few, many], np.mean).value == pytest.approx((0.2 + 0.8) / 2)
     assert stratified_interval([few, many], np.max).value == 1
@@ -425,7 +407,8 @@ def test_environments_weigh_the_same_and_their_seeds_are_resampled_apart() -> No
     assert found.high - found.low == pytest.approx((one.high - one.low) / 2**0.5, rel=0.15)  # drawn independently
 
 
-def test_paired_is_students_t_of_the_differences() -> None:
+@pytest.mark.filterwarnings("error")
+def test_paired_is_students_t_unpaired_welchs_and_differences_without_variance_are_certain() -> None:
     values, five = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.arange(5.0)
     found, reach = paired(values), 2.776445 * (2.5 / 5) ** 0.5
     assert found[:3] == pytest.approx((3, 3 - reach, 3 + reach), abs=1e-5)
@@ -439,9 +422,6 @@ def test_paired_is_students_t_of_the_differences() -> None:
     more = paired(five, more=0.5)  # as much again as the squared error of 4 degrees of freedom: 1 and 16
     assert (more.low, more.high) == pytest.approx((2 - 2.119905, 2 + 2.119905), abs=1e-5)
     assert more.p == pytest.approx(2 * stats.t.cdf(-2, 16))
-
-
-def test_unpaired_is_welchs_t_of_two_samples() -> None:
     having, without = np.array([3.0, 4.0, 8.0, 5.0, 9.0, 7.0]), np.array([1.0, 2.0, 2.5, 0.0, 3.0])
     welch = stats.ttest_ind(having, without, equal_var=False)
     assert unpaired(having, without) == pytest.approx((4.3, *welch.confidence_interval(0.95), welch.pvalue))
@@ -449,10 +429,6 @@ def test_unpaired_is_welchs_t_of_two_samples() -> None:
     assert few.mean == pytest.approx(6 - 5.5 / 4)  # of few seeds nothing else
     assert np.isnan(few[1:]).all()
     assert unpaired(np.full(60, 0.1), np.full(30, 0.1)) == (0, 0, 0, 1)  # means of 0.1 differ in the last digit
-
-
-@pytest.mark.filterwarnings("error")
-def test_differences_without_variance_are_certain_or_none_and_those_of_known_variance_are_normal() -> None:
     assert paired(np.zeros(6)) == known(0.0, 0.0) == (0, 0, 0, 1)
     assert paired(np.full(6, -2.0)) == known(-2.0, 0.0) == (-2, -2, -2, 0)
     assert unpaired(np.ones(5), np.zeros(5)) == (1, 1, 1, 0)
@@ -463,7 +439,7 @@ def test_differences_without_variance_are_certain_or_none_and_those_of_known_var
     assert np.isnan(known(1.0, np.nan)[1:]).all()
 
 
-def test_improvement_counts_pairs_won_and_a_score_is_a_share_of_the_way_to_the_ceiling() -> None:
+def test_improvement_counts_pairs_and_holm_by_hand() -> None:
     having, without = np.array([1.0, 2.0, 3.0, 9.0, 9.0]), np.array([2.0, 2.0, 0.0, 9.0, 5.0])
     share = (1 + (1 + 1 / 2 + 1 / 2) + 3 + 2 * (4 + 1 / 2)) / 25
     assert improvement(having, without) == pytest.approx(share)
@@ -471,6 +447,11 @@ def test_improvement_counts_pairs_won_and_a_score_is_a_share_of_the_way_to_the_c
     assert improvement(without, having) == pytest.approx(1 - share)
     assert (improvement(having + 10, having), improvement(having, having)) == (1, 0.5)
     assert normalized(np.array([-500.0, -80.0, -290.0]), -500, -80).tolist() == [0, 1, 0.5]
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
+    found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
+    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1]
+    assert np.isnan(found[[0, 3]]).all()
+    assert np.isnan(holm(np.array([np.nan]))).all()
 
 
 def test_a_threshold_is_reached_by_a_tenth_of_the_budget_and_the_times_to_it_are_censored() -> None:
@@ -498,11 +479,3 @@ def test_scores_of_games_are_averaged_over_enough_agents_and_else_over_all_games
     made.about["games"] = {"trained": scores, "random": [[1.0]]}
     values = np.array(scores).mean(axis=1) if over == "agents" else np.array(scores).ravel()
     assert mean_score(made, "trained") == paired(values)
-
-
-def test_holm_by_hand() -> None:
-    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
-    found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
-    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1]
-    assert np.isnan(found[[0, 3]]).all()
-    assert np.isnan(holm(np.array([np.nan]))).all()

@@ -84,7 +84,7 @@ def monitor(path: Path, returns: list[float], start: float = 0.0) -> None:
     path.write_text("\n".join(['#{"t_start": 1.0, "env_id": "CartPole-v1"}', "r,l,t", *rows]) + "\n")
 
 
-def test_a_monitor_file_counts_the_steps_of_all_its_episodes(tmp_path: Path) -> None:
+def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_long_and_wide(tmp_path: Path) -> None:
     monitor(tmp_path / "a" / "monitor.csv", [1.0, 2.0, 3.0])
     curve = curves_of(tmp_path / "a", Columns())
     assert curve[["step", "return"]].to_numpy().tolist() == [[10, 1], [20, 2], [30, 3]]
@@ -92,9 +92,6 @@ def test_a_monitor_file_counts_the_steps_of_all_its_episodes(tmp_path: Path) -> 
     monitor(tmp_path / "b" / "1.monitor.csv", [2.0, 4.0], start=0.5)  # another environment of the same run
     assert curves_of(tmp_path / "b", Columns())["return"].tolist() == [1, 2, 3, 4]
     assert sorted(set(curves_of(tmp_path, Columns()).seed)) == [0, 1]
-
-
-def test_tables_in_long_and_in_wide_form_are_read(tmp_path: Path) -> None:
     long, wide = tmp_path / "long.csv", tmp_path / "wide.csv"
     table = pd.DataFrame({"name": list("xxyy"), "t": [1, 2, 1, 2], "score": [1.0, 2.0, 3.0, 4.0], "kind": list("ppqq")})
     table.to_csv(long, index=False)
@@ -259,7 +256,7 @@ def test_studies_come_in_the_order_of_the_suites_environments_worlds_last_or_of_
     assert merged([short, long]) == [long, short]
 
 
-def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
+def test_parts_of_a_study_are_one_in_which_shared_seeds_are_counted_once() -> None:
     whole = study(design := ladder(["baseline", "entropy"]), lambda on: len(on), seeds=8)
     first, rest = part(whole, lambda seed: seed < 5, [0, 5]), part(whole, lambda seed: seed >= 5, [5, 8])
     rest = replace(rest, name=f"{whole.name}_from5")
@@ -272,26 +269,25 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
     for other in (gap, elsewhere, stepped):
         assert merged([first, other]) == [first, other]
-
-
-def test_seeds_that_two_parts_of_a_study_share_are_counted_once() -> None:
-    """The full set has as many seeds again, and those of today's part may be tomorrow's own."""
+    # the full set has as many seeds again, and those of today's part may be tomorrow's own.
     whole = study(leave_one_out(["baseline", "entropy"]), lambda on: 0, seeds=8)
     full = whole.designs[0].arms[0].tricks
-    first = whole.runs[(whole.runs.seed < 4) | ((whole.runs.tricks == flags(full)) & (whole.runs.seed >= 6))]
-    one = replace(whole, runs=first, about=whole.about | {"seeds": [0, 4]})
+    early = whole.runs[(whole.runs.seed < 4) | ((whole.runs.tricks == flags(full)) & (whole.runs.seed >= 6))]
+    one = replace(whole, runs=early, about=whole.about | {"seeds": [0, 4]})
     other = replace(part(whole, lambda seed: seed >= 4, [4, 8]), name=f"{whole.name}_from4")
     (both,) = merged([one, other])
     assert sorted(both.of(full).seed) == list(range(8))
-
-
-def test_an_arm_at_two_rates_keeps_the_seeds_of_both() -> None:
-    """In the worlds, a trial may repeat another's arm at a fixed rate."""
-    first = trials("worlds", 0)
+    # in the worlds, a trial may repeat another's arm at a fixed rate.
+    first, rest = trials("worlds", 0), trials("worlds_from4", 4)
     runs = pd.concat([first.runs, first.runs.assign(lr=0.1, tuned="fixed")], ignore_index=True)
-    other = replace(trials("worlds_from4", 4), runs=runs.assign(seed=runs.seed + 4))
-    (both,) = merged([replace(first, runs=runs), other])
+    (both,) = merged([replace(first, runs=runs), replace(rest, runs=runs.assign(seed=runs.seed + 4))])
     assert len(both.runs) == 2 * len(runs)
+    made = {"torch": ["2.1", "2"], "numpy": ["2"]}
+    (both,) = merged([first, replace(rest, about=rest.about | {"command": "y", "made with": made})])
+    assert both.about["command"] == "x; y"
+    assert both.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
+    other = replace(first, about=first.about | {"made with": {"gpu": ["H"]}})
+    assert merged([other, rest])[0].about["made with"] == {"gpu": ["H"], "torch": ["2"]}
 
 
 def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Path) -> None:
@@ -318,16 +314,6 @@ def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen_unless
     assert gathered([old, half]) == [old, half]  # one of the two arms is enough
     given = trials("worlds_gae_from10", 10, lr=0.3, tuned="fixed")
     assert len(gathered([old, given])) == 1  # a given rate is another arm
-
-
-def test_a_joined_study_says_how_both_parts_were_made() -> None:
-    first, rest = trials("worlds", 0), trials("worlds_from4", 4)
-    made = {"torch": ["2.1", "2"], "numpy": ["2"]}
-    (both,) = merged([first, replace(rest, about=rest.about | {"command": "y", "made with": made})])
-    assert both.about["command"] == "x; y"
-    assert both.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
-    other = replace(first, about=first.about | {"made with": {"gpu": ["H"]}})
-    assert merged([other, rest])[0].about["made with"] == {"gpu": ["H"], "torch": ["2"]}
 
 
 def test_a_second_try_is_of_some_arms_at_the_same_rates_on_seeds_that_have_not_joined_the_first(tmp_path: Path) -> None:

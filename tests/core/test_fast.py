@@ -172,10 +172,18 @@ def test_steps_of_what_has_a_gradient_are_planned_as_written(of: int) -> None:
     assert by_row.adam(adam, gradient, rate, moving) is None
 
 
-def test_arguments_may_be_given_by_name() -> None:
+def test_compiled_functions_are_for_contiguous_float32_on_a_cpu_and_take_arguments_by_name() -> None:
     x, valid = torch.rand(2, 5), torch.rand(2, 5) > 0.5
     mine, theirs = both(lambda: mean(x=x, valid=valid))
     torch.testing.assert_close(mine, theirs)
+    x = torch.randn(2, 3)
+    assert compiled("compiled_rows", x) is loaded("compiled_rows")
+    assert [compiled("compiled_rows", x, other) for other in (x.double(), x.T, x.to("meta"))] == [None] * 3
+    with plain():
+        assert compiled("compiled_rows", x) is None
+    body, head = net(range(2), (3, 4), 2)
+    body, head = body.double(), head.double()
+    assert head(body(torch.randn(2, 5, 3, dtype=torch.float64))).dtype == torch.float64
 
 
 class Passing(TorchDispatchMode):
@@ -224,17 +232,6 @@ def test_a_seed_s_bits_do_not_depend_on_the_stack_nor_a_row_s_on_the_batch() -> 
     rows, valid = x[..., 0], torch.rand(5, 75) > 0.3
     filled = torch.cat([rows, torch.randn(5, 7)], 1), torch.cat([valid, torch.zeros(5, 7) > 0], 1)
     assert torch.equal(mean(*filled), mean(rows, valid))
-
-
-def test_compiled_functions_are_for_contiguous_float32_on_a_cpu() -> None:
-    x = torch.randn(2, 3)
-    assert compiled("compiled_rows", x) is loaded("compiled_rows")
-    assert [compiled("compiled_rows", x, other) for other in (x.double(), x.T, x.to("meta"))] == [None] * 3
-    with plain():
-        assert compiled("compiled_rows", x) is None
-    body, head = net(range(2), (3, 4), 2)
-    body, head = body.double(), head.double()
-    assert head(body(torch.randn(2, 5, 3, dtype=torch.float64))).dtype == torch.float64
 
 
 def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:

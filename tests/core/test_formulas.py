@@ -58,8 +58,18 @@ def digest_of(text: str, monkeypatch: pytest.MonkeyPatch, function: Callable[...
         return formulas.digest(function)
 
 
-def test_what_comprehensions_and_lambdas_read_counts() -> None:
+def test_a_formula_is_what_it_reads_and_what_that_calls_but_not_other_packages() -> None:
     assert formulas.read(formula) == {"HALF": HALF, "THIRD": THIRD, "FOURTH": FOURTH}
+    found = {each.name: each.kept for each in formulas.reads(borrowed)}
+    assert found == {"cleandoc": cleandoc, "again": again, "HALF": HALF}
+    with patch.object(inspect, "getsource", wraps=inspect.getsource) as asked:
+        formulas.digest(borrowed)
+    assert [call.args for call in asked.call_args_list] == [(borrowed,), (again,)]
+    forward, call, *read = formulas.attributes((Head, "forward"), (nn.Module, "add_module"))
+    assert (forward.names, forward.name, forward.kept, forward.ours) == (vars(Head), "forward", Head.forward, True)
+    assert (call.name, call.kept, call.ours) == ("add_module", nn.Module.add_module, False)
+    assert not any(each.ours for each in read)
+    assert [each.kept for each in read] == [affine, *(each.kept for each in formulas.reads(affine))]
 
 
 @pytest.mark.parametrize("name", ["HALF", "THIRD", "FOURTH"])
@@ -90,7 +100,7 @@ def test_an_edit_is_seen_if_it_changes_a_number(
     assert formulas.digest(Owner.method)  # whose docstring begins anywhere
 
 
-def test_a_formula_whose_file_was_broken_since_it_was_imported_takes_its_plain_form(
+def test_what_cannot_be_read_is_as_written_unless_its_file_was_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(inspect, "getsource", lambda _: "def mean(x:\n")
@@ -101,8 +111,6 @@ def test_a_formula_whose_file_was_broken_since_it_was_imported_takes_its_plain_f
         formulas.as_written.cache_clear()
     assert "tricks.core.reductions.mean, or what it reads, was edited" in capsys.readouterr().err
 
-
-def test_a_formula_without_a_text_is_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(function: object) -> str:
         raise OSError("could not get source code")
 
@@ -115,22 +123,6 @@ def test_a_method_may_be_indented_by_anything(indent: str, monkeypatch: pytest.M
     text = "def method(self, x):\nI return x * HALF\n"
     indented = indent + text.replace("I", 2 * indent)
     assert digest_of(indented, monkeypatch, Owner.method) == formulas.digest(Owner.method)
-
-
-def test_a_formula_is_what_it_reads_and_what_that_calls_but_not_other_packages() -> None:
-    found = {each.name: each.kept for each in formulas.reads(borrowed)}
-    assert found == {"cleandoc": cleandoc, "again": again, "HALF": HALF}
-    with patch.object(inspect, "getsource", wraps=inspect.getsource) as asked:
-        formulas.digest(borrowed)
-    assert [call.args for call in asked.call_args_list] == [(borrowed,), (again,)]
-
-
-def test_more_that_a_form_stands_for_is_listed_with_what_ours_of_it_reads() -> None:
-    forward, call, *read = formulas.attributes((Head, "forward"), (nn.Module, "add_module"))
-    assert (forward.names, forward.name, forward.kept, forward.ours) == (vars(Head), "forward", Head.forward, True)
-    assert (call.name, call.kept, call.ours) == ("add_module", nn.Module.add_module, False)
-    assert not any(each.ours for each in read)
-    assert [each.kept for each in read] == [affine, *(each.kept for each in formulas.reads(affine))]
 
 
 def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +159,7 @@ def test_a_form_of_another_folder_is_imported_at_once_unless_it_is_late(
 MODULES = [".".join(("tricks", file.parent.name, file.stem)) for file in COMPILED]
 
 
-def test_a_change_of_any_file_makes_another_edition(tmp_path: Path) -> None:
+def test_there_are_compiled_functions_in_both_rooms_and_any_change_makes_another_edition(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("compiled_a.py", "compiled_b.py")]
     for file in files:
         file.write_text("x = 1\n", encoding="utf-8")
@@ -175,6 +167,8 @@ def test_a_change_of_any_file_makes_another_edition(tmp_path: Path) -> None:
     assert before == edition(files)
     files[1].write_text("x = 2\n", encoding="utf-8")
     assert edition(files) != before
+    assert {file.parent.name for file in COMPILED} == {"fast", "fused"}
+    assert {file.name for file in FILES} > {"kernels.py", "formulas.py"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -182,11 +176,6 @@ def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
     kept = [x for x in vars(importlib.import_module(module)).values() if hasattr(x, "stats") and x.stats.cache_path]
     assert kept
     assert all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
-
-
-def test_there_are_compiled_functions_in_both_rooms() -> None:
-    assert {file.parent.name for file in COMPILED} == {"fast", "fused"}
-    assert {file.name for file in FILES} > {"kernels.py", "formulas.py"}
 
 
 def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(

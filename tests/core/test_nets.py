@@ -42,11 +42,11 @@ def test_each_seed_of_an_mlp_is_a_net_of_torch_with_tanh_or_relu() -> None:
     net, x = mlp(generators(2), (3, 8, 7, 6, 2)), torch.randn(2, 5, 3)
     layers = [each for weight, _ in net.layers for each in (nn.Linear(*weight.shape[1:]), nn.Tanh())]
     torch.testing.assert_close(net(x)[1], theirs(net, *layers[:-1])(x[1]))
-    net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
-    (w0, b0), (w1, b1) = net.layers
+    rectified = Dense(generators(2), (3, 8, 8), "relu")
+    (w0, b0), (w1, b1) = rectified.layers
     expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
-    torch.testing.assert_close(net(x), expected)
-    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (net(x), expected))
+    torch.testing.assert_close(rectified(x), expected)
+    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (rectified(x), expected))
     torch.testing.assert_close(found, wanted)
 
 
@@ -407,7 +407,7 @@ def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:
     return torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
 
 
-def test_a_greedy_policy_takes_the_mode_whatever_the_noise() -> None:
+def test_a_greedy_policy_takes_the_mode_and_a_gaussian_starts_with_its_seed_s_deviation() -> None:
     logits, noise = torch.randn(2, 5, 6), torch.randn(2, 5, 6)
     for family, mode, some in (
         (Categorical, logits.max(-1).indices, noise),
@@ -418,6 +418,10 @@ def test_a_greedy_policy_takes_the_mode_whatever_the_noise() -> None:
     assert torch.equal(
         Categorical.log_prob(Categorical.deterministic(logits), logits.max(-1).indices), torch.zeros(2, 5)
     )
+    config = Config(env="Pendulum-v1", seeds=2, lanes=1, log_std_init=(-0.5, 0.0))
+    agent = Agent(make_env(config).spaces, config)
+    log_std = agent.policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
+    torch.testing.assert_close(log_std, torch.tensor([-0.5, 0.0]).view(2, 1, 1).expand(2, 3, 1))
 
 
 def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability() -> None:
@@ -427,13 +431,6 @@ def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability()
     player = Player(env, block=4)
     rollout = play_segment(player, lambda obs, legal: torch.tensor([[[50.0, 0.0]] * 2]), 4, torch.ones(1) > 0)
     assert rollout.action.min() > 40
-
-
-def test_a_gaussian_starts_with_the_deviation_that_it_is_told_seed_by_seed() -> None:
-    config = Config(env="Pendulum-v1", seeds=2, lanes=1, log_std_init=(-0.5, 0.0))
-    agent = Agent(make_env(config).spaces, config)
-    log_std = agent.policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
-    torch.testing.assert_close(log_std, torch.tensor([-0.5, 0.0]).view(2, 1, 1).expand(2, 3, 1))
 
 
 KINDS = pytest.mark.parametrize("kind", ["lstm", "gru"])

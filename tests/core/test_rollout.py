@@ -45,7 +45,7 @@ def test_whole_episodes_give_each_seed_its_rows_and_no_lane_starts_another_after
     assert not (starts & enough[:, :-1].unsqueeze(-1)).any()
 
 
-def test_a_row_follows_from_the_one_before_unless_a_reset_lies_between() -> None:
+def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_their_rows() -> None:
     env = make_env(Config(env="CartPole-v1", seeds=2, lanes=3))
     rollout = play_segment(Player(env, 64), lambda obs, legal: torch.zeros(2, 3, 2), 64, torch.ones(2) > 0)
     euler = rollout.obs[:, :-1, :, 0] + 0.02 * rollout.obs[:, :-1, :, 1]
@@ -54,9 +54,6 @@ def test_a_row_follows_from_the_one_before_unless_a_reset_lies_between() -> None
     assert (~rollout.valid).sum() > 3
     done = rollout.terminated | rollout.truncated
     assert torch.equal(~rollout.valid[:, 1:], done[:, :-1])  # a reset row follows each end and nothing else
-
-
-def test_columns_given_as_steps_and_lanes_become_rows_of_which_a_minibatch_has_every_column() -> None:
     batch, action = Batch(), torch.arange(6).view(1, 2, 3)
     batch.add(action=action, valid=torch.ones_like(action, dtype=torch.bool), value=action.double())
     batch.target = 10 * batch.value
@@ -251,7 +248,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
         assert (legal.shape, legal.device) == ((2, 3, spaces.actions), state.device)
 
 
-def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
+def test_an_environment_of_the_host_plays_the_same_when_carried_and_a_device_that_is_not_there_is_one_line() -> None:
     config = Config(env="Taxi-v4", seeds=2, lanes=2, backend="gymnasium")
     everyone = torch.ones(2, dtype=torch.bool)
 
@@ -267,9 +264,6 @@ def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
     for name, column in vars(here).items():
         if isinstance(column, torch.Tensor):
             assert torch.equal(column, getattr(carried, name)), name
-
-
-def test_a_device_that_is_not_there_is_one_line() -> None:
     for name in ("meta" if torch.cuda.is_available() else "cuda", "cuda:7", "toaster"):
         with pytest.raises(InputError, match=rf"^no device '{name}'; PyTorch .* finds cpu"):
             make_env(Config(device=name))

@@ -55,7 +55,7 @@ def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
     assert to_plain(SPACES["pixels"]) == equal_bounds
 
 
-def test_what_the_bounds_cut_off_is_a_share_of_the_dimensions() -> None:
+def test_what_bounds_cut_off_is_a_share_and_discrete_observations_become_one_hot() -> None:
     uneven = Spaces("x", SPACES["scalar"], SPACES["uneven"])  # in [-0.1, 1e30] and [-inf, 7]
     action = torch.tensor([[-0.2, 8.0], [-0.1, 7.0], [0.0, 7.5], [-0.3, -1e30], [torch.nan, 0.0]])
     assert uneven.clip_share(action).tolist() == [1, 0, 0.5, 0.5, 0]  # type: ignore[union-attr]
@@ -63,9 +63,6 @@ def test_what_the_bounds_cut_off_is_a_share_of_the_dimensions() -> None:
     action = torch.tensor([[-1.4, 2.4], [-1.6, 2.6]])  # they are rounded first
     assert whole.clip_share(action).tolist() == [0, 1]  # type: ignore[union-attr]
     assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clip_share(torch.tensor([9])) is None
-
-
-def test_discrete_observations_become_one_hot_and_actions_what_the_space_allows() -> None:
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
     for kind in (np.int64, np.int32, np.float32):
         assert spaces.encode(np.array([2, 6], kind), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
@@ -272,12 +269,23 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     assert family.log_prob(sure, modes).abs().max() == 0
 
 
-def test_one_component_is_a_categorical_to_the_last_bit() -> None:
+def test_one_component_is_a_categorical_and_actions_come_in_the_environment_s_own_format() -> None:
     logits, noise = drawn((5,)), drawn((5,), 1)
     one, action = multi_categorical((5,)), Categorical.sample(logits, noise)
     assert one.sample(logits, noise).squeeze(-1).equal(action)
     assert one.log_prob(logits, action.unsqueeze(-1)).equal(Categorical.log_prob(logits, action))
     assert one.entropy(logits).equal(Categorical.entropy(logits))
+    square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
+    assert (square.actions, square.components) == (10, (2, 3, 4, 1))
+    decoded = square.decode(torch.tensor([[[1, 2, 3, 0]]]))
+    assert decoded.tolist() == [[[[1, 7], [2, 0]]]]
+    assert square.action.contains(decoded[0, 0])
+    binary = Spaces("x", BOX, MultiBinary([2, 2]))
+    assert (binary.actions, binary.components) == (8, (2, 2, 2, 2))
+    assert binary.action.contains(binary.decode(torch.tensor([[1, 0, 1, 1]]))[0])
+    assert binary.clip_share(torch.tensor([[1, 0, 1, 1]])) is None
+    legal = torch.tensor([[1, 0, 0, 0, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]) > 0  # each component needs a choice
+    assert Spaces("x", BOX, MultiDiscrete([2, 3])).possible(legal).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2)], ids=str)
@@ -309,21 +317,6 @@ def test_what_a_smaller_component_lacks_is_never_chosen_however_low_its_logits_a
     assert family.entropy(logits).item() == pytest.approx(np.log(3))
     assert family.sample(logits, torch.zeros_like(logits)).tolist() == [[[0, 0]]]
     assert family.mode(logits).tolist() == [[[0, 0]]]
-
-
-def test_actions_come_in_the_environment_s_own_format() -> None:
-    square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
-    assert (square.actions, square.components) == (10, (2, 3, 4, 1))
-    action = square.decode(torch.tensor([[[1, 2, 3, 0]]]))
-    assert action.tolist() == [[[[1, 7], [2, 0]]]]
-    assert square.action.contains(action[0, 0])
-    binary = Spaces("x", BOX, MultiBinary([2, 2]))
-    assert (binary.actions, binary.components) == (8, (2, 2, 2, 2))
-    action = binary.decode(torch.tensor([[1, 0, 1, 1]]))
-    assert binary.action.contains(action[0])
-    assert binary.clip_share(torch.tensor([[1, 0, 1, 1]])) is None
-    legal = torch.tensor([[1, 0, 0, 0, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]) > 0  # each component needs a choice
-    assert Spaces("x", BOX, MultiDiscrete([2, 3])).possible(legal).tolist() == [True, False, False]
 
 
 def test_an_agent_acts_with_flat_masks_and_with_a_tuple_of_one_for_each_component() -> None:

@@ -71,15 +71,12 @@ def test_squared_error_is_half_the_square_and_explained_variance_a_share() -> No
     assert math.isnan(explained_variance(target, torch.ones_like(target), valid).item())
 
 
-def test_standardized_advantages_have_mean_zero_and_std_one_whatever_the_scale() -> None:
+def test_advantages_are_standardized_whatever_the_scale_and_a_single_row_is_zero() -> None:
     advantage = torch.tensor([[1.0, 2.0, 4.0, 9.0, 777.0]]) * torch.tensor([[1.0], [1e-2], [1e4]])
     valid = torch.tensor([[True, True, True, True, False]]).expand(3, -1)
     found = standardize(advantage, valid)[:, :4]
     torch.testing.assert_close(found.mean(1), torch.zeros(3), atol=1e-6, rtol=0)
     torch.testing.assert_close(found.std(1), torch.ones(3))
-
-
-def test_a_single_row_or_equal_rows_give_zero_and_two_rows_half_a_root_from_their_mean() -> None:
     assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0
     assert standardize(torch.tensor([[5.0, 5.0]]), TRUE).tolist() == [[0, 0]]
     found = standardize(torch.tensor([[5.0, 3.0, 99.0]]), torch.tensor([[True, True, False]]))[0, :2]

@@ -89,7 +89,7 @@ def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
     assert [test.split("#")[0].strip() for test in tests] == [f"if tricks.{name}:"] * TIMES.get(name, 1)
 
 
-def test_a_flag_is_not_tested_again_where_it_has_just_been_tested() -> None:
+def test_each_rung_adds_one_trick_and_a_flag_is_not_tested_twice_in_a_row() -> None:
     for node in ast.walk(ast.parse((LIBRARY / "loop.py").read_text())):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             for one, other in pairwise(block if isinstance(block, list) else []):
@@ -98,9 +98,6 @@ def test_a_flag_is_not_tested_again_where_it_has_just_been_tested() -> None:
         if isinstance(node, ast.If):
             within = [inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
             assert ast.unparse(node.test) not in [ast.unparse(inner.test) for inner in within], f"line {node.lineno}"
-
-
-def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
     ladder = rungs()
     assert ladder[0] == REINFORCE
     assert ladder[-1] == EVERY
@@ -144,11 +141,15 @@ def test_what_is_no_set_is_named_and_a_mistyped_name_gets_a_suggestion(made: Cal
         made()
 
 
-def test_a_trick_without_a_color_is_an_error_where_it_is_defined() -> None:
+def test_a_trick_needs_a_color_and_a_diagnostic_a_name() -> None:
     with pytest.raises(TypeError, match="color"):
         trick("magic", "Nobody 2030")  # type: ignore[call-arg]
     assert all(re.fullmatch("#[0-9A-F]{6}", color) for color in COLORS.values())
     assert len(set(COLORS.values())) == len(COLORS)
+    with pytest.raises(KeyError, match="no diagnostic 'luck': name it in its trick's field"):
+        log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
+    shown = " ".join(table().split())
+    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))
 
 
 def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> None:
@@ -183,13 +184,6 @@ def test_a_trick_brings_its_diagnostics(name: str) -> None:
     for column in DIAGNOSTICS[name]:
         assert having[column].notna().any(), column
         assert without[column].isna().all(), column
-
-
-def test_a_diagnostic_that_nobody_named_is_an_error_and_the_table_shows_every_flag_and_its_paper() -> None:
-    with pytest.raises(KeyError, match="no diagnostic 'luck': name it in its trick's field"):
-        log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
-    shown = " ".join(table().split())
-    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))
 
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
@@ -312,9 +306,14 @@ def test_a_wrong_call_is_one_line(name: str, run: Run, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_every_public_function_checks_its_arguments() -> None:
+def test_what_is_left_is_legal_lists_are_arrays_and_every_function_checks_its_arguments() -> None:
     functions = [getattr(tricks, name) for name in tricks.__all__ if name.islower()]
     assert [f.__name__ for f in functions if f is not source and not hasattr(f, "__wrapped__")] == []
+    for action in (0, 1):
+        mask = [action == 0, action == 1]
+        assert agent_of().act([0.0] * 4, legal=mask) == action
+        assert agent_of().act(torch.zeros(4), legal=torch.tensor(mask)) == action
+    assert agent_of(seeds=2).act(np.zeros((2, 3, 4))).shape == (2, 3)
 
 
 CART = Spaces("Cart", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2))
@@ -361,14 +360,6 @@ def test_observations_that_are_none(obs: Any, said: str) -> None:
 def test_masks_generators_and_indices_that_do_not_fit(act: Callable[[], Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         act()
-
-
-def test_what_is_left_is_legal_and_lists_and_tensors_are_arrays() -> None:
-    for action in (0, 1):
-        mask = [action == 0, action == 1]
-        assert agent_of().act([0.0] * 4, legal=mask) == action
-        assert agent_of().act(torch.zeros(4), legal=torch.tensor(mask)) == action
-    assert agent_of(seeds=2).act(np.zeros((2, 3, 4))).shape == (2, 3)
 
 
 @pytest.mark.parametrize(

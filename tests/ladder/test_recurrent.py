@@ -149,11 +149,16 @@ def test_a_state_is_zero_exactly_where_an_episode_begins_and_training_sees_what_
         agent.policy(torch.zeros(2, 3, 3))
 
 
-def test_rows_after_which_a_state_goes_on_by_hand() -> None:
+def test_rows_after_which_a_state_goes_on_by_hand_and_what_it_cannot_go_with() -> None:
     valid = torch.tensor([True, True, True, False, True, True]).view(1, -1, 1)
     done = torch.tensor([False, True, True, False, False, True]).view(1, -1, 1)
     # a life ends in row 1, the game in row 2, whose state row 3 still sees before the reset; then comes another game
     assert goes_on(valid, done).flatten().tolist() == [True, False, True, False, True, True]
+    with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
+        train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
+    for other in ("ppg", "separate_optimizers"):
+        with pytest.raises(InputError, match=f"recurrent cannot be combined with {other}"):
+            replace(named(other), recurrent=True)
 
 
 @pytest.mark.parametrize("env", ["lives", "tricks/Bricks-v0"])
@@ -197,14 +202,6 @@ def test_so_does_an_agent_that_is_filmed(run: Run, monkeypatch: pytest.MonkeyPat
     film.watch(run.only(1), env, greedy=False)
     assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))]
     assert sum(begun) == 3
-
-
-def test_what_it_cannot_go_with_is_named() -> None:
-    with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
-        train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
-    for other in ("ppg", "separate_optimizers"):
-        with pytest.raises(InputError, match=f"recurrent cannot be combined with {other}"):
-            replace(named(other), recurrent=True)
 
 
 UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)
@@ -263,11 +260,10 @@ def test_it_learns_what_has_to_be_remembered_and_acts_by_its_state_until_an_epis
     torch.testing.assert_close(again[:, 1], alone[:, 0])
 
 
-def test_without_a_memory_it_is_a_coin() -> None:
+def test_without_a_memory_it_is_a_coin_and_a_resumed_run_goes_on_with_its_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert train(RECALL, PPO, env=Recall).evaluate(20, greedy=True).mean() < 0.75
-
-
-def test_a_resumed_run_goes_on_with_its_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     annealed = replace(UNANNEALED, lr_anneal=True)
     interrupted(tmp_path, CARTPOLE, annealed, 2, monkeypatch)
     same(resume(tmp_path), train(CARTPOLE, annealed))

@@ -55,16 +55,13 @@ def test_one_move_is_the_mixture_of_old_and_new_moments(
     assert unmoved(USUAL, first_batch=False) == USUAL
 
 
-def test_a_constant_target_of_a_million_has_no_variance_left_and_no_negative_one() -> None:
+def test_a_constant_target_has_no_variance_and_only_valid_rows_count() -> None:
     now = USUAL
     for _ in range(200):
         now = move_stats(now, torch.full((1, 4, 1), 1e6), ALL, beta=0.5)
     torch.testing.assert_close(now.mean, torch.tensor([1e6], dtype=torch.float64))
     assert 0 <= now.variance.item() < 1e-6
     assert now.std.item() == 1e-4
-
-
-def test_only_valid_rows_count_and_none_at_all_moves_nothing() -> None:
     target, some = torch.tensor([[[1.0], [3.0], [1e9], [1e9]]]), torch.tensor([1, 1, 0, 0]).view(1, 4, 1) > 0
     assert move_stats(USUAL, target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats([5], [2]), target, torch.zeros_like(ALL), beta=1.0) == stats([5], [2])
@@ -81,9 +78,16 @@ def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
     assert again.mean.tolist() == [[2.75, 5], [3.5, 3.5]]  # of seed 0, a quarter of the way to 5
 
 
-def test_denormalize_inverts_normalize() -> None:
-    x, now = torch.linspace(-9, 9, 7, dtype=torch.float64).view(1, -1), stats([123], [45])
-    torch.testing.assert_close(denormalize(normalize(x, now), now), x)
+def test_before_the_first_batch_there_is_nothing_to_preserve_and_a_tiny_scale_is_one() -> None:
+    x, some = torch.linspace(-9, 9, 7, dtype=torch.float64).view(1, -1), stats([123], [45])
+    torch.testing.assert_close(denormalize(normalize(x, some), some), x)
+    net, obs, _ = nets()  # seed 0 has no scale yet
+    before, after, raw, now = preserved(net, obs, stats([0, 5], [0, 4]), stats([3e-4, 5], [1e-6, 16]))
+    torch.testing.assert_close(now[0], raw[0], rtol=1e-12, atol=0)
+    torch.testing.assert_close(after[1], before[1], rtol=1e-5, atol=0)
+    # returns of a millionth have σ² of 1e-12: only 0 means that no batch has come yet.
+    old, new = stats([2e-6, 0], [1e-12, 0]), stats([3e-6, 5], [4e-12, 4])
+    assert [x.tolist() for x in with_a_scale(old, new)[:2]] == [[2e-6, 5], [1e-12, 4]]
 
 
 def nets() -> tuple[Net, Tensor, torch.Generator]:
@@ -114,20 +118,7 @@ def test_outputs_are_preserved_to_1e_5_also_when_the_scale_jumps(jump: float) ->
         old = new
 
 
-def test_before_the_first_batch_there_is_nothing_to_preserve() -> None:
-    net, obs, _ = nets()  # seed 0 has no scale yet
-    before, after, raw, now = preserved(net, obs, stats([0, 5], [0, 4]), stats([3e-4, 5], [1e-6, 16]))
-    torch.testing.assert_close(now[0], raw[0], rtol=1e-12, atol=0)
-    torch.testing.assert_close(after[1], before[1], rtol=1e-5, atol=0)
-
-
-def test_a_scale_that_is_tiny_is_a_scale() -> None:
-    """Returns of a millionth have σ² of 1e-12: only 0 means that no batch has come yet."""
-    old, new = stats([2e-6, 0], [1e-12, 0]), stats([3e-6, 5], [4e-12, 4])
-    assert [x.tolist() for x in with_a_scale(old, new)[:2]] == [[2e-6, 5], [1e-12, 4]]
-
-
-def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
+def test_merging_batches_gives_the_moments_of_all_rows_and_a_decay_their_moving_average() -> None:
     rows = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1e6
     valid = torch.rand(2, 60, generator=torch.Generator().manual_seed(1)) < 0.7
     moments = Moments.empty(2, 3)
@@ -137,9 +128,6 @@ def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
         seen = rows[seed][valid[seed]]
         torch.testing.assert_close(moments.mean[seed], seen.mean(0))
         torch.testing.assert_close(moments.variance[seed], seen.var(0, correction=0), rtol=1e-6, atol=0)
-
-
-def test_with_a_decay_the_moments_become_a_moving_average() -> None:
     moments, everyone = Moments.empty(1, 1), torch.ones(1, 4, dtype=torch.bool)
     for x in range(200):
         before, moments = moments, merge_moments(moments, torch.full((1, 4, 1), float(x)), everyone, decay=0.25)
@@ -161,7 +149,7 @@ def test_a_seed_without_new_rows_keeps_its_moments_and_another_s_move(decay: flo
         assert not torch.equal(old[0], new[0]) or (name, decay) == ("rows", 1.0)
 
 
-def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
+def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are_and_images_are_refused() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)
     add_obs_stats_(agent)
@@ -170,9 +158,6 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     follow_observations_(agent, Batch(obs=torch.randn(2, 50, 4), valid=torch.ones(2, 50, dtype=torch.bool)), decay=0.0)
     far = torch.tensor([1e5, -1e5, 0.1, -30.0]).expand(2, 1, -1)
     assert agent.standardized(far)[0, 0, [0, 1, 3]].tolist() == [10, -10, -10]  # and then clips at ten deviations
-
-
-def test_images_are_refused() -> None:
     with pytest.raises(InputError, match="state_norm standardizes vectors, but these observations are images"):
         open_env(Config("tricks/Bricks-v0", seeds=1, lanes=1), named("ppo+state_norm"))  # before anything is played
 
@@ -181,14 +166,19 @@ def column(*numbers: float) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).view(1, -1, 1)
 
 
-def test_a_running_sum_by_hand_starts_anew_where_an_episode_does_and_goes_on_from_the_last_rollout() -> None:
+def test_running_sums_and_their_variance_by_hand_over_all_valid_rows() -> None:
     ten, fresh = torch.tensor([[10.0]]).double(), column(0, 0, 1, 0).bool()
     found = running_sums(column(1, 2, 3, 4), fresh, ten, 0.5)
     torch.testing.assert_close(found, column(1 + 5, 2 + 3, 3, 4 + 1.5))
     torch.testing.assert_close(running_sums(column(1, 2), column(1, 0).bool(), ten, 0.5), column(1, 2.5))
+    found, moments = variance_so_far(column(1, 3, 100, 5), column(1, 1, 0, 1).bool(), torch.zeros(1, 3).double())
+    torch.testing.assert_close(found, torch.tensor([[0, 1, 1, 8 / 3]]).double())
+    torch.testing.assert_close(moments, torch.tensor([[3.0, 3.0, 8.0]]).double())
+    again, _ = variance_so_far(column(7), column(1).bool(), moments)  # 1, 3, 5, 7
+    torch.testing.assert_close(again, torch.tensor([[5.0]]).double())
 
 
-def test_the_deviation_that_it_shows_is_that_of_the_last_step_and_never_below_the_root_of_epsilon() -> None:
+def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_last_step_s() -> None:
     assert RewardScale(2, 3).std.tolist() == [1, 1]  # before the first reward, nothing is divided by
     scale, no = RewardScale(1, 1), torch.zeros(1, 4, 1).bool()
     found = scale(column(1, -2, 3, 0.5), no, ~no, 0.5)
@@ -197,18 +187,7 @@ def test_the_deviation_that_it_shows_is_that_of_the_last_step_and_never_below_th
     scale.sums.zero_()
     assert scale(column(0), no[:, :1], ~no[:, :1], 0.5).item() == 0
     assert scale.std.item() == pytest.approx(1e-4)
-
-
-def test_the_variance_by_hand_counts_all_rows_so_far_and_only_valid_ones() -> None:
-    found, moments = variance_so_far(column(1, 3, 100, 5), column(1, 1, 0, 1).bool(), torch.zeros(1, 3).double())
-    torch.testing.assert_close(found, torch.tensor([[0, 1, 1, 8 / 3]]).double())
-    torch.testing.assert_close(moments, torch.tensor([[3.0, 3.0, 8.0]]).double())
-    again, _ = variance_so_far(column(7), column(1).bool(), moments)  # 1, 3, 5, 7
-    torch.testing.assert_close(again, torch.tensor([[5.0]]).double())
-
-
-def test_the_scale_of_the_rewards_does_not_matter_and_scaled_rewards_are_clipped_at_ten() -> None:
-    """Unlike return_norm, it removes the scale from the advantages as well."""
+    # unlike return_norm, it removes the scale from the advantages as well.
     reward, done = 2 + 3 * torch.randn(1, 60, 3).double(), torch.rand(1, 60, 3) < 0.2
     small, large = (RewardScale(1, 3)(size * reward, done, torch.ones_like(done), 0.9) for size in (1.0, 1000.0))
     torch.testing.assert_close(small[:, 9:], large[:, 9:], rtol=1e-2, atol=1e-4)  # once the prior is outweighed

@@ -30,7 +30,7 @@ from tricks.reuse import drift, minibatches
 from tricks.segments import play_segment
 
 
-def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None:
+def test_a_segment_is_cut_at_its_last_row_and_no_update_has_more_steps_than_rows() -> None:
     env = make_env(Config(env="ShortCartPole-v0", seeds=1, lanes=16))
     player, everyone = Player(env, 16), torch.ones(1, dtype=torch.bool)
     rollout = play_segment(player, lambda obs, legal: torch.zeros(1, 16, 2), 15, everyone)
@@ -39,9 +39,6 @@ def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None
     assert rollout.cut[:, -1].any()
     assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
     assert not rollout.cut[:, :-1].any()
-
-
-def test_no_update_has_more_steps_than_rows_with_it_and_none_has_fewer_without() -> None:
     config = Config(env="ShortCartPole-v0", seeds=2, steps=200, lanes=3, horizon=7)
     cut, whole = (train(config, switched(flags)).curve for flags in (closed(["segments"]), ["baseline"]))
     assert cut.groupby("seed").step.diff().max() == 3 * 7
@@ -54,7 +51,7 @@ def batch_of(valid: Tensor) -> Batch:
     return Batch(target=rows.masked_fill(~valid, torch.nan), valid=valid)
 
 
-def test_an_epoch_deals_every_valid_row_once_and_no_other() -> None:
+def test_an_epoch_deals_every_valid_row_once_and_epochs_shuffle_differently() -> None:
     valid = torch.tensor([[True, False, True, True, True, True, False, True], [True, True] + [False] * 6])
     dealt = list(minibatches(batch_of(valid), seeds=(4, 9), update=0, epochs=2, count=3))
     assert len(dealt) == 6
@@ -63,9 +60,6 @@ def test_an_epoch_deals_every_valid_row_once_and_no_other() -> None:
             rows = torch.cat([b.target[seed][b.valid[seed]] for b in epoch])
             assert sorted(rows.int().tolist()) == truth
     assert all(not b.target.isnan().any() for b in dealt)  # the filling is made of real rows
-
-
-def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -> None:
     valid = torch.ones(1, 32, dtype=torch.bool)
     longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
 
@@ -76,7 +70,7 @@ def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -
     assert first(valid, 0) != first(valid, 1)
 
 
-def test_drift_and_the_bonus_count_valid_rows_only() -> None:
+def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n() -> None:
     ratio, valid = torch.tensor([[2.0, 0.5, 100.0]]), torch.tensor([[True, True, False]])
     found = drift(ratio, valid)
     torch.testing.assert_close(found["approx_kl"], torch.tensor([0.25]))  # ((2 − 1 − ln 2) + (0.5 − 1 + ln 2))/2
@@ -85,6 +79,14 @@ def test_drift_and_the_bonus_count_valid_rows_only() -> None:
     assert drift(torch.zeros(1, 2), valid[:, :2])["approx_kl"].isfinite()  # a ratio below 1e-38 rounds to 0
     entropy = torch.tensor([[1.0, 3.0, 100.0]])
     torch.testing.assert_close(entropy_bonus(entropy, valid, 0.01), torch.tensor([0.02]))
+    start, progress = torch.full((3,), 0.4).double(), torch.tensor([0.0, 0.25, 0.75])
+    for falling in (linear_decay(start, progress), following_decay(start, progress, True)):
+        torch.testing.assert_close(falling, torch.tensor([0.4, 0.3, 0.1]).double())
+    assert following_decay(start, progress, False) is start
+    assert ATARI.clip_anneal
+    assert ATARI.value_clip
+    assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does
+    assert not Config().value_clip_anneals
 
 
 class Unpaid(Probe):
@@ -102,17 +104,6 @@ def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided(
     entropy = train(config, Tricks(entropy=True), Unpaid).curve.groupby("seed").entropy
     assert (entropy.first() < math.log(2) - 0.01).all()  # the first policy prefers an action
     assert (entropy.last() > entropy.first() + 0.01).all()
-
-
-def test_update_i_of_n_gets_1_minus_i_over_n_and_what_does_not_follow_stays() -> None:
-    start, progress = torch.full((3,), 0.4).double(), torch.tensor([0.0, 0.25, 0.75])
-    for falling in (linear_decay(start, progress), following_decay(start, progress, True)):
-        torch.testing.assert_close(falling, torch.tensor([0.4, 0.3, 0.1]).double())
-    assert following_decay(start, progress, False) is start
-    assert ATARI.clip_anneal
-    assert ATARI.value_clip
-    assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does
-    assert not Config().value_clip_anneals
 
 
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, lr=0.003)
@@ -144,7 +135,7 @@ def test_with_one_rate_and_no_limit_on_gradients_nothing_changes(others: tuple[s
     np.testing.assert_array_less(np.abs(both - one.curve.grad_norm), 0.1 * one.curve.grad_norm)
 
 
-def test_each_net_has_a_limit_of_its_own() -> None:
+def test_a_value_net_that_does_not_move_gives_the_same_advantages_and_each_net_has_its_limit() -> None:
     numbers = replace(ONE_STEP, adam_eps=1.0)  # so that the size of a step is the gradient's
     start = train(replace(numbers, lr=1e-30), SEPARATE).agent
 
@@ -156,6 +147,10 @@ def test_each_net_has_a_limit_of_its_own() -> None:
     assert moved("policy_net", SEPARATE, value_coef=5e4) == pytest.approx(moved("policy_net", SEPARATE))
     few, many = (moved("value_net", SEPARATE, value_coef=1e4, max_value_grad_norm=x) for x in (0.5, 1e9))
     assert many > 10 * few
+    still = replace(CONFIG, value_coef=0.0, steps=200)  # without a loss of its own
+    again, plain = (train(still, tricks).curve for tricks in (named("recompute"), PPO))
+    pd.testing.assert_frame_equal(again, plain, rtol=1e-6)
+    assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)
 
 
 def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,13 +167,6 @@ def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(mon
 def test_with_one_epoch_recompute_is_the_plain_loop(more: tuple[str, ...]) -> None:
     plain, one = switched([*PPO.on, *more]), replace(CONFIG, epochs=1)
     pd.testing.assert_frame_equal(train(one, replace(plain, recompute=True)).curve, train(one, plain).curve)
-
-
-def test_a_value_net_that_does_not_move_gives_the_same_advantages_again_and_one_that_does_others() -> None:
-    still = replace(CONFIG, value_coef=0.0, steps=200)  # without a loss of its own
-    again, plain = (train(still, tricks).curve for tricks in (named("recompute"), PPO))
-    pd.testing.assert_frame_equal(again, plain, rtol=1e-6)
-    assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
@@ -219,23 +207,22 @@ def cloned() -> Run:
     return train(QUARTER, SHORT_PPG)
 
 
-def test_without_auxiliary_epochs_it_is_ppo() -> None:
+def test_without_auxiliary_epochs_it_is_ppo_and_the_second_head_is_drawn_apart() -> None:
     config = replace(PHASES, aux_epochs=0)
     shown = [name for name in train(config, PPO).curve if not str(name).startswith("auxiliary")]
     torch.testing.assert_close(
         *(torch.tensor(train(config, t).curve[shown].to_numpy()) for t in (PPO, PPG)), equal_nan=True
     )
     assert not train(PHASES, PPG).curve[shown].equals(train(config, PPG).curve[shown])
-
-
-def test_the_second_head_is_drawn_apart_from_the_first_layer() -> None:
     agent = Agent(make_env(PHASES).spaces, PHASES)
     add_auxiliary_head_(agent)
     head, first = (w[0].flatten()[:8] for w in (auxiliary_net(agent).head.weight, agent.policy_net.layers[0][0]))
     assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
 
 
-def test_a_phase_asks_about_its_memory_in_parts_and_shuffles_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_phase_asks_about_its_memory_in_parts_and_memory_takes_the_bytes_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     memory, agent = Memory(1), Agent(make_env(PHASES).spaces, PHASES)
     memory.add(rows(), IDENTITY, 0)
     monkeypatch.setattr(ppg, "CHUNK", 6)
@@ -245,6 +232,11 @@ def test_a_phase_asks_about_its_memory_in_parts_and_shuffles_in_its_own_way(monk
     assert torch.equal(b.old, b.obs[..., :2])
     (other,) = minibatches(memory.batch(IDENTITY), PHASES.seed_list, 0, 1, 1)
     assert not torch.equal(b.target, other.target)
+    memory = Memory(PHASES.aux_every)
+    monkeypatch.setattr(loop, "Memory", lambda rollouts: memory if rollouts == PHASES.aux_every else None)
+    train(replace(PHASES, seeds=1), PPG)
+    taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
+    assert taken == PHASES.aux_every * PHASES.lanes * PHASES.horizon * (4 * 4 + 2 + 49)
 
 
 def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat(cloned: Run) -> None:
@@ -269,14 +261,6 @@ def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
     curve = train(SHORT, SHORT_PPG).curve
     best = curve.groupby("seed")["return"].apply(lambda returns: returns.dropna().rolling(5).mean().max())
     assert best.min() >= 195  # means of five updates' means
-
-
-def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = Memory(PHASES.aux_every)
-    monkeypatch.setattr(loop, "Memory", lambda rollouts: memory if rollouts == PHASES.aux_every else None)
-    train(replace(PHASES, seeds=1), PPG)
-    taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
-    assert taken == PHASES.aux_every * PHASES.lanes * PHASES.horizon * (4 * 4 + 2 + 49)
 
 
 def test_memory_keeps_the_newest_rollouts_in_units_of_reward_also_through_a_checkpoint() -> None:
@@ -316,16 +300,13 @@ def counts(rollouts: int, uses: int, updates: int) -> Tensor:
     return dealt
 
 
-def test_a_buffer_uses_no_row_more_often_than_allowed_and_none_that_is_not_valid() -> None:
+def test_a_buffer_uses_a_row_about_as_often_as_allowed_and_none_that_is_not_valid() -> None:
     dealt = counts(rollouts=3, uses=6, updates=12)
     assert dealt.max() == 6
     assert dealt[1].view(12, ROWS)[:, -4:].max() == 0
     whole = counts(rollouts=1, uses=4, updates=3)  # as often as there are epochs: dealt whole in each
     assert whole[0].unique().tolist() == [4]
     assert whole[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
-
-
-def test_over_its_time_a_row_is_used_about_as_often_as_allowed() -> None:
     # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
     settled = counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double()
     assert abs(settled.mean() - 3.29) < 0.1

@@ -62,13 +62,10 @@ def agent(shared: bool = True) -> Agent:
     return made
 
 
-def test_the_body_is_counted_once_and_each_head_keeps_its_own() -> None:
+def test_the_body_is_counted_once_and_learns_from_both_losses() -> None:
     body = sum(weight.numel() + bias.numel() for weight, bias in agent(shared=False).value_net.body.layers)
     both, one = (sum(p.numel() for p in agent(shared).parameters()) for shared in (False, True))
     assert both - one == body
-
-
-def test_the_body_learns_from_both_losses_and_each_head_s_after_the_graph_of_the_other_is_gone() -> None:
     made, obs = agent(), torch.randn(2, 5, 4)
     weight = made.policy_net.body.layers[0][0]
     losses = made.policy(obs).square().sum(), made.value(obs).square().sum()
@@ -146,7 +143,7 @@ def assert_orthogonal(net: Net, *gains: float) -> None:
         assert bias.abs().max() == 0
 
 
-def test_every_layer_is_orthogonal_times_its_gain_and_no_two_seeds_or_nets_are_alike() -> None:
+def test_every_layer_is_orthogonal_times_its_gain_and_uniform_not_biased_by_qr() -> None:
     seeds = Config(seeds=3).seed_list
     net = mlp([stream(seed, "init") for seed in seeds], (4, 64, 64, 2))
     orthogonal_(net, seeds, 0, gain=2**0.5, head_gain=0.01)
@@ -158,9 +155,6 @@ def test_every_layer_is_orthogonal_times_its_gain_and_no_two_seeds_or_nets_are_a
     assert_orthogonal(made.value_net, 2**0.5, 2**0.5, 1)
     first, other = made.policy_net.layers[0][0], made.value_net.layers[0][0]
     assert not torch.allclose(first.abs(), other.abs())
-
-
-def test_the_distribution_is_uniform_not_biased_by_qr() -> None:
     # without the correction of signs the diagonal of Q would never be positive
     corners = [orthogonal(np.random.default_rng(seed), 3, 3)[0, 0] for seed in range(400)]
     assert abs(np.mean(corners)) < 0.1
@@ -196,7 +190,7 @@ def test_entropy_and_gradient_stay_finite(legal: torch.Tensor) -> None:
     assert gradient[~legal].abs().max() == 0
 
 
-def test_masked_training_never_plays_an_illegal_action() -> None:
+def test_training_never_plays_an_illegal_action_and_a_state_without_a_legal_one_is_named() -> None:
     config = Config(env="Forbidding-v0", seeds=2, steps=600, lanes=4, horizon=16)
     masked = train(config, switched(["action_mask", "reuse"]))
     assert (masked.curve["return"] == 0).all()  # the environment pays −1 for each illegal action
@@ -205,9 +199,6 @@ def test_masked_training_never_plays_an_illegal_action() -> None:
     assert (masked.evaluate(5) == 0).all()
     only = np.array([[False, False, False, True]] * 64)
     assert (masked.agent[0].act(np.zeros((64, 1)), only, np.random.default_rng(0)) == 3).all()
-
-
-def test_a_state_without_a_legal_action_is_an_error_that_names_it() -> None:
     with pytest.raises(InputError, match=r"DeadEnd-v0: the action mask leaves no legal action \(seed 0, step 3"):
         train(Config(env="DeadEnd-v0", seeds=1, steps=600, lanes=1), switched(["action_mask"]))
 
@@ -236,12 +227,9 @@ def test_an_environment_with_masks_trains_whatever_steps_it_and_box_actions_have
         train(Config("Pendulum-v1", backend=backend, seeds=1, steps=1), switched(["action_mask"]))
 
 
-def test_the_command_line_says_it_in_one_line(refuses: Callable[..., None]) -> None:
+def test_a_lane_without_a_mask_has_nothing_forbidden_and_the_shell_says_so(refuses: Callable[..., None]) -> None:
     refuses(main, ["train", "every", "--steps", "1"], "or leave the trick off with --no-action-mask")
     assert main(["train", "every", "--no-action-mask", "--seeds", "1", "--steps", "1"]) == 0
-
-
-def test_a_lane_that_gives_no_mask_has_nothing_forbidden() -> None:
     env, forbidding = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6)), 0
     for _ in range(30):
         resetting = env.now.resetting.clone()
@@ -273,15 +261,12 @@ def theirs(logits: Tensor) -> Independent:
     return Independent(TransformedDistribution(Normal(mean, log_std.exp()), [TanhTransform(), stretch]), 1)
 
 
-def test_densities_are_those_of_torch_distributions() -> None:
+def test_known_densities_are_those_of_torch_distributions() -> None:
     logits, u = drawn()
     near = (u.abs() < 4).all(-1)  # farther out, their inverse of tanh has lost its digits
     found, right = FAMILY.log_prob(logits, u), theirs(logits).log_prob(FAMILY.played(u))
     torch.testing.assert_close(found[near], right[near], rtol=1e-9, atol=1e-9)
     assert near.double().mean() > 0.8
-
-
-def test_known_values() -> None:
     torch.testing.assert_close(FAMILY.played(torch.tensor([0.0, 0.0])), torch.tensor([0.0, 0.625]))
     torch.testing.assert_close(FAMILY.played(torch.tensor([0.5, math.inf])), torch.tensor([2 * math.tanh(0.5), 0.75]))
     at_zero = FAMILY.log_prob(torch.zeros(4), torch.zeros(2))  # tanh′(0) = 1, so only the widths 2 and 1/8 matter
