@@ -59,10 +59,14 @@ def script(name: str) -> str:
     return (CHAPTERS / f"{name}.py").read_text(encoding="utf-8")
 
 
-def test_every_flag_has_its_chapter_numbered_as_on_the_ladder() -> None:
+@pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
+def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_its_question() -> None:
     files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))  # some tricks share one
     asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
     assert NAMES[: len(asked)] == asked
+    page = (CHAPTERS / "README.md").read_text()
+    assert page.split(START)[1].split(END)[0] == table_of_contents()
+    assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,13 +151,6 @@ def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
         assert exercise.verdict(wrong) == f"Not yet: {said}"
 
 
-@pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
-def test_the_map_lists_every_chapter_with_its_question() -> None:
-    page = (CHAPTERS / "README.md").read_text()
-    assert page.split(START)[1].split(END)[0] == table_of_contents()
-    assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
-
-
 SCAFFOLD = re.compile(r"^\s*assert |\bplt\.show\(|\bevidence\(|\bswept\(|\bbegin\(\)", re.M)
 SCREEN = 220  # words that leave room for a picture on a screen of 900 pixels
 WIDE = 88  # characters of code that fit beside the loop on a screen of 1440 pixels
@@ -209,12 +206,18 @@ def test_a_chapter_takes_at_most_half_an_hour_and_the_rest_is_below_a_line(name:
     assert headings == [FURTHER] * (further > 0)
 
 
-def test_jupyter_forgets_a_fold_that_a_cell_has_no_longer() -> None:
+def test_every_chapter_is_in_one_part_and_jupyter_forgets_a_fold_that_is_gone() -> None:
     folded = new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     once = new_code_cell("x = 1", metadata={"jupyter": {"source_hidden": True}})
     cells = marked("made_up", new_notebook(cells=[folded, once, new_markdown_cell("# T")])).cells
     assert [cell.metadata.get("jupyter") for cell in cells] == [{"source_hidden": True}, None, None]
     assert [cell.id for cell in cells] == ["made_up-0", "made_up-1", "made_up-2"]
+    found = build.parts()
+    assert [*found] == [*build.PARTS.values()]
+    assert [name for chapters in found.values() for name in chapters] == names()
+    assert all(chapters[0] == first for first, chapters in zip(build.PARTS, found.values(), strict=True))
+    numbers = {"00_reinforce": "0", "04_gae": "4", "12_popart": "12", "a1_qr_signs": "A1"}
+    assert {name: build.number(name) for name in numbers} == numbers
 
 
 def showing(text: str, code: str = "") -> NotebookNode:
@@ -241,15 +244,6 @@ def test_reading_time_counts_words_code_and_exercises_and_what_goes_further_apar
     assert reading_time([cell]) == 3
     cell.metadata["tags"] = ["hide-input"]  # folded code takes no time, and what it shows does
     assert reading_time([cell]) == 2
-
-
-def test_every_chapter_is_in_one_part_and_the_order_stays_and_numbers_are_as_readers_see_them() -> None:
-    found = build.parts()
-    assert [*found] == [*build.PARTS.values()]
-    assert [name for chapters in found.values() for name in chapters] == names()
-    assert all(chapters[0] == first for first, chapters in zip(build.PARTS, found.values(), strict=True))
-    numbers = {"00_reinforce": "0", "04_gae": "4", "12_popart": "12", "a1_qr_signs": "A1"}
-    assert {name: build.number(name) for name in numbers} == numbers
 
 
 def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
@@ -307,10 +301,15 @@ def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_co
         evidence("klip")
 
 
-def test_a_comparison_that_two_designs_share_is_shown_once() -> None:
+def test_a_comparison_that_two_designs_share_is_shown_once_and_words_name_what_goes_along() -> None:
     table = evidence("baseline").table  # the first rung is `baseline` alone
     for env, kinds in table[table.subject == "ladder"].groupby("env").kind:
         assert sorted(kinds) == ["alone, on what it needs", "in the full set"], env
+    phrases = {name: story_of(DESIGNS[name](["clip"])).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
+    assert phrases["add-one-in"].asked(added(["baseline", "gae"])) == "alone, on baseline"
+    assert phrases["add-one-in"].asked(added(["entropy"])) == "alone, on REINFORCE"
+    assert phrases["leave-one-out"].asked(taken("clip", ["clip_anneal"])) == "taken out of everything, with clip_anneal"
+    assert phrases["ladder"].asked(added(["clip"])) == "as the next rung"
 
 
 def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,14 +319,6 @@ def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: py
         monkeypatch.setattr(plt, "get_backend", lambda backend=backend: backend)
         evidence("clip").strip()
         assert chosen == then  # with another backend, the strip and all figures after it would not be shown
-
-
-def test_a_comparison_in_words_names_what_goes_along() -> None:
-    phrases = {name: story_of(DESIGNS[name](["clip"])).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
-    assert phrases["add-one-in"].asked(added(["baseline", "gae"])) == "alone, on baseline"
-    assert phrases["add-one-in"].asked(added(["entropy"])) == "alone, on REINFORCE"
-    assert phrases["leave-one-out"].asked(taken("clip", ["clip_anneal"])) == "taken out of everything, with clip_anneal"
-    assert phrases["ladder"].asked(added(["clip"])) == "as the next rung"
 
 
 def doubled_in_place(x: Any) -> Any:
@@ -367,10 +358,19 @@ def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[An
     ]  # the cases are still as they were
 
 
-def test_labels_are_moved_apart_in_their_order() -> None:
+def test_what_was_not_swept_has_an_empty_panel_and_labels_are_moved_apart_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     places = spread([0.5, 0.1, 0.52, 0.51], gap=0.1)
     assert np.diff(np.array(places)[[1, 0, 3, 2]]).min() > 0.0999
     assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
+    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
+    others = table.rename(columns={"lr": "gamma"})
+    found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
+    monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
+    figure = swept("lr", "gamma")
+    assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
+    assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2
 
 
 def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -388,16 +388,6 @@ def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys:
         swept("gamma", "adam_eps")
     with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name the rung of one of them"):
         swept("lr")
-
-
-def test_where_a_number_was_not_swept_its_panel_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
-    others = table.rename(columns={"lr": "gamma"})
-    found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
-    monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
-    figure = swept("lr", "gamma")
-    assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
-    assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2
 
 
 THIS, ATARI = f"{DISTRIBUTION}=={__version__}", f"{DISTRIBUTION}[atari]=={__version__}"
@@ -420,7 +410,7 @@ def test_a_stored_notebook_has_the_badges_and_the_set_up_of_this_version(name: s
     assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)
 
 
-def test_the_other_cells_stay_as_they_are(tmp_path: Path) -> None:
+def test_the_badges_open_this_version_and_other_cells_stay_as_they_are(tmp_path: Path) -> None:
     path = CHAPTERS / "04_gae.ipynb"
     plain, copy = without_setup(jupytext.read(path)), tmp_path / path.name
     script = jupytext.read(CHAPTERS / "04_gae.py")
@@ -428,9 +418,6 @@ def test_the_other_cells_stay_as_they_are(tmp_path: Path) -> None:
     write(copy, plain)
     assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
     assert stored(copy) == plain
-
-
-def test_the_badges_open_this_version_of_the_chapter_and_the_set_up_is_folded_in_jupyter_and_in_colab() -> None:
     colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
     assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
     assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")

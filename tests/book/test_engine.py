@@ -237,15 +237,12 @@ def curves(engine: Browser, **setting: Any) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_an_agent_learns_the_same_alone_or_with_others_in_workers_or_not(engine: Browser) -> None:
+def test_an_agent_learns_the_same_alone_in_workers_or_with_a_trick_that_changes_nothing(engine: Browser) -> None:
     together = curves(engine, seeds=[3, 8, 5], workers=2)
     assert {seed: rows[-1]["active"] for seed, rows in together.items()} == {"3": False, "5": False, "8": False}
     assert together["3"] != together["5"] != together["8"] != together["3"]
     for seed in (3, 5, 8):
         assert curves(engine, seeds=[seed], workers=0) == {str(seed): together[str(seed)]}
-
-
-def test_a_trick_that_changes_nothing_shifts_no_random_numbers(engine: Browser) -> None:
     same: dict[str, Any] = {"seeds": [3], "numbers": {"steps": 4000, "max_grad_norm": 1e9}}
     assert curves(engine, **same, tricks=["baseline", "reuse", "clip", "grad_clip"]) == curves(engine, **same)
 
@@ -340,10 +337,14 @@ def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
             assert mine["obs"] == pytest.approx(theirs["obs"], rel=1e-3, abs=1e-4)
 
 
-def test_there_are_these_worlds_with_the_library_s_sizes_and_limits(engine: Browser) -> None:
+def test_there_are_the_library_s_worlds_and_a_phase_is_a_function_that_the_listing_calls(engine: Browser) -> None:
     made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
     theirs = [(id, WORLDS[id]) for id in IDS]
     assert sorted(made) == sorted([id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs)  # type: ignore
+    for tricks in (REINFORCE, switched(offered())):
+        phases = set(engine.run("return phases(arguments[0])", tricks.on))
+        assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()
+        assert len(phases) >= (3 if tricks == REINFORCE else 15)
 
 
 @pytest.mark.parametrize("id", PLAYED)
@@ -428,10 +429,3 @@ def test_weights_begin_orthogonal_or_uniform(engine: Browser, orthogonal: bool) 
             else:
                 assert 0.7 * limit < max(map(abs, weight)) <= limit
                 assert 0 < max(map(abs, bias)) <= limit
-
-
-def test_a_phase_is_the_name_of_a_function_that_the_listing_calls(engine: Browser) -> None:
-    for tricks in (REINFORCE, switched(offered())):
-        phases = set(engine.run("return phases(arguments[0])", tricks.on))
-        assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()
-        assert len(phases) >= (3 if tricks == REINFORCE else 15)

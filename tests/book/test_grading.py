@@ -76,7 +76,7 @@ def test_a_verdict_is_a_word_and_the_exercises_own_sentence() -> None:
     assert here("check_surrogate(check_surrogate.right)").uses == ("check_surrogate",)
 
 
-def test_only_what_the_last_answer_needs_is_run_wherever_it_stands() -> None:
+def test_only_what_the_last_answer_needs_is_run_and_an_answer_without_its_check_is_found() -> None:
     helper = "import torch as t\nlow = lambda x: 1 - x\ndef small(a, b):\n    return t.minimum(a, b)\n1 / 0"
     loop = "while True:\n    pass"
     own = "def mine(r, a, e):\n    return small(r * a, r.clamp(low(e), 1 + e) * a)\n%timeit mine\ncheck_surrogate(mine)"
@@ -84,9 +84,6 @@ def test_only_what_the_last_answer_needs_is_run_wherever_it_stands() -> None:
     assert here(RIGHT, WRONG + CHECK).status == "wrong"
     assert here(RIGHT.removesuffix(CHECK)).status == "right"  # below the check, which was run again
     assert here("x = 1", "x = x + 1", RIGHT.replace("1 +", "x - 1 +")).status == "right"
-
-
-def test_an_answer_without_its_check_is_found_by_its_name_and_one_without_both_is_missing() -> None:
     alone = [(number, source) for number, source in cells() if "def my_surrogate" not in source]
     assert answered(alone, *ASK) == {"missing": True}
     reply = answered([*alone, (99, RIGHT.removesuffix(CHECK))], *ASK)
@@ -95,14 +92,11 @@ def test_an_answer_without_its_check_is_found_by_its_name_and_one_without_both_i
     assert broken["fault"].startswith("its cell is not Python: cell 99, line 2: ")
 
 
-def test_what_a_student_prints_or_patches_does_not_make_an_answer_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_student_prints_patches_or_leaves_costs_only_its_own_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hidden")
     assert apart_from_here(HOSTILE["patches"]).status in ("wrong", "stopped")
     hostile = HOSTILE["patches"].replace("range(3, 30)", "range(0)").replace("json.dump = ", "x = ")
     assert apart_from_here(hostile.replace("answering.encoded = ", "y = ")).status == "wrong"
-
-
-def test_an_answer_that_leaves_costs_only_its_own_points() -> None:
     assert apart_from_here(BODY + "import os; os._exit(0)").said == "its process ended without an answer (status 0)"
     assert apart_from_here(BODY + "exit(3)").said.endswith("raises SystemExit: 3")
 
@@ -133,7 +127,7 @@ def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None
     assert "Network is unreachable" in done.stderr
 
 
-def test_a_class_is_a_table_and_a_report_and_a_notebook_that_cannot_be_read_does_not_stop_it(
+def test_a_class_is_a_table_and_a_report_and_nothing_of_a_student_is_a_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in ("ada", ".ipynb_checkpoints"):
@@ -161,9 +155,6 @@ def test_a_class_is_a_table_and_a_report_and_a_notebook_that_cannot_be_read_does
     assert (first["status"], first["points"]) == ("unanswered", 0)
     assert (second["points"], second["written"]) == (None, "It vanishes\nor explodes.")
     assert third["written"] == ""
-
-
-def test_nothing_of_a_student_reaches_the_terminal_as_a_command() -> None:
     assert plain("\x1b[2Jred\r\n\tx" + os.linesep) == "?[2Jred x"
 
 

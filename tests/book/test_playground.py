@@ -585,7 +585,7 @@ def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(explorer:
     assert left["faults"] == ["clip needs reuse"]
 
 
-def test_an_arm_is_shown_with_its_stored_interval_or_said_to_be_stored_nowhere(explorer: Browser, site: Path) -> None:
+def test_an_arm_is_shown_with_its_stored_interval_of_the_first_study_that_has_it(explorer: Browser, site: Path) -> None:
     kept, clip = studies()[0], named("clip")
     told = chosen(explorer, *clip.on)
     assert told["area"][0] == pytest.approx(area(kept.grid(clip)).mean(), rel=1e-3)
@@ -594,42 +594,33 @@ def test_an_arm_is_shown_with_its_stored_interval_or_said_to_be_stored_nowhere(e
     told = chosen(explorer, "state_norm", "entropy", "orthogonal_init")
     assert told["said"] == "No runs with exactly these flags are stored. The command above makes them."
     assert (site / "_static" / "explorer-data.js").stat().st_size < 3_000_000
-
-
-def test_a_picture_shows_every_fifth_point_of_a_curve_up_to_its_last() -> None:
-    made = study(ladder(["baseline"]), lambda on: 0)
-    rising = made.runs.assign(**{name: made.runs.seed + float(name[:-1]) for name in SHARES})  # seeds 0 to 7
-    mean, low, high = arm_data(replace(made, runs=rising), REINFORCE)["curve"]
-    assert mean == [3.5 + share for share in range(5, 101, 5)]
-    assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
-
-
-def test_of_an_arm_that_two_studies_have_the_first_one_s_runs_are_shown() -> None:
     first, second = study(ladder(["baseline"]), lambda on: 0), study(ladder(["baseline", "entropy"]), lambda on: 500)
     shown = environment_data([first, second])["arms"]
     assert {name: arm["area"][0] for name, arm in shown.items()} == {"": 135, "baseline": 135, "baseline entropy": 635}
 
 
-def test_the_stored_lines_are_those_of_sets_that_they_were_not_learned_from() -> None:
-    stored = read()  # else run `python -m chapters lines`
-    for tricks in legal_sets(15, seed=2):
-        assert resolved(stored, tricks) == body(tricks)
-
-
-def test_a_tree_is_the_question_that_splits_the_samples() -> None:
-    flags = np.array([[a, b, False] for a in (False, True) for b in (False, True)])
-    assert tree(flags, flags[:, 1]) == ["reuse", False, True]
-    assert tree(flags, flags[:, 0] & ~flags[:, 1]) == ["baseline", False, ["reuse", True, False]]
-    assert tree(flags, np.ones(4, dtype=bool)) is True
-
-
-def test_only_what_was_not_refuted_on_other_seeds_is_blue_or_red() -> None:
+def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:
+    made = study(ladder(["baseline"]), lambda on: 0)
+    rising = made.runs.assign(**{name: made.runs.seed + float(name[:-1]) for name in SHARES})  # seeds 0 to 7
+    mean, low, high = arm_data(replace(made, runs=rising), REINFORCE)["curve"]
+    assert mean == [3.5 + share for share in range(5, 101, 5)]
+    assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
     shown = [row for name in NEEDS for row in effects_data(name)]
     refuted = [row for row in shown if row["verdict"].endswith("but not again")]
     assert refuted
     assert {row["seen"] for row in refuted} == {"unknown"}
     colored = {"helps": "helps", "hurts": "hurts", "practically nothing": "nothing"}
     assert all(row["seen"] == colored.get(row["verdict"], "unknown") for row in shown)
+
+
+def test_a_tree_splits_the_samples_and_the_stored_lines_are_of_sets_not_learned_from() -> None:
+    stored = read()  # else run `python -m chapters lines`
+    for tricks in legal_sets(15, seed=2):
+        assert resolved(stored, tricks) == body(tricks)
+    flags = np.array([[a, b, False] for a in (False, True) for b in (False, True)])
+    assert tree(flags, flags[:, 1]) == ["reuse", False, True]
+    assert tree(flags, flags[:, 0] & ~flags[:, 1]) == ["baseline", False, ["reuse", True, False]]
+    assert tree(flags, np.ones(4, dtype=bool)) is True
 
 
 STEPS = {name: (before, after) for name, before, after in steps()}
@@ -646,7 +637,7 @@ def test_a_rung_is_the_listing_and_its_changes_are_those_of_diff(name: str) -> N
     assert sorted(changed) == sorted(x for x in said if x[:1] in "+-" and not x.startswith(("+++", "---")))
 
 
-def test_the_shapes_are_those_that_the_comments_give() -> None:
+def test_the_shapes_are_those_of_the_comments_and_every_line_comes_from_a_trick() -> None:
     found = shapes(PPO)
     told = {text.strip(): found.get(n, "") for n, text in enumerate(str(listing(PPO)).splitlines(), 1)}
     line = next(text for text in told if text.startswith("features, advantage = "))
@@ -657,9 +648,6 @@ def test_the_shapes_are_those_that_the_comments_give() -> None:
     shown = ["[S]", "[S, B]", "[S, T, N]", "[S, T, N, D]", "[S, B, A]", "[5, 5]"]  # the last is no stack of seeds
     assert [*map(in_letters, ((3,), (3, 35), (3, 5, 7), (3, 5, 7, 2), (3, 35, 14), (5, 5)))] == shown
     assert in_letters((3, 172), parameters=172) == "[S, P]"
-
-
-def test_every_line_of_the_whole_comes_from_a_trick_that_is_on() -> None:
     brought = [trick for _, trick in origins(LADDER[:4])]
     assert {*brought} == {"reinforce", *LADDER[:4]}
     assert brought.count("reinforce") < len(body(REINFORCE))  # some of its lines were replaced

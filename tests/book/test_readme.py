@@ -77,10 +77,14 @@ KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
 Output, Playing, Saving = train_command.Output, play_command.Playing, save_policy_command.Saving
 
 
-def test_the_readme_fits_one_sitting_and_its_table_leads_to_every_page_once() -> None:
+def test_the_readme_fits_one_sitting_and_shows_the_one_agent_s_code() -> None:
     assert len(README.splitlines()) <= 180
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
+    pages.check("core", f"```python\n{functions(REINFORCE)}\n```\n")
+    before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
+    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
+    pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
 
 
 def functions(tricks: Tricks) -> str:
@@ -89,13 +93,6 @@ def functions(tricks: Tricks) -> str:
     found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     found = [node for node in found if node.name in ("losses", "train")]
     return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
-
-
-def test_the_code_on_the_first_page_is_the_one_agent_s() -> None:
-    pages.check("core", f"```python\n{functions(REINFORCE)}\n```\n")
-    before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
-    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
-    pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
 
 
 def test_the_ladder_and_the_speed_on_the_pages_are_those_that_there_are() -> None:
@@ -175,15 +172,12 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
 
 
-def test_every_option_on_a_page_is_an_option() -> None:
+def test_every_option_design_and_suite_on_a_page_is_there() -> None:
     own = (Tricks, Config, Output, Playing, Saving, check_command.Checking, GradeOptions)
     known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     others = {*SHORT, *REPEATED, "--version", "--print-completion", "--help"}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | others
-
-
-def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
     text = pages.PAGES["docs/method.md"]
     for name in {*DESIGNS, *SUITES, "worlds"}:
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
@@ -222,12 +216,15 @@ DETAILS = [
 TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/glossary.md"], re.MULTILINE)
 
 
-def test_all_37_details_and_the_four_others_are_there_in_their_order() -> None:
+def test_all_37_details_and_each_term_has_one_row() -> None:
     known = Counter(re.split(r" \d+\. ", row[0])[0] for row in DETAILS)
     assert known == {"core": 13, "Atari": 9, "continuous": 9, "LSTM": 5, "MultiDiscrete": 1, "auxiliary": 4}
     for group in known:
         found = [int(m[1]) for row in DETAILS if (m := re.match(rf"{group} (\d+)\. ", row[0]))]
         assert found == [*range(1, known[group] + 1)]
+    assert 25 <= len(TERMS) <= 36
+    assert len({term for term, _ in TERMS}) == len(TERMS)
+    assert len(TERMS) == PAGES["docs/glossary.md"].count("\n| ") - 1  # without the head
 
 
 @pytest.mark.parametrize("row", DETAILS, ids=lambda row: row[0])
@@ -246,12 +243,6 @@ def test_a_flag_a_number_a_function_and_a_chapter_are_there(row: tuple[str, ...]
     assert not names & {*NEEDS} or home.startswith("tricks.core") or home.rpartition(".")[2] in FILES.values()
 
 
-def test_there_are_few_terms_and_each_has_one_row() -> None:
-    assert 25 <= len(TERMS) <= 36
-    assert len({term for term, _ in TERMS}) == len(TERMS)
-    assert len(TERMS) == PAGES["docs/glossary.md"].count("\n| ") - 1  # without the head
-
-
 @pytest.mark.parametrize(("term", "where"), TERMS)
 def test_a_term_is_something_in_the_code(term: str, where: str) -> None:
     for path in re.findall(r"`([\w.]+)`", where):
@@ -260,7 +251,7 @@ def test_a_term_is_something_in_the_code(term: str, where: str) -> None:
             import_module(path)
 
 
-def test_the_wall_charts_numbers_are_the_defaults_of_ppo_each_in_one_sentence() -> None:
+def test_the_wall_chart_has_the_defaults_of_ppo_and_the_chapter_s_tables() -> None:
     found = {name: value for name, value, _ in numbers()}
     assert found["clip_range"] == str(Config.clip_range)
     assert "return_beta" not in found  # PPO does not normalize returns
@@ -268,9 +259,6 @@ def test_the_wall_charts_numbers_are_the_defaults_of_ppo_each_in_one_sentence() 
     assert described()["gamma"] == "Discount γ"
     assert described()["epochs"] == "Passes over each batch"
     assert described()["lanes"] == "N: parallel environments per seed"
-
-
-def test_the_wall_charts_tables_are_those_of_the_chapter_without_marks() -> None:
     sound, symptoms = tables_of_diagnostics()
     assert [row[0] for row in sound[1:]][:2] == ["approx_kl", "clip_fraction"]
     assert symptoms[0] == ("symptom", "look for")
@@ -313,7 +301,7 @@ def steps_of(command: str) -> int:
     return len(asked.arms) * (len(asked.seeds) + len(asked.rates or ()) * asked.rate_seeds) * asked.config.steps
 
 
-def test_the_syllabus_has_the_chapters_exercises_and_hours() -> None:
+def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
     found = re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)(?: \+ (\d+))? \|$', PAGES["chapters/README.md"], re.MULTILINE)
     chapters = {number(name): (name, int(first), int(further or 0)) for name, first, further in found}
     (block,) = (each for each in blocks_of("sh", PAGE) if "runs/week1" in each)
@@ -330,15 +318,6 @@ def test_the_syllabus_has_the_chapters_exercises_and_hours() -> None:
         assert float(hours) == math.ceil((2 * minutes + 15 * len(asked) + running + 30) / 30) / 2
         assert checked == ", ".join(each.label for each in asked if each.check)
         assert read == ", ".join(each.label for each in asked if not each.check)
-
-
-def beyond(name: str) -> list[str]:
-    """The exercises of a chapter that are below "Going further"."""
-    further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
-    return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
-
-
-def test_the_page_names_the_exercises_below_going_further_and_slides_by_their_numbers() -> None:
     (said,) = re.findall(r"where an exercise is\s\(([\d., ]+)\)", PAGE)
     weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
     assert said.split(", ") == [label for name in names() if number(name) in weeks for label in beyond(name)]
@@ -349,6 +328,12 @@ def test_the_page_names_the_exercises_below_going_further_and_slides_by_their_nu
         heading = title or next(each for each in slides if each.startswith(f"Exercise {exercise}:"))
         assert slides[int(place) - 1] == heading
         assert heading == "One lucky pull" or heading not in slides[: int(place) - 1]
+
+
+def beyond(name: str) -> list[str]:
+    """The exercises of a chapter that are below "Going further"."""
+    further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
+    return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
 
 
 @ANSWERED

@@ -151,12 +151,9 @@ def test_dark_is_dark_for_the_loop_too_and_mathematics_is_set(browser: Browser) 
     assert browser.run("return document.querySelectorAll('mjx-container').length") > 10
 
 
-def test_the_search_finds_a_word(browser: Browser) -> None:
+def test_the_search_finds_a_word_and_what_a_reader_is_to_predict_is_covered(browser: Browser) -> None:
     browser.open("search.html?q=surrogate")
     assert browser.told(SEARCHED)
-
-
-def test_what_a_reader_is_to_predict_is_covered() -> None:
     guess = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["predict", "hide-input"]})
     shown = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     notebook = covered(nbformat.v4.new_notebook(cells=[guess, shown]))
@@ -173,13 +170,10 @@ def test_what_the_text_says_about_a_covered_outcome_is_revealed_with_it(browser:
     assert browser.run(f"{said}.checkVisibility()")
 
 
-def test_a_chapter_stands_at_the_rung_of_its_trick() -> None:
+def test_a_chapter_stands_at_its_rung_and_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
     found = {name: rung_of(name) for name in names()}
     assert (found["00_reinforce"], found["03_clip"], found["16_annealing"]) == ("reinforce", "clip", "clip_anneal")
     assert (found["18_ppg"], found["25_the_whole_ladder"]) == ("ppg", LADDER[-1])
-
-
-def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("two years")
     with pytest.raises(InputError, match="holds something else than a site"):
         replace(tmp_path / "made", tmp_path)

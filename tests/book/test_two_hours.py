@@ -16,11 +16,13 @@ from chapters.book.two_hours import END, START, STOPS, TAG, Stop, minutes, noteb
 from tricks.ladder import named
 
 
-def test_six_stops_take_twenty_minutes_each_at_most_and_the_map_lists_them() -> None:
+def test_six_stops_take_twenty_minutes_and_have_every_tagged_cell() -> None:
     assert len(STOPS) == 6
     assert max(minutes()) <= 20
     page = (CHAPTERS / "README.md").read_text(encoding="utf-8")
     assert page.split(START)[1].split(END)[0] == table()
+    tagged = {name for name in names() for c in stored(name).cells if TAG in c.metadata.get("tags", [])}
+    assert tagged == {chapter for stop in STOPS for chapter in stop.parts}
 
 
 @pytest.mark.parametrize("number", range(1, len(STOPS) + 1))
@@ -45,11 +47,6 @@ def test_a_stored_stop_is_made_of_the_chapters_cells_and_a_few_words_and_asks_fo
     assert stop.plays in HERE
     assert jupytext.read(CHAPTERS / f"{stop.name}.ipynb").metadata.jupytext == {"formats": "ipynb"}
     assert not (CHAPTERS / f"{stop.name}.py").exists()
-
-
-def test_every_tagged_cell_is_in_a_stop() -> None:
-    tagged = {name for name in names() for c in stored(name).cells if TAG in c.metadata.get("tags", [])}
-    assert tagged == {chapter for stop in STOPS for chapter in stop.parts}
 
 
 def test_what_ends_at_gae_is_not_called_all_of_ppo() -> None:

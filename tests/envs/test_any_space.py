@@ -106,10 +106,12 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
     assert (run.late() > 9).all()  # of 10
 
 
-def test_observations_with_images_are_not_standardized() -> None:
+def test_images_are_not_standardized_and_the_likeliest_of_bools_is_rounded() -> None:
     for name, what in (("last", "are images"), ("dict with image", "have images")):
         with pytest.raises(InputError, match=f"state_norm standardizes vectors, but these observations {what}"):
             train(CONFIG, switched(["state_norm"]), env=partial(AnySpace, OBSERVATIONS[name]))
+    spaces = Spaces("x", THREE, ACTIONS["bool box"])
+    assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
 
 
 register("Colors-v0", partial(AnySpace, OBSERVATIONS["last"]))
@@ -131,11 +133,6 @@ def test_the_agent_of_another_space_with_as_many_numbers_is_refused() -> None:
     for action in (MultiDiscrete([2, 3]), Discrete(5)):
         with pytest.raises(InputError, match="but the agent was trained with"):
             replace(run, env=partial(AnySpace, THREE, action)).evaluate(1)
-
-
-def test_the_most_likely_of_a_box_of_bools_is_rounded() -> None:
-    spaces = Spaces("x", THREE, ACTIONS["bool box"])
-    assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
 
 
 F32, F64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
@@ -191,7 +188,7 @@ def test_rescaled_actions_are_of_the_box_and_reach_its_bounds(box: Box) -> None:
     assert [action.tolist() for action in played.taken[:2]] == [[box.low[0], box.high[1]], [box.high[0], box.low[1]]]
 
 
-def test_the_middle_of_the_range_is_the_middle_of_the_bounds() -> None:
+def test_the_middle_of_the_range_is_the_middle_of_the_bounds_which_rounding_does_not_leave() -> None:
     box = Box(np.array([-2, 10], np.float32), np.array([6, 30], np.float32))
     assert squashed(box).played(torch.zeros(2)).tolist() == [2, 20]
     for rescale, low in ((True, [-1, -1]), (False, [-2, 10])):
@@ -199,9 +196,6 @@ def test_the_middle_of_the_range_is_the_middle_of_the_bounds() -> None:
         assert isinstance(env.spaces.action, Box)
         assert env.spaces.action.low.tolist() == low
         env.close()
-
-
-def test_squash_stays_within_bounds_where_rounding_would_leave_them() -> None:
     rng, left = np.random.default_rng(0), 0
     for _ in range(200):
         low, high = np.sort(rng.normal(size=2).astype(np.float32) * 10 ** rng.uniform(-3, 3)).astype(np.float32)
@@ -357,7 +351,7 @@ def test_the_method_of_a_wrapper_counts_and_a_mask_in_the_info_comes_first() -> 
         assert (env.spaces.features, env.masks) == (7, False)
 
 
-def test_a_component_without_a_legal_choice_is_an_error_that_names_the_step() -> None:
+def test_a_missing_mask_is_told_the_three_ways_and_one_without_a_legal_choice_its_step() -> None:
     class Stuck(Several):
         def info(self) -> dict[str, Any]:
             last = [1, 1, 0] if self.t < 3 else [0, 0, 0]
@@ -365,6 +359,10 @@ def test_a_component_without_a_legal_choice_is_an_error_that_names_the_step() ->
 
     with pytest.raises(InputError, match=r"own: the action mask leaves no legal action \(seed 0, step 3"):
         train(MASK_CONFIG, MASKED, env=Stuck)
+    with pytest.raises(InputError) as refused:
+        train(MASK_CONFIG, MASKED, env=partial(AnySpace, SEEN, MultiDiscrete([5, 3])))
+    for way in ('info["action_mask"]', "method action_masks()", 'entry "action_mask" in Dict observations', "8 zeros"):
+        assert way in str(refused.value)
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
@@ -382,10 +380,3 @@ def test_a_mask_of_another_size_is_an_error_that_names_its_source(backend: str) 
     entry = Dict(action_mask=Box(0, 1, (4,)), v=SEEN)
     with pytest.raises(InputError, match=r'own gives none, for its entry "action_mask" is Box\(0.0, 1.0, \(4,\)'):
         train(MASK_CONFIG, MASKED, env=partial(AnySpace, entry, Discrete(5)))
-
-
-def test_an_environment_without_a_mask_is_told_the_three_ways_to_give_one() -> None:
-    with pytest.raises(InputError) as refused:
-        train(MASK_CONFIG, MASKED, env=partial(AnySpace, SEEN, MultiDiscrete([5, 3])))
-    for way in ('info["action_mask"]', "method action_masks()", 'entry "action_mask" in Dict observations', "8 zeros"):
-        assert way in str(refused.value)

@@ -35,13 +35,17 @@ def returns(config: Config) -> list[float]:
     return found
 
 
-def test_equal_arguments_and_wrappers_are_equal_texts() -> None:
+def test_equal_arguments_and_wrappers_are_equal_texts_and_resuming_names_them() -> None:
     texts = as_texts(["mode=hard", "level = 3", "x='5'", "y=[1, 2]"])
     assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]")
     assert as_texts(texts) == texts
     assert as_texts({"level": np.int64(3), "y": [1, 2], "x": "5", "mode": "hard"}) == texts
     assert Config(env_args=texts).env_kwargs == {"level": 3, "mode": "hard", "x": "5", "y": [1, 2]}
     assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
+    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
+    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
+    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
+    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
 
 
 @pytest.mark.parametrize(
@@ -113,14 +117,7 @@ def test_a_run_is_loaded_and_played_with_its_changes_if_its_wrappers_are_named()
         load("y", wrap=("support.contracts:Less(3)",))
 
 
-def test_the_command_that_resumes_names_the_wrappers_that_must_be_named() -> None:
-    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
-    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
-    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
-    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
-
-
-def test_the_last_observations_are_stacked_and_a_reset_fills_the_stack() -> None:
+def test_the_last_observations_are_stacked_and_only_a_change_leaves_a_tensor_world_for_gymnasium() -> None:
     lane = make_lane(Config(stack=3), own.Counting)
     seen = [lane.reset()[0], *(lane.step(0)[0] for _ in range(3))]
     assert [obs[:, 0].tolist() for obs in seen] == [[0, 0, 0], [0, 0, 1], [0, 1, 2], [1, 2, 3]]
@@ -128,6 +125,10 @@ def test_the_last_observations_are_stacked_and_a_reset_fills_the_stack() -> None
     env = make_env(Config(stack=3, seeds=1, lanes=1), make=own.Counting)
     assert env.spaces.features == 9
     env.close()
+    for config, tensor in ((Config(seeds=1), True), (Config(seeds=1, stack=2), False)):
+        env = make_env(config)
+        assert isinstance(env, TensorEnv) == tensor
+        env.close()
 
 
 @pytest.mark.parametrize("shape", [(2, 20, 20), (20, 20, 2)])
@@ -145,13 +146,6 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     assert channels.tolist() == [0, 0, 1, 1]
     assert obs.shape == lane.observation_space.shape
     assert obs in lane.observation_space
-
-
-def test_a_tensor_world_is_left_for_gymnasium_only_if_it_is_changed() -> None:
-    for config, tensor in ((Config(seeds=1), True), (Config(seeds=1, stack=2), False)):
-        env = make_env(config)
-        assert isinstance(env, TensorEnv) == tensor
-        env.close()
 
 
 @pytest.mark.parametrize(

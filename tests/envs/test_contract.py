@@ -81,27 +81,24 @@ def test_a_breach_says_which_call_what_came_and_what_is_expected(
         train(replace(SMALL, backend=backend), PPO, env=lambda: around(kind()) if around else kind())
 
 
-def test_a_space_that_is_none_is_named_and_what_the_environment_itself_raises_is_not_explained_away() -> None:
+def test_what_keeps_the_contract_passes_through_and_what_is_no_space_is_named() -> None:
     with pytest.raises(InputError, match=r"observation_space must be a gymnasium.Space, not 'Box\(3\)'"):
         train(SMALL, PPO, env=own.OldNames)
     raised = r"^BreaksInAWorker: ValueError: the floor .+, in contracts.py, line \d+ \(seed 3\)$"
     with pytest.raises(InputError, match=raised):
         train(SMALL, PPO, env=lambda: limited(own.BreaksInAWorker()))
-
-
-@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
-    config = replace(SMALL, env="RewardArray-v0", backend=backend)
-    assert train(config, PPO).curve["return"].unique().tolist() == [5]
-
-
-def test_a_lane_that_keeps_the_contract_passes_its_values_through() -> None:
     lane, bare = Contract(Counting()), Counting()
     assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
     for _ in range(3):
         came, expected = lane.step(0), bare.step(0)
         assert np.array_equal(came[0], expected[0])
         assert came[1:] == expected[1:]
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
+    config = replace(SMALL, env="RewardArray-v0", backend=backend)
+    assert train(config, PPO).curve["return"].unique().tolist() == [5]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +247,8 @@ def test_the_message_names_the_line_of_the_users_own_code(
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_is_named_as_its_reader_knows_it() -> None:
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wrong_suggestion() -> None:
     for file, name in {
         "/home/me/maze/__init__.py": "maze/__init__.py",
         "/tmp/ipykernel_12/345.py": "a notebook's cell",
@@ -264,9 +262,6 @@ def test_a_file_is_named_as_its_reader_knows_it() -> None:
     with pytest.raises(InputError, match=r"unexpected keyword argument 'gravity'[^,]*$"):
         train(Config("CartPole-v1", env_args=("gravity=9",), seeds=1, steps=10), PPO)
 
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_constructor_that_fails_brings_no_wrong_suggestion() -> None:
     def failing() -> gym.Env:
         raise ValueError("no map")
 

@@ -136,12 +136,9 @@ def test_the_class_of_this_name_comes_before_an_id_without_its_version_and_after
     assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
 
 
-def test_a_function_by_name_must_make_a_new_one_for_each_lane() -> None:
+def test_a_function_by_name_makes_a_new_one_for_each_lane_and_takes_no_arguments_for_a_library() -> None:
     with pytest.raises(InputError, match="made the same Endless object for two lanes"):
         make_env(Config(env="rooms:one", seeds=1, lanes=2))
-
-
-def test_arguments_of_a_run_reach_no_function_of_a_library() -> None:
     for name, arg in {"os:system": "command=touch here", "gymnasium:make": "id=broken_one:Any-v0"}.items():
         with pytest.raises(InputError, match="this function makes no environment"):
             make_env(Config(env=name, env_args=(arg,), seeds=1, lanes=1))

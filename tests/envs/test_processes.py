@@ -46,7 +46,7 @@ def test_the_workers_see_what_one_process_would(id: str) -> None:
     assert (masks > 0) == (id in ("Forbidding-v0", "ResetMask-v0", "Taxi-v4"))
 
 
-def test_every_lane_has_a_process_of_its_own_until_it_is_closed() -> None:
+def test_every_lane_has_a_process_of_its_own_which_closes_its_environment(tmp_path: Path) -> None:
     env = make_env(processes("ShortCartPole-v0"))
     assert len(multiprocessing.active_children()) == 4
     for worker in multiprocessing.active_children():  # what the terminal sends to all is for the parent to answer
@@ -57,9 +57,6 @@ def test_every_lane_has_a_process_of_its_own_until_it_is_closed() -> None:
     for _ in range(2):
         env.close()
         assert not multiprocessing.active_children()
-
-
-def test_a_worker_closes_its_environment(tmp_path: Path) -> None:
     register("Closing-v0", Closing, folder=tmp_path)
     make_env(processes("Closing-v0")).close()
     closed = {int(path.name) for path in tmp_path.iterdir()}

@@ -53,14 +53,11 @@ def test_each_rule_gives_the_number_of_an_episode(tricks: Tricks, backend: str) 
     assert {name: set(ended[name]) for name in expected} == {name: {x} for name, x in expected.items()}
 
 
-def test_recording_changes_nothing_else() -> None:
+def test_recording_changes_nothing_else_and_episodes_go_on_across_updates() -> None:
     for env in (None, Telling):
         config = replace(SMALL, env="CartPole-v1", backend="gymnasium")
         plain, told = (train(replace(config, record=x), PPO, env=env).curve for x in ((), ("cost",)))
         pd.testing.assert_frame_equal(plain, told[list(plain)])
-
-
-def test_an_update_without_an_end_has_no_number_and_episodes_go_on_across_updates() -> None:
     config = replace(SMALL, horizon=3, minibatches=1, record=("cost:sum",), steps=24)
     curve = train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 6)).curve
     assert curve["cost"].isna().equals(curve.episodes == 0)
@@ -140,7 +137,7 @@ class Paying(AnySpace):
         return obs, 0.25, over and self.ends, False, info
 
 
-def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns_from() -> None:
+def test_the_summary_tells_what_was_recorded_and_the_reward_per_step_is_the_score() -> None:
     run = train(SMALL, PPO, env=lambda: Paying(ends=False))
     assert run.curve["return"].isna().all()
     assert "no episode ended in the last 10% of the budget; mean reward per step there 0.25" in summary(run)
@@ -148,9 +145,6 @@ def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns
         curve = train(replace(SMALL, reward_sign=True), tricks, env=lambda: Paying(ends=True)).curve
         assert (curve["reward"] == 0.25).all()
     assert (run.curve["reward"] == 0.25).all()
-
-
-def test_the_summary_tells_what_was_recorded() -> None:
     said = summary(train(replace(SMALL, record=("cost:sum", "nothing")), PPO, env=Telling))
     assert "mean cost over the last 10%: 10\n" in said
     assert "mean nothing over the last 10%: no episode gave it" in said
@@ -197,12 +191,9 @@ def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
         pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
 
 
-def test_lives_that_are_no_number_are_not_reported() -> None:
+def test_lives_that_are_no_number_and_lanes_with_other_spaces_are_named() -> None:
     with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
         make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
-
-
-def test_lanes_with_other_spaces_are_an_error_that_names_the_lane() -> None:
     actions = iter([2, 2, 2, 2, 3, 3, 3])
     with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
         train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))

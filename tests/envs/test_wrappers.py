@@ -86,7 +86,7 @@ def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
     assert inner.asked == ["reset", [1, 2], "close"]
 
 
-def test_the_sign_is_learned_from_and_the_score_is_kept() -> None:
+def test_the_sign_is_learned_from_and_without_switches_the_reward_is_the_score() -> None:
     steps = told(RewardSign(Scripted(([7.0, -3.0], [3, 3], NO), ([0.0, 0.5], [3, 3], NO))), 2)
     assert column(steps, "reward") == [[1, -1], [0, 1]]
     assert column(steps, "score") == [[7, -3], [0, 0.5]]
@@ -94,9 +94,6 @@ def test_the_sign_is_learned_from_and_the_score_is_kept() -> None:
     (step,) = told(RewardSign(Scripted(([math.nan, -math.inf], [3, 3], NO))), 1)
     assert math.isnan(step.reward[0, 0])
     assert step.reward[0, 1] == -math.inf
-
-
-def test_without_the_switches_the_reward_is_the_score_and_only_games_end() -> None:
     env, earned = make_env(Config(env="ThreeLives-v0", seeds=1, lanes=2)), []
     for t in range(12):
         step = env.step(torch.zeros(1, 2, dtype=torch.int64), EVERYONE)
@@ -123,7 +120,7 @@ SCORE = 11 * 5 - 60  # of a game of ThreeLives
 LIVES = Config(env="ThreeLives-v0", seeds=1, lanes=2, reward_sign=True, life_ends=True)
 
 
-def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
+def test_a_lost_life_terminates_and_fire_is_pressed_after_it_whatever_the_action() -> None:
     script = (
         (ZERO, [2, 3], NO),  # lane 0 loses a life
         (ZERO, [2, 4], NO),  # lane 1 wins one
@@ -138,9 +135,6 @@ def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
     # a reset with fewer lives than before is no lost life
     steps = told(LifeEnds(Scripted((ZERO, [6, 3], [True, False]), (ZERO, [3, 3], NO), (ZERO, [2, 3], NO))), 3)
     assert [ended for ended, _ in column(steps, "terminated")] == [True, False, True]
-
-
-def test_after_a_lost_life_fire_is_pressed_whatever_the_action_in_a_row_that_is_not_experience() -> None:
     inner = Scripted((ZERO, [2, 3], NO), (ZERO, [1, 3], NO), (ZERO, [1, 3], NO), (ZERO, [0, 3], [True, False]))
     steps = told(LifeEnds(inner, press=1), 4, action=2)
     assert inner.asked == [[2, 2], [1, 2], [1, 2], [2, 2]]  # lane 0 loses another life while it presses

@@ -165,7 +165,7 @@ def test_a_script_needs_no_guard_against_being_imported_by_workers(how: list[str
     assert done.stdout == "2\n", done.stderr
 
 
-def test_options_outside_the_quotes_hold_for_all_arms() -> None:
+def test_the_recorded_columns_are_those_of_the_runs_and_options_outside_the_quotes_hold_for_all(tmp_path: Path) -> None:
     given = ["--gamma", "0.9", "--no-gae", "--lr=0.001", "--hidden", "8", "8", "--seeds", "3:5"]
     request, chosen = requested(["ppo", "continuous --epochs 3", *given])
     assert (request.config.gamma, request.config.hidden, request.seeds) == (0.9, (8, 8), (3, 4))
@@ -176,6 +176,16 @@ def test_options_outside_the_quotes_hold_for_all_arms() -> None:
     request, _ = requested(["ppo", "continuous", "--rates", "0.1,0.01"])
     assert request.rates == (0.01, 0.1)
     assert "lr" not in dict(request.arms[1].numbers)  # the preset's own rate gives way
+    arms = {"one": REINFORCE, "other": PPO}
+    found = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)
+    again = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)  # from the stored jobs
+    for curves in (found.curves, again.curves, read(found.files[0].parent).curves):
+        assert set(curves.level.dropna()) == {5}
+        assert "never" not in curves  # as any column without a number
+        for name, tricks in arms.items():
+            alone = train(replace(RECORDED, seeds=(0, 3)), tricks, env=Costly).curve
+            mine = curves[curves.arm == name].reset_index()
+            pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
 
 
 def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, capsys: Capture) -> None:
@@ -240,19 +250,6 @@ def test_nonsense_is_one_line(arguments: list[str], said: str, tmp_path: Path, r
     (tmp_path / "mine.py").write_text(MINE)
     refuses(cli.main, [*(each.format(tmp_path) for each in arguments), f"--out={tmp_path}"], said)
     assert not list(tmp_path.glob("jobs/*"))
-
-
-def test_the_recorded_columns_of_a_comparison_are_those_of_its_runs(tmp_path: Path) -> None:
-    arms = {"one": REINFORCE, "other": PPO}
-    found = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)
-    again = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)  # from the stored jobs
-    for curves in (found.curves, again.curves, read(found.files[0].parent).curves):
-        assert set(curves.level.dropna()) == {5}
-        assert "never" not in curves  # as any column without a number
-        for name, tricks in arms.items():
-            alone = train(replace(RECORDED, seeds=(0, 3)), tricks, env=Costly).curve
-            mine = curves[curves.arm == name].reset_index()
-            pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
 
 
 def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -159,11 +159,19 @@ def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path
     assert figures[1].get_figheight() < figures[0].get_figheight() + 0.5
 
 
-def test_crossed_designs_have_no_small_multiples(tmp_path: Path) -> None:
+def test_all_figures_fit_a_readme_and_crossed_designs_have_no_small_multiples(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
     for design in (factorial(("baseline", "reuse")), screen(("baseline", "reuse"))):
         for draw in (curves.curves_figure, curves.solved_figure, curves.robustness_figure):
             assert draw(rising(design), design, tmp_path / "x") == []
     assert list(tmp_path.iterdir()) == []
+    design = leave_one_out(PPO.on[:7])
+    curves.solved_figure(rising(design), design, tmp_path / "x")
+    rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
+    assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
 
 
 def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: Path, figures: list[Figure]) -> None:
@@ -345,7 +353,9 @@ def test_what_is_certainly_small_is_about_zero_and_only_what_may_be_more_is_hatc
     )
 
 
-def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
+def test_an_environment_without_a_scale_has_no_color_and_a_number_the_decimals_that_it_needs(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
     seen = [("ladder", "CartPole-v1", 0.1), ("ladder", "Unknown-v0", -50.0), ("leave-one-out", "CartPole-v1", 0.02)]
     rows = [effect(design, env, "gae", difference, 0.001) for design, env, difference in seen]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
@@ -353,9 +363,6 @@ def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path,
     one, two = ([label.get_text() for label in axis.get_xticklabels()] for axis in figures[0].axes[:2])
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
     assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
-
-
-def test_a_number_has_the_decimals_that_its_scale_needs_and_a_caveat_about_rates_names_its_environments() -> None:
     asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
     assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
     assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
@@ -397,24 +404,12 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
     assert "Too few seeds for intervals" in figures[2].get_supxlabel()
 
 
-def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None:
-    design = leave_one_out(PPO.on[:7])
-    curves.solved_figure(rising(design), design, tmp_path / "x")
-    rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
-    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
-    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
-    assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
-
-
-def test_where_colors_only_say_up_or_down_what_is_about_zero_is_pale() -> None:
+def test_where_colors_say_up_or_down_what_is_about_zero_is_pale_and_panels_keep_their_row() -> None:
     cells = {("", "A"): Seen(0.3, "helps", True), ("", "B"): Seen(-0.0003, "≈ 0", True)}
     patches = strip([Panel("worlds", cells, None)]).axes[0].patches
     one, other = (to_rgb(patch.get_facecolor()) for patch in patches if isinstance(patch, Rectangle))
     assert min(one) < 0.5
     assert min(other) > 0.9
-
-
-def test_every_panel_has_its_cells_in_the_row_of_their_own_question() -> None:
     usual = {("alone", "A"): Seen(0.1, "helps", True), ("taken out", "A"): Seen(0.1, "helps", True)}
     robots = {("in the preset", "B"): Seen(0.2, "helps", True), ("alone", "C"): Seen(0.3, "helps", True)}
     first, second = strip([Panel("usual", usual, 1.0), Panel("robots", robots, 1.0)]).axes

@@ -61,7 +61,7 @@ def test_intervals_of_normal_values_cover_nineteen_times_in_twenty_and_alarms_ar
     assert module.coverage_of_differences(constant, DESIGN, 5, 4).tolist() == [1] * len(DESIGN.comparisons)
 
 
-def test_two_rates_that_are_nearly_alike_need_the_noise_of_choosing() -> None:
+def test_tuned_arms_are_covered_by_both_variances_of_choosing_which_two_like_rates_need() -> None:
     rng = np.random.default_rng(0)
     clear = [rng.normal(size=20) * 0.01 + mean for mean in (1.0, -9.0)]
     close = [np.tile([mean - 1, mean + 1], 10) for mean in (0.1, 0.0)]
@@ -70,19 +70,16 @@ def test_two_rates_that_are_nearly_alike_need_the_noise_of_choosing() -> None:
     assert 0.2 < np.mean(unsure.true < 0.05) < 0.5  # the worse rate is often chosen, and 2000 runs tell it apart
     assert module.coverage_of_tuning(unsure, sure, included=False) < 0.6
     assert module.coverage_of_tuning(unsure, sure, included=True) > 0.9
+    # differences of −1 and 1 around 0: a deviation of √(2 · 0.2) reaches 1.24.
+    having, without = tuned(-1, 1), tuned(0, 0)
+    assert module.coverage_of_tuning(having, without, included=True) == 1
+    assert module.coverage_of_tuning(having, without, included=False) == 0
+    assert module.coverage_of_tuning(without, without, included=False) == 1
 
 
 def tuned(*means: float) -> Tuned:
     """An arm whose runs are as its rate's mean says, and nothing else, with a variance of choosing of 0.2."""
     return Tuned(np.array(means), np.full(len(means), 0.2), np.repeat(np.array(means)[:, None], 5, axis=1))
-
-
-def test_tuned_arms_are_covered_if_both_variances_of_choosing_reach_from_the_draw_to_the_mean() -> None:
-    """Differences of −1 and 1 around 0: a deviation of √(2 · 0.2) reaches 1.24."""
-    having, without = tuned(-1, 1), tuned(0, 0)
-    assert module.coverage_of_tuning(having, without, included=True) == 1
-    assert module.coverage_of_tuning(having, without, included=False) == 0
-    assert module.coverage_of_tuning(without, without, included=False) == 1
 
 
 def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_fewest(monkeypatch: Patch) -> None:
@@ -393,12 +390,17 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(tmp_path
     assert said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
 
 
-def test_each_stack_is_measured_in_its_plain_form_too(capsys: Capture) -> None:
+def test_each_stack_is_measured_plainly_too_and_the_cost_is_relative_to_the_smallest(capsys: Capture) -> None:
     assert main(["speed", "--backends", "tensor", "--seeds", "2", "--steps", "100", "--plain"]) == 0
     said = capsys.readouterr().out
     assert "tensor cpu plain S=2: " in said
     assert said.count("| plain ") == 1
     assert "without what numba compiles" in said
+    times = {"environment": 1.0, "rollout": 1.0, "update": 1.0, "megabytes": 1.0}
+    base = {"who": "tricks", "backend": "tensor", "device": "cpu", "processes": 1, **times}
+    four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
+    text = speed_text(pd.DataFrame([base | four, base | one]))
+    assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]
 
 
 HEAD = "who,seeds,steps_per_second"
@@ -431,11 +433,3 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, tmp_path: Pat
         (tmp_path / "peers.csv").write_text(arguments[-1], encoding="utf-8")
         arguments = ["--beside", str(tmp_path / "peers.csv")]
     refuses(main, ["speed", *arguments], message)
-
-
-def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None:
-    times = {"environment": 1.0, "rollout": 1.0, "update": 1.0, "megabytes": 1.0}
-    base = {"who": "tricks", "backend": "tensor", "device": "cpu", "processes": 1, **times}
-    four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
-    text = speed_text(pd.DataFrame([base | four, base | one]))
-    assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]

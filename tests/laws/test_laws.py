@@ -59,15 +59,12 @@ def curve_of(run: Run, seed: int) -> pd.DataFrame:
     return run.curve[run.curve.seed == seed].reset_index(drop=True)
 
 
-def test_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks, home: str) -> None:
+def test_the_first_ratio_is_one_and_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks, home: str) -> None:
     small = replace(SMALL, env=home)
     lone, stacked = train(small, setting), train(replace(small, seeds=(8, 3, 5)), setting)
     pd.testing.assert_frame_equal(curve_of(lone, 3), curve_of(stacked, 3), check_exact=True)
     for a, b in zip(lone.agent.parameters(), stacked.agent[1].parameters(), strict=True):
         assert torch.equal(a, b)
-
-
-def test_the_first_ratio_is_one(setting: Tricks, home: str) -> None:
     once = replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1)
     curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
@@ -347,7 +344,7 @@ def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_e
     assert train(replace(config, steps=900), segments, env=spun(21)).curve.length.max() == 21
 
 
-def test_one_episode_over_the_limit_stops_its_seed_in_whatever_lane_and_wherever_it_began() -> None:
+def test_one_episode_over_the_limit_stops_its_seed_also_where_a_life_ends_it() -> None:
     lengths = itertools.cycle([[3, 3], [3, 3], [3, 3], [3, 6, 3, 3, 3, 3]])  # two lanes of two seeds
     made = (gym.wrappers.TimeLimit(Scripted(script), 100) for script in lengths)
     config = replace(FAILING, steps=8, episode_limit=5)
@@ -355,9 +352,6 @@ def test_one_episode_over_the_limit_stops_its_seed_in_whatever_lane_and_wherever
     assert run.diverged == {8: 0}
     assert run.reasons[8].startswith("an episode has not ended after 5 steps")
     assert run.curve[run.curve.seed == 3].length.tolist() == [3]
-
-
-def test_the_limit_is_for_games_where_a_life_ends_the_episode() -> None:
     config = Config("ThreeLives-v0", seeds=1, lanes=2, steps=1, horizon=4, life_ends=True, episode_limit=12)
     assert train(config, REINFORCE).curve.length.tolist() == [12]
     with pytest.raises(InputError, match="an episode has not ended after 11 steps"):
@@ -374,7 +368,9 @@ def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_i
         player.rollout(last=False)
 
 
-def test_an_evaluation_fails_for_the_seed_whose_environment_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_game_without_end_is_an_error_after_training_and_a_line_of_its_seed_during_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     made = itertools.count()
 
     def make() -> Misbehaving:
@@ -391,9 +387,6 @@ def test_an_evaluation_fails_for_the_seed_whose_environment_does(capsys: pytest.
     assert "seed 3" not in said
     with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
         run.evaluate(2)
-
-
-def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:
     run = train(FAILING, PPO, env=lambda: Misbehaving("endless", well=0), evaluation=Evaluation(100, 2))
     assert run.curve.eval_return.isna().all()
     assert "an evaluation failed: own: an episode has not ended after 60 steps" in capsys.readouterr().err

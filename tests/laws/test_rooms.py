@@ -75,28 +75,19 @@ def test_imports_only_go_down(path: Path) -> None:
             assert height(other) <= height(mine), f"{'.'.join(mine)} imports {'.'.join(other)} from above"
 
 
-def test_the_harness_knows_nothing_of_our_findings() -> None:
+def test_core_knows_no_trick_the_harness_no_finding_and_modules_are_in_no_circle_nor_share_a_name() -> None:
     harness = [path for path, parts in MODULES.items() if parts[0] == "ablations" and "findings" not in parts]
     known = {path.name for path in harness for other in imported(path) if "findings" in other}
     assert known <= {"cli.py", "__init__.py"}
-
-
-def test_core_knows_no_trick() -> None:
     for path in [*(ROOT / "tricks" / "core").glob("*.py"), *(ROOT / "tricks" / "fast").glob("*.py")]:
         said = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         assert not said & (set(NEEDS) - WORDS), path.name
     assert list(Batch.__annotations__) == ["obs", "legal", "action", "valid", "advantage", "task"]
-
-
-def test_no_circle() -> None:
     graph = {parts[:-1] if parts[-1] == "__init__" else parts: imported(path) for path, parts in MODULES.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:
         pytest.fail(" imports ".join(".".join(module) for module in reversed(circle.args[1])))
-
-
-def test_no_two_modules_share_a_name() -> None:
     names = Counter(parts[-1] for parts in MODULES.values() if not parts[-1].startswith("__"))
     assert [name for name, count in names.items() if count > 1] == []
 

@@ -94,7 +94,7 @@ def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -
     assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
-def test_environments_weigh_the_same_together() -> None:
+def test_environments_weigh_the_same_and_a_published_score_stands_beside_ours() -> None:
     low, high = (study(ladder(NAMES), lambda on: 0, env, seeds) for env, seeds in zip(ENVS, (8, 16), strict=True))
     frame = tables.together([low, high], "ladder")
     scales = [SCALES[env] for env in ENVS]
@@ -106,9 +106,6 @@ def test_environments_weigh_the_same_together() -> None:
     again = study(ladder(NAMES), lambda on: 0, seeds=5)
     assert tables.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
     assert tables.together([low, high], "screen").empty
-
-
-def test_a_published_score_stands_beside_ours() -> None:
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
     assert published_text([made]) == ""  # at rates of our own
@@ -287,7 +284,7 @@ def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
     assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
 
 
-def test_environments_are_set_against_each_other() -> None:
+def test_environments_are_set_against_each_other_but_for_those_with_other_seeds() -> None:
     here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
     assert across([here]) == across([here, here]) == ""  # one environment, twice
     assert across([here, there]).endswith(
@@ -302,9 +299,6 @@ def test_environments_are_set_against_each_other() -> None:
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
     for both, said in (([sure, replace(there, again=nothing)], "Confirmed"), ([here, nothing], "Detected")):
         assert across(both).endswith(f"in another: none. {said} neither alone nor when taken out: `baseline`.")
-
-
-def test_environments_with_more_seeds_are_not_counted_together_with_those_that_have_fewer() -> None:
     here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
     fewer = replace(there, about=there.about | {"seeds": [0, 7]}, runs=there.runs[there.runs.seed < 7])
     assert across([here, fewer]) == ""
@@ -406,7 +400,7 @@ def line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_path: Path) -> None:
+def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Path) -> None:
     for texts in (HOSTILE[::2], HOSTILE[1::2]):
         text = " ".join(texts)
         page.write(told(text), tmp_path, text)
@@ -415,6 +409,9 @@ def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_
         assert len(seen.sources) == 3  # effects and curves; games
         assert seen.text.count(line(text)) >= 8  # shown as it is
         assert set(seen.rows) == {2, 5}  # the tables' columns are what they were
+    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
+        assert (plain(text), code(text)) == (text, f"`{text}`")
+    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -423,12 +420,6 @@ def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
         seen = Seen(as_html(f"# {shown(text)}\n\n| a | b |\n|---|---|\n| {shown(text)} | {shown(text)} |\n", Path()))
         assert seen.text.count(line(text)) >= 3
         assert (set(seen.rows), seen.sources) == ({2}, [])
-
-
-def test_what_needs_no_escape_is_left_alone_and_raw_html_in_the_markdown_is_text() -> None:
-    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
-        assert (plain(text), code(text)) == (text, f"`{text}`")
-    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
 
 
 @pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])

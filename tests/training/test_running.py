@@ -364,13 +364,17 @@ def on(device: str) -> Job:
     return replace(JOB, config=replace(JOB.config, device=device))
 
 
-def test_any_gpu_may_train_a_job_but_a_cpus_result_is_another_and_it_is_looked_for_there() -> None:
+def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp_path: Path, capsys: Capture) -> None:
     assert on("cuda").key == on("cuda:1").key != JOB.key
     assert (on("cuda:1").what["config"]["device"], on("cpu:0").key) == ("cuda", JOB.key)
     assert "device" not in JOB.what["config"]
     with pytest.raises(InputError, match=r"^no device 'cuda:7'"):
         worker_count(1, "cuda:7")
     assert worker_count(1, "cuda:7", scheduler="10.0.0.1:8786") == 1
+    few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
+    for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
+        assert main([*few, *device]) == 0
+        assert f"2 jobs, {count} of them done before" in capsys.readouterr().out
 
 
 def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
@@ -427,10 +431,3 @@ def test_a_missing_device_is_one_line_and_nothing_is_written(
 ) -> None:
     refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_default_device_by_any_name_finds_the_jobs_that_are_done(tmp_path: Path, capsys: Capture) -> None:
-    few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
-    for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
-        assert main([*few, *device]) == 0
-        assert f"2 jobs, {count} of them done before" in capsys.readouterr().out

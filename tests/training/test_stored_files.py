@@ -81,7 +81,7 @@ def test_a_result_is_read_back_typed_even_without_a_diagnostic_that_is_younger(t
             parse_result(JOB, tagged(about, strange, digits=6))
 
 
-def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
+def test_a_tagged_csv_is_read_back_and_a_rewards_sign_is_trained_as_the_switch_would() -> None:
     config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
     arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
     assert arm.what == switch.what != plain.what
@@ -89,9 +89,6 @@ def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() ->
     pd.testing.assert_frame_equal(curves[0], curves[1])
     assert not curves[0].equals(curves[2])
     assert curves[0]["return"].max() >= 500  # the score still is 100 a step
-
-
-def test_a_tagged_csv_is_read_back() -> None:
     text = tagged({"made with": ["x"]}, pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]}), digits=3)
     blank = '# {"made with": ["x"], "sha256": ""}\na,b\n1,0.123\n2,2\n'
     checksum = hashlib.sha256(blank.encode()).hexdigest()
@@ -163,13 +160,21 @@ def test_an_impossible_job_is_set_aside(
     assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
 
 
-def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: Patch) -> None:
+def test_what_could_not_be_read_back_is_a_failure_and_a_study_is_kept_beside_the_new_one(
+    monkeypatch: Patch, tmp_path: Path, capsys: Capture
+) -> None:
     run = train(SMALL.config, SMALL.tricks)
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
     found = compute(SMALL)
     assert "a return or a length is infinite" in found.error
     assert found.text == ""
+    path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
+    before = path.read_bytes()
+    save(MADE, tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
+    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
 
 
 def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -285,15 +290,6 @@ def test_another_version_s_study_is_refused(change: Change, sealed: bool, tmp_pa
     assert "damaged" not in said
     assert "\n" not in said
     refuses(main, ["report", "--out", str(tmp_path)], "was saved by ppo-tricks 9.8.7")
-
-
-def test_a_study_that_cannot_be_read_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
-    path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
-    before = path.read_bytes()
-    save(MADE, tmp_path)
-    (kept,) = tmp_path.glob("*-kept")
-    assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
-    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
 
 
 def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) -> None:
@@ -661,7 +657,7 @@ def test_a_pool_holds_few_jobs_and_blocks_look_at_each_seed_a_fixed_number_of_ti
         assert Seeds.looks <= 2 * count
 
 
-def test_curves_meet_a_common_grid_on_which_a_diverged_seed_counts_as_untrained() -> None:
+def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:
     curve = pd.DataFrame({"seed": 0, "step": [100, 200, 300, 400], "return": [10.0, np.nan, 30.0, 50.0]})
     grid = on_grid(curve, 400, {})
     assert grid.columns[[0, -1]].tolist() == [4, 400]
@@ -675,9 +671,6 @@ def test_curves_meet_a_common_grid_on_which_a_diverged_seed_counts_as_untrained(
     grid = on_grid(pd.DataFrame({"seed": [0, 1], "step": [50, 50], "return": [1.0, np.nan]}), 100, {})
     assert grid.index.tolist() == [0, 1]  # a seed without an episode is not left out
     assert np.isnan(grid.loc[1]).all()
-
-
-def test_the_last_tenth_counts_episodes_and_the_area_updates() -> None:
     curve = pd.DataFrame({"seed": 0, "step": [90, 95, 100], "return": [7.0, 10.0, 40.0], "episodes": [9, 2, 1]})
     silent = pd.DataFrame({"seed": 1, "step": [95], "return": [np.nan], "episodes": [0]})
     found = late(pd.concat([curve, silent]), 100, {})

@@ -98,15 +98,12 @@ def test_gold_pays_and_a_guard_ends_the_game_wherever_they_touch(
     assert (after[3:11].sum() == 0) == touches
 
 
-def test_things_leave_at_the_edge_and_the_player_stays_on_the_tracks() -> None:
+def test_things_leave_at_the_edge_and_arrive_on_a_free_track_when_things_move() -> None:
     after, *_ = goes(crossing(1, 0, (4, GOLD, 9, 1), (5, GUARD, 0, 1)), treasure.UP, NOW)
     assert after[:3].tolist() == [1, 0, 1]
     assert [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
     for action in (treasure.DOWN, treasure.RIGHT):
         assert goes(crossing(8, 9), action)[0][:2].tolist() == [8, 9]
-
-
-def test_something_arrives_on_a_free_track_only_when_things_move() -> None:
     last = 0.99  # of the tracks
     for side, kind, seen in ((0.2, 0.1, [[(8, 9)], []]), (0.8, 0.1, [[(8, 0)], []]), (0.2, 0.9, [[], [(8, 9)]])):
         after, *_ = goes(crossing(1, 5), treasure.STAY, NOW, NOW, last, side, kind)
@@ -154,16 +151,13 @@ def test_a_shot_rises_hits_pays_and_only_then_there_is_another() -> None:
     assert seen(missed)[3] == []  # it left the board, and the cannon is ready in the next step
 
 
-def test_aliens_march_and_turn_one_row_lower_at_the_edge_and_may_march_into_a_shot() -> None:
+def test_aliens_march_turn_lower_and_the_faster_the_fewer_they_are() -> None:
     state = shooting((2, 8), (4, 1))
     for movers in ([[], [(2, 9), (4, 2)]], [[(3, 9), (5, 2)], []], [[(3, 8), (5, 1)], []]):
         state, *_ = marches(state, squadron.STAY, NOW)
         assert seen(state)[1:3] == movers
     after, reward, _ = marches(shooting((3, 4), (7, 0), shot=(4, 5)), squadron.STAY, NOW)
     assert (seen(after)[2:4], reward) == ([[(7, 1)], []], 1)
-
-
-def test_the_fewer_aliens_the_more_often_they_march() -> None:
     whole = torch.cat([shooting()[:15], squadron.squadron(torch.tensor(0.0))])
     for state, share in ((whole, 0.1), (shooting((1, 1)), 0.5 - 0.4 / 18)):
         for chance in (share - 0.01, share + 0.01):
@@ -218,11 +212,15 @@ def test_the_ball_bounces_off_the_sides_and_the_paddle_and_is_lost_past_it(
     assert (found, reward, ended) == (after, 0, over)
 
 
-def test_the_paddle_moves_before_the_ball_and_stays_on_the_board() -> None:
+def test_the_paddle_moves_before_the_ball_and_a_new_wall_comes_after_the_last_brick() -> None:
     assert played_with([8, 3, 1, 1], 5, action=bricks.LEFT)[0] == [8, 4, -1, -1]
     state = torch.cat([torch.tensor([5.0, 5, 1, 1, 8]), torch.ones(30)])
     for action, column in ((bricks.RIGHT, 8), (bricks.LEFT, 7)):
         assert one_step(BRICKS, state, action)[0][4] == column
+    gone = torch.zeros(30)
+    assert not played_with([5, 3, 1, 1], 4, gone)[1].any()
+    assert played_with([0, 3, -1, 1], 4, gone)[0] == [1, 4, 1, 1]  # off the top
+    assert played_with([8, 3, 1, 1], 4, gone)[1].all()
 
 
 @pytest.mark.parametrize(("row", "pays"), [(1, 100), (2, 10), (3, 1)])
@@ -235,13 +233,6 @@ def test_a_brick_in_the_way_is_gone_pays_by_its_row_and_turns_the_ball(row: int,
     above, _, reward, _ = played_with([row - 1, 5, 1, -1], 0, lone.flatten())
     assert (above, reward) == ([row - 1, 4, -1, -1], pays)  # from above, too
     assert one_step(BRICKS, torch.cat([torch.tensor([row + 1.0, 3, -1, 1, 0]), lone.flatten()]), bricks.STAY)[1] == 1
-
-
-def test_a_new_wall_comes_with_the_return_after_the_last_brick() -> None:
-    gone = torch.zeros(30)
-    assert not played_with([5, 3, 1, 1], 4, gone)[1].any()
-    assert played_with([0, 3, -1, 1], 4, gone)[0] == [1, 4, 1, 1]  # off the top
-    assert played_with([8, 3, 1, 1], 4, gone)[1].all()
 
 
 def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:

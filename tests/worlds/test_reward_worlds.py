@@ -55,16 +55,12 @@ from tricks.worlds.cartpole import CARTPOLE
 from tricks.worlds.world import World
 
 
-def test_offset_the_gradients_variance_is_the_offsets_and_a_baseline_takes_it_out() -> None:
+def test_offset_a_baseline_takes_out_its_variance_and_chain_a_td_error_that_of_its_steps() -> None:
     chance = numbers(100_000, offset.LENGTH + 1)
     first = torch.arange(100_000) % 2  # the first action is tossed like a coin, so ∂log π/∂logit₁ is a − ½
-    rewards = []
-    for a in (0, 1):
-        actions = torch.tensor([a, *[1] * (offset.LENGTH - 1)])
-        rewards.append(played(offset.OFFSET_REWARD, actions, chance).sum(1))
-    returns = torch.where(first == 1, rewards[1], rewards[0])
-    score = first - 0.5
     n, mean = offset.LENGTH, offset.OFFSET + 0.5  # every reward is OFFSET + Bernoulli(½)
+    left, right = (played(offset.OFFSET_REWARD, torch.tensor([a, *[1] * (n - 1)]), chance).sum(1) for a in (0, 1))
+    returns, score = torch.where(first == 1, right, left), first - 0.5
     for baseline, second_moment in ((0.0, (n * mean) ** 2 + n / 4), (n * mean, n / 4)):
         gradient = score * (returns - baseline)
         assert gradient.mean().item() == pytest.approx(0.0, abs=4 * gradient.std().item() / 100_000**0.5)
@@ -72,9 +68,6 @@ def test_offset_the_gradients_variance_is_the_offsets_and_a_baseline_takes_it_ou
     state = torch.tensor([[[1.0, n - 1.0]]])
     _, reward, terminated = offset.OFFSET_REWARD.dynamics(state, torch.ones(1, 1), torch.zeros(1, 1, 1))
     assert (float(reward), bool(terminated)) == (offset.OFFSET + 1, True)
-
-
-def test_chain_the_return_has_the_variance_of_all_its_steps_the_td_error_of_one() -> None:
     steps = chain.CELLS - 1
     rewards = played(chain.NOISY_CHAIN, 1 - torch.arange(steps) % 2, numbers(50_000, steps + 1))  # along in every cell
     assert rewards.sum(1).mean().item() == pytest.approx(chain.GOAL, abs=0.1)
@@ -98,12 +91,17 @@ def test_reward_scale_changes_the_reward_and_nothing_else(world: World, scale: f
     assert torch.equal(mine[2], original[2])
 
 
-def test_shocks_are_seldom_huge_and_of_mean_zero() -> None:
+def test_shocks_are_seldom_huge_and_constant_features_are_all_that_is_added() -> None:
     count = 4 * shocks.SELDOM
     chance = (torch.arange(count) / count).view(1, -1, 1)  # every number equally often
     _, reward, _ = shocks.SHOCKS.dynamics(torch.zeros(1, count, 4), torch.zeros(1, count), chance)
     assert reward.mean() == 1.0
     assert sorted(reward[reward != 1].tolist()) == [1 - shocks.SIZE] * 2 + [1 + shocks.SIZE] * 2
+    plain = rollout_of(line.THERE_AND_BACK, lanes=2, steps=30)
+    for count, world in zip((1, 3), line.WITH_CONSTANTS, strict=True):
+        more = rollout_of(world, lanes=2, steps=30)
+        assert torch.equal(more.obs[..., :2], plain.obs)
+        assert torch.equal(more.obs[..., 2:], torch.full((2, 31, 2, count), float(line.REACH)))
 
 
 def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_is_reset_or_waits(
@@ -130,7 +128,7 @@ def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_is_reset_or_waits(
     assert env.now.obs.shape[-1] == 4  # the clock is not seen
 
 
-def test_magnitudes_the_task_that_is_shown_decides_the_pay() -> None:
+def test_magnitudes_and_tightrope_pay_for_what_is_shown_with_a_mean_of_zero() -> None:
     world = magnitudes.MAGNITUDES
     state = world.initial(torch.tensor([[[0.1, 0.9], [0.3, 0.9], [0.6, 0.9], [0.9, 0.9]]]))
     assert torch.equal(world.observe(state)[0, :, :4], torch.eye(4))
@@ -138,9 +136,6 @@ def test_magnitudes_the_task_that_is_shown_decides_the_pay() -> None:
         after, reward, _ = world.dynamics(state, torch.full((1, 4), action), torch.zeros(1, 4, 1))
         assert reward[0].tolist() == [share, 10 * share, 100 * share, 1000 * share]
         assert torch.equal(after[..., 0], state[..., 0])
-
-
-def test_tightrope_one_wrong_action_ends_it_and_the_noise_has_mean_zero() -> None:
     count = 1001
     chance = torch.stack([torch.zeros(count), torch.linspace(0, 1, count)], -1)[None]
     for cue, action in ((0.2, 0), (0.2, 1), (0.8, 0), (0.8, 1)):
@@ -218,14 +213,6 @@ def test_mail_arrives_so_many_steps_later(world: World, monkeypatch: pytest.Monk
     earned = 2.0 * (rollout.action == (rollout.obs[:, :-1, :, 0] + 1) / 2) - 1
     torch.testing.assert_close(rollout.reward[:, delay:], earned[:, :-delay].double())
     assert (rollout.reward[:, :delay] == 0).all()
-
-
-def test_constant_features_are_all_that_is_added() -> None:
-    plain = rollout_of(line.THERE_AND_BACK, lanes=2, steps=30)
-    for count, world in zip((1, 3), line.WITH_CONSTANTS, strict=True):
-        more = rollout_of(world, lanes=2, steps=30)
-        assert torch.equal(more.obs[..., :2], plain.obs)
-        assert torch.equal(more.obs[..., 2:], torch.full((2, 31, 2, count), float(line.REACH)))
 
 
 @pytest.mark.parametrize("world", pairs.SHOCK_PAIRS, ids=lambda world: world.id)
@@ -314,13 +301,22 @@ def test_line_the_median_newborn_gets_through_only_if_its_policy_head_is_small()
     assert (paid["default"] == 0).sum() >= 5 * (paid["orthogonal"] == 0).sum() + 5
 
 
-def test_line_pays_at_the_right_end_after_the_left_one() -> None:
+def test_line_and_corridor_favor_the_undecided() -> None:
     world, paid = line.THERE_AND_BACK, []
     state, chance = world.initial(torch.empty(1, 1, 0)), torch.empty(1, 1, 0)
     for action in [1] * line.REACH + [0] * 2 * line.REACH + [1] * 2 * line.REACH:
         state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
         paid.append((float(reward), bool(terminated)))
     assert paid == [(0.0, False)] * (5 * line.REACH - 1) + [(1.0, True)]
+    env = TensorEnv(corridor.CORRIDOR, Config(env=corridor.CORRIDOR.id, seeds=1, lanes=4000, horizon=64))
+    rollout = play_episodes(Player(env, 64), uniform, 1, torch.tensor([True]))
+    way, cost = corridor.CELLS - 1, corridor.COST
+    far = (rollout.reward[rollout.terminated] > 0.5).double().mean().item()
+    assert far == pytest.approx(corridor.START / way, abs=0.02)  # the gambler's ruin, in START·(way − START) steps
+    strolling = far * corridor.FAR + (1 - far) * corridor.NEAR - cost * corridor.START * (way - corridor.START)
+    assert rollout.reward.sum().item() / 4000 == pytest.approx(strolling, abs=0.03)
+    left, right = corridor.NEAR - cost * corridor.START, corridor.FAR - cost * (way - corridor.START)
+    assert strolling < left < right
 
 
 @pytest.mark.parametrize(
@@ -331,18 +327,6 @@ def test_units_are_lengths_from_the_wall_and_full_turns(world: World, per_meter:
     meters = torch.tensor([[[5.0, 0.0, 0.0, 0.0], [6.5, -2.0, 0.25, -0.5]]])
     expected = meters * torch.tensor([per_meter, per_meter, 1, 1])
     torch.testing.assert_close(world.observe(state), expected)
-
-
-def test_corridor_to_go_left_is_better_for_the_undecided_and_worse_for_the_decided() -> None:
-    env = TensorEnv(corridor.CORRIDOR, Config(env=corridor.CORRIDOR.id, seeds=1, lanes=4000, horizon=64))
-    rollout = play_episodes(Player(env, 64), uniform, 1, torch.tensor([True]))
-    way, cost = corridor.CELLS - 1, corridor.COST
-    far = (rollout.reward[rollout.terminated] > 0.5).double().mean().item()
-    assert far == pytest.approx(corridor.START / way, abs=0.02)  # the gambler's ruin, in START·(way − START) steps
-    strolling = far * corridor.FAR + (1 - far) * corridor.NEAR - cost * corridor.START * (way - corridor.START)
-    assert rollout.reward.sum().item() / 4000 == pytest.approx(strolling, abs=0.03)
-    left, right = corridor.NEAR - cost * corridor.START, corridor.FAR - cost * (way - corridor.START)
-    assert strolling < left < right
 
 
 @pytest.mark.parametrize("world", grid.GRIDS, ids=lambda world: world.id)
@@ -383,13 +367,10 @@ def test_trading_pays_the_change_of_wealth_and_forbids_what_cannot_be() -> None:
     assert state[..., 0].abs().max() < trading.FURTHEST
 
 
-def test_marathon_segments_learn_every_few_steps_whole_episodes_hardly_ever() -> None:
+def test_marathons_and_tightropes_have_the_length_in_their_name_and_segments_learn() -> None:
     config = Config(env=marathon.MARATHON.id, seeds=1, lanes=2, steps=2 * marathon.LENGTH, horizon=200, hidden=(4,))
     assert len(train(config, Tricks(baseline=True)).curve) == 1
     assert len(train(config, Tricks(baseline=True, segments=True)).curve) == marathon.LENGTH // 200
-
-
-def test_an_episode_of_a_marathon_or_on_a_tightrope_has_the_length_in_its_name() -> None:
     limits = {world.id: world.time_limit for world in (*marathon.SHORTER, marathon.MARATHON, *tightrope.SHORT_ROPES)}
     lengths = {"Marathon100": 100, "Marathon500": 500, "Marathon": 2000, "Tightrope12": 12, "Tightrope50": 50}
     assert limits == {f"tricks/{name}-v0": length for name, length in lengths.items()}
