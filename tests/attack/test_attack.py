@@ -2,25 +2,20 @@
 
 import contextlib
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis.strategies import SearchStrategy
+
+pytest.importorskip("resource", reason="memory and time can't be bounded")
 from support.attack import command_lines, environments, python_calls
-from support.attack.files import (
-    MODULE,
-    checkpoint_content,
-    damage,
-    job_content,
-    ran,
-    rates_content,
-    run_content,
-    study_content,
-)
-from support.attack.files import attack as damage_file
+from support.attack import files as harm
 from support.attack.kills import COMMANDS, OUT, attack, content, kills
+from support.attack.law import T, attacked
 from support.attack.law import run as said
 from support.jobs import JOB
 from support.studies import study
@@ -36,6 +31,40 @@ from tricks import PPO, Config, InputError, load, train
 from tricks.cli.main import main
 from tricks.cli.main import main as tricks
 from tricks.restore import resume
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory can't be bounded")
+TINY = Config(seeds=2, steps=64, lanes=2, horizon=8, hidden=(4,))
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
+    folder = tmp_path_factory.mktemp("attack") / "saved"
+    train(TINY, PPO).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was interrupted after a checkpoint."""
+    folder = tmp_path_factory.mktemp("attack") / "cut"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted(folder, replace(TINY, steps=900, horizon=50), PPO, 2, patch)
+    return folder
+
+
+@pytest.fixture
+def survives() -> Callable[..., None]:
+    """Tries so many cases of an attack, prints the table, and fails if any of them broke the law."""
+
+    def check(kind: str, cases: SearchStrategy[T], attack: Callable[[T], str], count: int) -> None:
+        tally = attacked(kind, cases, attack, count)
+        print(tally.text)
+        assert not tally.failed, tally.text
+
+    return check
+
 
 Survives = Callable[..., None]
 
@@ -77,11 +106,11 @@ def targets(saved: Path, cut: Path, tmp_path_factory: pytest.TempPathFactory) ->
     save(study(ladder(["baseline"]), lambda on: 0), studies)
     shutil.copy(rate_table.TABLE, table)
     return {
-        "run": (saved, run_content, sorted(path.name for path in saved.iterdir())),
-        "checkpoint": (cut, checkpoint_content, [path.name for path in cut.iterdir() if path.suffix == ".pt"]),
-        "job": (jobs, job_content, [f"{JOB.key}.csv"]),
-        "study": (studies, study_content, [f"made_CartPole-v1{SUFFIX}"]),
-        "learning rates": (table, rates_content, [rate_table.TABLE.name]),
+        "run": (saved, harm.run_content, sorted(path.name for path in saved.iterdir())),
+        "checkpoint": (cut, harm.checkpoint_content, [path.name for path in cut.iterdir() if path.suffix == ".pt"]),
+        "job": (jobs, harm.job_content, [f"{JOB.key}.csv"]),
+        "study": (studies, harm.study_content, [f"made_CartPole-v1{SUFFIX}"]),
+        "learning rates": (table, harm.rates_content, [rate_table.TABLE.name]),
     }
 
 
@@ -94,8 +123,8 @@ def test_the_files_are_what_is_read(targets: Targets) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_files(kind: str, count: int, targets: Targets, survives: Callable[..., None]) -> None:
     folder, content, files = targets[kind]
-    case = partial(damage_file, folder=folder, read=content, original=content(folder))
-    survives(f"{kind}: damaged files", damage(files), case, count)
+    case = partial(harm.attack, folder=folder, read=content, original=content(folder))
+    survives(f"{kind}: damaged files", harm.damage(files), case, count)
 
 
 REGISTERS = """
@@ -125,15 +154,15 @@ OPENED: dict[str, Callable[[Path], object]] = {
 def test_opening_a_run_imports_no_module_that_it_names(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "stolen.py").write_text(MODULE + REGISTERS, encoding="utf-8")
+    (tmp_path / "stolen.py").write_text(harm.MODULE + REGISTERS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     if "resume" in how:
         interrupted(tmp_path, replace(SMALL, steps=900), PPO, 2, monkeypatch)
     else:
         train(SMALL, PPO).save(tmp_path)
-    assert ran()  # the training itself may import it
+    assert harm.ran()  # the training itself may import it
     OPENED[how](tmp_path)
-    assert not ran()
+    assert not harm.ran()
 
 
 MAIN = {"tricks": tricks, "ablations": ablations}

@@ -30,18 +30,7 @@ from ablations.design.labels import added, taken
 from ablations.design.story import story_of
 from ablations.figures.ends import spread
 from chapters.book import best_at, build, evidence, lost_at, planted, swept, unwatched
-from chapters.book.build import (
-    CHAPTERS,
-    END,
-    FURTHER,
-    START,
-    is_folded,
-    marked,
-    minutes,
-    names,
-    reading_time,
-    table_of_contents,
-)
+from chapters.book.build import CHAPTERS, names, reading_time, table_of_contents
 from chapters.book.exercise import Exercise
 from chapters.book.results import everything
 from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_setup, without_setup, write
@@ -65,7 +54,7 @@ def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_
     asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
     assert NAMES[: len(asked)] == asked
     page = (CHAPTERS / "README.md").read_text()
-    assert page.split(START)[1].split(END)[0] == table_of_contents()
+    assert page.split(build.START)[1].split(build.END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
@@ -169,12 +158,12 @@ def test_code_that_checks_draws_or_picks_evidence_is_folded_unless_it_is_the_les
     for cell in cells_of(name):
         tags = cell.metadata.get("tags", [])
         if cell.cell_type == "code" and SCAFFOLD.search(cell.source):
-            assert is_folded(cell) != ("open" in tags), f"tag this cell hide-input or open:\n{cell.source}"
+            assert build.is_folded(cell) != ("open" in tags), f"tag this cell hide-input or open:\n{cell.source}"
         if re.search(r"^def my_|^(source|listing|diff)\(", cell.source, re.M):  # an exercise, the library's own code
-            assert not is_folded(cell), cell.source
+            assert not build.is_folded(cell), cell.source
         hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
-        assert hidden == is_folded(cell), cell.source  # Jupyter folds what the web book folds
-        if cell.cell_type == "code" and not is_folded(cell):
+        assert hidden == build.is_folded(cell), cell.source  # Jupyter folds what the web book folds
+        if cell.cell_type == "code" and not build.is_folded(cell):
             assert max(map(len, cell.source.split("\n"))) <= WIDE, cell.source
 
 
@@ -192,7 +181,7 @@ def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
         k for k, cell in enumerate(cells) for out in cell.get("outputs", []) if "image/png" in out.get("data", {})
     ]
     prose = "\n".join(cell.source for cell in cells[: pictures[0]] if cell.cell_type == "markdown")
-    code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not is_folded(cell)]
+    code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not build.is_folded(cell)]
     assert len(prose.split()) <= SCREEN
     assert "|---" not in prose
     assert sum(cell.source.count("\n") + 1 for cell in code) <= 5
@@ -200,16 +189,16 @@ def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_a_chapter_takes_at_most_half_an_hour_and_the_rest_is_below_a_line(name: str) -> None:
-    first, further = minutes(name)
+    first, further = build.minutes(name)
     assert first <= AT_MOST
-    headings = [cell.source.split("\n")[0] for cell in cells_of(name) if cell.source.startswith(FURTHER)]
-    assert headings == [FURTHER] * (further > 0)
+    headings = [cell.source.split("\n")[0] for cell in cells_of(name) if cell.source.startswith(build.FURTHER)]
+    assert headings == [build.FURTHER] * (further > 0)
 
 
 def test_every_chapter_is_in_one_part_and_jupyter_forgets_a_fold_that_is_gone() -> None:
     folded = new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     once = new_code_cell("x = 1", metadata={"jupyter": {"source_hidden": True}})
-    cells = marked("made_up", new_notebook(cells=[folded, once, new_markdown_cell("# T")])).cells
+    cells = build.marked("made_up", new_notebook(cells=[folded, once, new_markdown_cell("# T")])).cells
     assert [cell.metadata.get("jupyter") for cell in cells] == [{"source_hidden": True}, None, None]
     assert [cell.id for cell in cells] == ["made_up-0", "made_up-1", "made_up-2"]
     found = build.parts()
@@ -228,7 +217,7 @@ def test_reading_time_counts_words_code_and_exercises_and_what_goes_further_apar
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, code = new_markdown_cell("word " * 2000), new_code_cell("x = 1\n" * 79 + "x = 1")
-    further = [new_markdown_cell(text) for text in ("word " * 400, f"{FURTHER}\n\n" + "word " * 600)]
+    further = [new_markdown_cell(text) for text in ("word " * 400, f"{build.FURTHER}\n\n" + "word " * 600)]
     monkeypatch.setattr(build, "CHAPTERS", tmp_path)
     for cells, wanted in (
         ([words], (10, 0)),
@@ -239,7 +228,7 @@ def test_reading_time_counts_words_code_and_exercises_and_what_goes_further_apar
         ([showing("| a |\n" * 400)], (0, 0)),
     ):
         jupytext.write(new_notebook(cells=cells), tmp_path / "00_made_up.ipynb")
-        assert minutes("00_made_up") == wanted
+        assert build.minutes("00_made_up") == wanted
     cell = showing("```python\n" + "x = 1\n" * 78 + "```", "x = 1\n" * 39 + "x = 1")
     assert reading_time([cell]) == 3
     cell.metadata["tags"] = ["hide-input"]  # folded code takes no time, and what it shows does

@@ -1,4 +1,4 @@
-"""What leaves the clone: a students' copy and a wheel, both without answers, and a chapter with the wheel alone."""
+"""What leaves the clone: a students' copy and a wheel, both without answers; and what `python -m chapters` refuses."""
 
 import json
 import os
@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,10 @@ from support.pages import ROOT
 from support.submissions import RIGHT, handed_in
 from support.wheels import built, environment
 
+from chapters.__main__ import main
+from chapters.book import handout
 from chapters.book.handout import handed_out, without_answers
+from tricks.cli.shell import guarded
 
 ANSWER, HINT = (f"<details><summary>{kind}</summary>\n\n{{}}\n\n</details>\n\n" for kind in ("Answer", "Hint"))
 NEVER = ANSWER.format("Never.")
@@ -153,3 +157,47 @@ def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: 
     assert [file for file in modules.values() if Path(file).is_relative_to(ROOT)] == []
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"chapter.ipynb", "modules.json", "ipython"}
+
+
+command = partial(guarded, main)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sight", "unknown command 'sight' (did you mean site?)"),
+        ("build 04_gea", "unknown chapter '04_gea' (did you mean 04_gae?)"),
+        ("build x", "unknown chapter 'x'; the chapters are 00_reinforce, 01_baseline"),
+        ("slides 03_clp --out .", "unknown chapter '03_clp' (did you mean 03_clip?)"),
+        ("handout student.tar.gz", "must end in .zip, not student.tar.gz"),
+        ("handout no/x.zip", "there is no folder no"),
+        ("handout x.zip", "packs the last commit of a clone"),
+        ("grade", "takes notebooks or folders"),
+        ("grade nowhere.ipynb", "there is no file nowhere.ipynb"),
+        ("grade empty", "there is no notebook in empty"),
+        ("grade torn.ipynb", "torn.ipynb is not a Jupyter notebook"),
+        ("grade other.ipynb", "other.ipynb is not a notebook of a chapter with exercises"),
+        ("grade torn.ipynb --out grades.xlsx", "--out must end in .json or .csv"),
+        ("grade torn.ipynb --out no/grades.csv", "--out: there is no folder no"),
+        ("grade torn.ipynb --seconds 0", "must be more than 0"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: str, said: str, refuses: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(handout, "CLONE", tmp_path)
+    Path("empty").mkdir()
+    Path("torn.ipynb").write_text('{"cells": [')
+    Path("other.ipynb").write_text('{"cells": []}')
+    refuses(command, words.split(), said)
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "torn.ipynb", "other.ipynb"}
+
+
+@pytest.mark.parametrize(("words", "needed"), [("build", "chapters"), ("site", "site")])
+def test_a_missing_package_is_named_with_the_extra_that_has_it(
+    words: str, needed: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jupytext", None)
+    refuses(command, [words], "cannot import jupytext")
+    refuses(command, [words], f'pip install "ppo-tricks[{needed}]"')

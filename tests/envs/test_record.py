@@ -11,14 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from gymnasium import wrappers
 from gymnasium.spaces import Discrete
-from gymnasium.wrappers import (
-    FrameStackObservation,
-    NormalizeObservation,
-    NormalizeReward,
-    TransformObservation,
-    TransformReward,
-)
 from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
 from support.any_space import THREE, AnySpace
@@ -307,7 +301,7 @@ class Declared(gym.RewardWrapper):
 
 
 def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
-    return TransformObservation(env, see, env.observation_space)
+    return wrappers.TransformObservation(env, see, env.observation_space)
 
 
 def in_a_closure(env: gym.Env) -> gym.Env:
@@ -316,10 +310,13 @@ def in_a_closure(env: gym.Env) -> gym.Env:
 
 
 KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
-    "NormalizeObservation": (NormalizeObservation, "--state-norm"),
-    "NormalizeReward": (NormalizeReward, "--reward-scaling"),
-    "below others": (lambda env: Record(FrameStackObservation(NormalizeObservation(env), 2)), "state"),
-    "two of them": (lambda env: NormalizeReward(NormalizeObservation(env)), "--reward-scaling"),
+    "NormalizeObservation": (wrappers.NormalizeObservation, "--state-norm"),
+    "NormalizeReward": (wrappers.NormalizeReward, "--reward-scaling"),
+    "below others": (
+        lambda env: Record(wrappers.FrameStackObservation(wrappers.NormalizeObservation(env), 2)),
+        "state",
+    ),
+    "two of them": (lambda env: wrappers.NormalizeReward(wrappers.NormalizeObservation(env)), "--reward-scaling"),
     "an object": (Own, "--state-norm"),
     "a dictionary": (Bare, "--state-norm"),
     "a range": (Range, "--state-norm"),
@@ -340,7 +337,7 @@ def test_running_statistics_are_refused_and_the_trick_is_named(wrap: Any, said: 
 
 
 def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None:
-    register("Standardized-v0", lambda: NormalizeObservation(Walk()))
+    register("Standardized-v0", lambda: wrappers.NormalizeObservation(Walk()))
     for backend in ("gymnasium", "processes"):
         with pytest.raises(InputError, match="NormalizeObservation keeps running statistics"):
             make_env(Config("Standardized-v0", backend, seeds=1, lanes=1))
@@ -373,7 +370,7 @@ class Noted(gym.RewardWrapper):
 
 
 def at_rest(env: gym.Env) -> gym.Env:
-    wrapper = NormalizeObservation(env)
+    wrapper = wrappers.NormalizeObservation(env)
     wrapper.obs_rms = RunningMeanStd(shape=(2,))
     wrapper.update_running_mean = False
     return wrapper
@@ -385,8 +382,8 @@ HARMLESS: list[Callable[[gym.Env], gym.Env]] = [
     Fixed,
     Noted,
     at_rest,
-    lambda env: TransformReward(env, lambda reward: 2 * float(reward)),
-    lambda env: FrameStackObservation(env, 3),
+    lambda env: wrappers.TransformReward(env, lambda reward: 2 * float(reward)),
+    lambda env: wrappers.FrameStackObservation(env, 3),
 ]
 
 

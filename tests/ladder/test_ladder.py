@@ -18,24 +18,7 @@ import torch
 
 import tricks
 from ablations.training.jobs import Job
-from tricks import (
-    EVERY,
-    PPO,
-    REINFORCE,
-    Checkpoints,
-    Config,
-    Evaluation,
-    InputError,
-    Run,
-    Tricks,
-    diff,
-    export,
-    listing,
-    load,
-    resume,
-    source,
-    train,
-)
+from tricks import EVERY, PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, Tricks, train
 from tricks.config import PerSeed
 from tricks.core.agent import Agent
 from tricks.core.extras import advice
@@ -281,12 +264,12 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {  # what is called with t
     "listener": (lambda run, at: train(TINY, PPO, on_update=3), "on_update must be a function or None, not 3"),  # type: ignore
     "checkpoints": (lambda run, at: train(TINY, PPO, checkpoints="x"), "checkpoints must be a Checkpoints"),  # type: ignore
     "evaluation": (lambda run, at: train(TINY, PPO, evaluation=3), "evaluation must be an Evaluation or None"),  # type: ignore
-    "diff": (lambda run, at: diff("baseline", "reuse"), "before must be a Tricks, not 'baseline'"),  # type: ignore
-    "listing": (lambda run, at: listing("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
-    "export": (lambda run, at: export("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
-    "source": (lambda run, at: source(3), "source shows functions, classes and modules"),
-    "load": (lambda run, at: load(3), "path must be a string or a path, not 3"),  # type: ignore[arg-type]
-    "resume": (lambda run, at: resume(3), "folder must be a string or a path, not 3"),  # type: ignore[arg-type]
+    "diff": (lambda run, at: tricks.diff("baseline", "reuse"), "before must be a Tricks, not 'baseline'"),  # type: ignore
+    "listing": (lambda run, at: tricks.listing("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
+    "export": (lambda run, at: tricks.export("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
+    "source": (lambda run, at: tricks.source(3), "source shows functions, classes and modules"),
+    "load": (lambda run, at: tricks.load(3), "path must be a string or a path, not 3"),  # type: ignore[arg-type]
+    "resume": (lambda run, at: tricks.resume(3), "folder must be a string or a path, not 3"),  # type: ignore[arg-type]
     "save": (lambda run, at: run.save(None), "path must be a string or a path, not None"),
     "episodes": (lambda run, at: run.evaluate(2.5), "episodes must be a whole number, not 2.5"),
     "greedy": (lambda run, at: run.evaluate(2, "yes"), "greedy must be True or False, not 'yes'"),
@@ -308,7 +291,7 @@ def test_a_wrong_call_is_one_line(name: str, run: Run, tmp_path: Path) -> None:
 
 def test_what_is_left_is_legal_lists_are_arrays_and_every_function_checks_its_arguments() -> None:
     functions = [getattr(tricks, name) for name in tricks.__all__ if name.islower()]
-    assert [f.__name__ for f in functions if f is not source and not hasattr(f, "__wrapped__")] == []
+    assert [f.__name__ for f in functions if f is not tricks.source and not hasattr(f, "__wrapped__")] == []
     for action in (0, 1):
         mask = [action == 0, action == 1]
         assert agent_of().act([0.0] * 4, legal=mask) == action

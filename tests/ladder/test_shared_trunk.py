@@ -17,21 +17,7 @@ from support.probes import Endless
 from torch import Tensor
 from torch.distributions import AffineTransform, Independent, Normal, TanhTransform, TransformedDistribution
 
-from tricks import (
-    ATARI,
-    EVERY,
-    PPG,
-    PPO,
-    REINFORCE,
-    Checkpoints,
-    Config,
-    Evaluation,
-    InputError,
-    Tricks,
-    load,
-    resume,
-    train,
-)
+from tricks import Checkpoints, Config, Evaluation, InputError, load, resume, train
 from tricks.action_mask import mask_logits
 from tricks.cli.main import main
 from tricks.core.adam import Adam
@@ -43,7 +29,7 @@ from tricks.core.rollout import Player
 from tricks.core.seeds import stream
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.ladder import named, switched
+from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 from tricks.loop import build_agent
 from tricks.orthogonal_init import orthogonal, orthogonal_
 from tricks.ppg import add_auxiliary_head_, auxiliary_net

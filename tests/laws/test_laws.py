@@ -19,22 +19,7 @@ from support.training import UNMASKED
 from torch import Tensor, nn
 
 import tricks.loop as loop
-from tricks import (
-    EVERY,
-    PPG,
-    PPO,
-    REINFORCE,
-    Checkpoints,
-    Config,
-    Evaluation,
-    InputError,
-    Run,
-    Tricks,
-    further,
-    load,
-    resume,
-    train,
-)
+from tricks import Checkpoints, Config, Evaluation, InputError, Run, further, load, resume, train
 from tricks.baseline import squared_error
 from tricks.config import PerSeed
 from tricks.continuing import StartFrom
@@ -45,7 +30,7 @@ from tricks.core.rollout import Batch, Player
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
 from tricks.fast.dispatch import plain
-from tricks.ladder import closed, named, switched
+from tricks.ladder import EVERY, PPG, PPO, REINFORCE, Tricks, closed, named, switched
 from tricks.loop import build_agent
 from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 from tricks.runs import checkpoint

@@ -37,15 +37,7 @@ from ablations.training.pools import deaf_children
 from ablations.training.scores import scored
 from ablations.training.store import Store
 from ablations.training.what import What
-from ablations.training.workers import (
-    in_pool,
-    longest_first,
-    record,
-    refuse_too_many,
-    run_jobs,
-    start_trainer,
-    worker_count,
-)
+from ablations.training.workers import in_pool, record, run_jobs, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.ladder import NEEDS, switched
 from tricks.runs import sizes
@@ -202,7 +194,7 @@ def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_c
     assert capsys.readouterr().err == ""  # no terminal, and less than half a minute
     short = Config(seeds=10, steps=1000)
     jobs = [Job(short, REINFORCE), Job(short, PPO), Job(replace(short, steps=5000), REINFORCE), Job(short, PPG)]
-    assert [jobs.index(job) for job in longest_first(jobs)] == [2, 3, 1, 0]
+    assert [jobs.index(job) for job in workers.longest_first(jobs)] == [2, 3, 1, 0]
 
 
 @unix
@@ -388,16 +380,16 @@ def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_th
     assert ([gpu_count(device) for device in KINDS], worker_count(5, "cuda")) == ([2, 1, 0], 5)
     queue = turns("cuda", workers=5)
     for _ in range(5):
-        start_trainer(queue)
+        workers.start_trainer(queue)
     assert taken == [0, 1, 0, 1, 0]
     for device in KINDS[1:]:
-        start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
+        workers.start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
     assert len(taken) == 5
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):
-        refuse_too_many([Job(large, JOB.tricks)], 1)
-    refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
+        workers.refuse_too_many([Job(large, JOB.tricks)], 1)
+    workers.refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
 
 
 def placed(device: str, first: int) -> Study:
