@@ -142,8 +142,7 @@ def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_ofte
     noise = np.random.default_rng(0).normal(size=10)
     close = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
     share = np.bincount(choices(close), minlength=4) / choosing.RESAMPLES
-    assert share.argmax() == 0
-    assert share[3] > 0.05
+    assert share.argmax() == 0 and share[3] > 0.05
     # without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins.
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
@@ -153,11 +152,9 @@ def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_ofte
 
 def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
     tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
-    assert np.isnan(choice_variance(*ARM, 0.01))
-    assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
+    assert np.isnan(choice_variance(*ARM, 0.01)) and np.isnan(choice_variance("y", 9, "", "gae", 0.03))
     assert choice_variance(*ARM, 0.03) >= 0
     stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
-    assert np.isnan(choice_variance(*ARM, 0.03))
-    assert chosen_means(*ARM, 0.03) is None
+    assert np.isnan(choice_variance(*ARM, 0.03)) and chosen_means(*ARM, 0.03) is None
     stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
     assert np.isnan(choice_variance(*ARM, 0.03))

@@ -118,8 +118,7 @@ def test_the_last_tenth_has_an_effect_of_its_own_and_a_single_seed_no_interval()
     expected = unpaired(2 * spread, spread)
     assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
     found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
-    assert found.difference == pytest.approx(5 / UNIT)
-    assert np.isnan([found.low, found.high, found.p]).all()
+    assert found.difference == pytest.approx(5 / UNIT) and np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() -> None:
@@ -226,8 +225,7 @@ def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_fo
 def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_rates_widens_the_interval() -> None:
     table = compared_arms(runs(AREAS), "base", margin=20.0).set_index("arm")
     assert (table.verdict["same"], table.verdict["up"]) == (NOTHING, HELPS)
-    assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3))
-    assert margin_of("nobody's") is None
+    assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3)) and margin_of("nobody's") is None
     noisy = compared_arms(runs(AREAS), "base", {"up": 30.0, "base": 20.0}).set_index("arm")
     expected = unpaired(AREAS["up"], AREAS["base"], 50.0)
     assert (noisy.low["up"], noisy.p["up"]) == pytest.approx((expected.low, expected.p))
@@ -235,9 +233,7 @@ def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_r
 
 def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_of_five_tries() -> None:
     table = compared_arms(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
-    assert set(table.verdict) == {""}
-    assert table.low.isna().all()
-    assert table.would_do["same"] > 5
+    assert set(table.verdict) == {""} and table.low.isna().all() and table.would_do["same"] > 5
     # A pair of samples with a difference and a spread that are known; then many pairs from the normal distribution.
     a, b = np.array([0.0, 2.0]) / 2**0.5, np.array([0.0, 2.0]) / 2**0.5 + 0.8  # variance 1 each
     count = int(would_do(b, a))
@@ -245,8 +241,7 @@ def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_
     rng = np.random.default_rng(1)
     detected = [unpaired(rng.normal(0.8, 1, count), rng.normal(0, 1, count)).p < 0.05 for _ in range(400)]
     assert np.mean(detected) == pytest.approx(0.8, abs=0.06)
-    assert would_do(b, a, tests=3) > count
-    assert np.isnan(would_do(a, a))
+    assert would_do(b, a, tests=3) > count and np.isnan(would_do(a, a))
 
 
 def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
@@ -316,8 +311,7 @@ def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has
     design = screen(["gae", "entropy", "grad_clip"])
     few = main_effects(study(replace(design, arms=design.arms[:3]), lambda on: 0), design)
     assert few.trick.tolist() == list(design.names)
-    assert few[["effect", "low", "high", "p"]].isna().all(axis=None)
-    assert few.detected.eq(0).all()
+    assert few[["effect", "low", "high", "p"]].isna().all(axis=None) and few.detected.eq(0).all()
 
 
 SEEDS: dict[str, Callable] = {  # quantile functions: where the truth is known, and samples are drawn
@@ -376,8 +370,7 @@ def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
     for broken in (values[1:], np.array([*values, np.nan])):
         assert all(np.isnan(interval(broken)))
         found = stratified_interval([values, broken])
-        assert all(np.isnan(found[1:]))
-        assert np.isnan(found.value) == np.isnan(broken).any()
+        assert all(np.isnan(found[1:])) and np.isnan(found.value) == np.isnan(broken).any()
         for pair in ((broken, broken), (values, broken), (broken, values)):  # a NaN in either arm
             assert np.isnan(improvement(*pair)) == np.isnan(broken).any()
         assert all(np.isnan(paired(broken)[1:]))
@@ -449,8 +442,7 @@ def test_improvement_counts_pairs_and_holm_by_hand() -> None:
     assert normalized(np.array([-500.0, -80.0, -290.0]), -500, -80).tolist() == [0, 1, 0.5]
     assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
     found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
-    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1]
-    assert np.isnan(found[[0, 3]]).all()
+    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1] and np.isnan(found[[0, 3]]).all()
     assert np.isnan(holm(np.array([np.nan]))).all()
 
 

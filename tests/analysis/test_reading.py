@@ -124,8 +124,7 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsy
         monitor(tmp_path / "logs" / f"PPO_{seed}" / "monitor.csv", [100.0 + seed + k for k in range(500)])
     assert cli.main(["plot", f"theirs={tmp_path / 'logs'}", str(STORED), "--out", str(tmp_path / "shown")]) == 0
     said = capsys.readouterr().out
-    assert "| theirs " in said
-    assert "helps" in said
+    assert "| theirs " in said and "helps" in said
     assert {path.name for path in tmp_path.glob("shown*")} == {f"shown.{kind}" for kind in ("png", "svg", "csv", "md")}
     assert pd.read_csv(tmp_path / "shown.csv").step.max() == 5_000  # as far as all groups go
     arm = read(STORED).runs.arm.iloc[0]  # one arm of a study stands under the name of its source
@@ -298,8 +297,7 @@ def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Pa
     save_again(trials("worlds", 14, numbers="epochs=20"), later, tmp_path)
     one, other = load_all(tmp_path)
     assert (one.name, len(one.runs), other.name) == ("worlds_from10", 2 * len(every.runs), "worlds_gae_from20")
-    assert one.again is not None
-    assert (set(one.again.runs.numbers), other.again) == ({"", "epochs=20"}, None)
+    assert one.again is not None and (set(one.again.runs.numbers), other.again) == ({"", "epochs=20"}, None)
 
 
 def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen_unless_both_were() -> None:
@@ -321,8 +319,7 @@ def test_a_second_try_is_of_some_arms_at_the_same_rates_on_seeds_that_have_not_j
     runs = first.runs.assign(seed=first.runs.seed + 10)
     assert tried_again(first, runs.assign(lr=first.runs.lr * 3), tmp_path).again is None  # a rate chosen anew
     some = tried_again(first, runs[runs.tricks.ne("")], tmp_path).again
-    assert some is not None
-    assert set(some.runs.tricks) == {"baseline"}
+    assert some is not None and set(some.runs.tricks) == {"baseline"}
     assert effects(tried_again(first, runs, tmp_path), ONE).confirmed.tolist() == [1]
     later = replace(first, name=f"{first.name}_from10", runs=runs, about=first.about | {"seeds": [10, 20]})
     save(later, tmp_path)  # the same seeds are reported

@@ -27,8 +27,7 @@ NAMES = [name for name in LADDER if name != "action_mask"]
 
 def test_sets_differ_in_every_number_and_the_first_are_the_same_however_many_are_drawn() -> None:
     few, many = list(drawn(Config(), NAMES, 3)), list(drawn(Config(), NAMES, 20))
-    assert many[:3] == few
-    assert len({each.tricks for each in many}) > 15
+    assert many[:3] == few and len({each.tricks for each in many}) > 15
     assert [seed for each in many for seed in each.config.seed_list] == list(range(20 * PER_SET))
     for each in many:
         for name, (low, high) in RANGES.items():
@@ -49,8 +48,7 @@ def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named
     sets = [legal(np.random.default_rng(k), NAMES) for k in range(1000)]
     for name in NAMES:
         able = [tricks for tricks in sets if all(getattr(tricks, need) for need in NEEDS[name])]
-        assert len(able) > 250
-        assert 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
+        assert len(able) > 250 and 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
     sets = [each.tricks for each in drawn(Config(), ["clip", "gae"], 30)]
     assert all(tricks.reuse and tricks.baseline for tricks in sets)
     assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
@@ -164,8 +162,7 @@ def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capt
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
     frame, first = pd.read_csv(path), path.read_text()
-    assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
-    assert frame.score.notna().all()
+    assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4 and frame.score.notna().all()
     best = frame.groupby(["gamma", "epochs"]).score.mean().groupby("gamma").max().idxmax()
     assert f"`gamma` is best at {best:g} (the {'smallest' if best == 0.9 else 'largest'}), and " in said
     assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
@@ -260,15 +257,13 @@ def test_a_choice_is_clear_of_zero_if_interval_and_shuffles_say_so_as_rarely_as_
 def test_numbers_come_in_ranges_with_equally_many_draws_and_a_choice_is_judged_where_it_matters() -> None:
     found = levels(pd.Series(np.linspace(0, 1, 101), index=range(7, 108)))
     assert (found.index.tolist(), found.nunique()) == ([*range(7, 108)], 5)
-    assert found.value_counts().between(20, 21).all()
-    assert found.iloc[0] == "0 to 0.2"
+    assert found.value_counts().between(20, 21).all() and found.iloc[0] == "0 to 0.2"
     assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
     assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
     assert levels(pd.Series([16, 4, 8, 1, 2])).tolist() == ["16", "4", "8", "1", "2"]  # as many values as ranges
     runs = pd.DataFrame({"baseline": [False, True, True, True], "gae": [False, False, True, True]})
     assert matters(runs, "gae").tolist() == [False, True, True, True]
-    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]
-    assert matters(runs, "lr").all()
+    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True] and matters(runs, "lr").all()
     assert matters(runs, "baseline").all()
     either = pd.DataFrame({"value_clip": [False, True, False], "clip_anneal": [False, False, True]})
     assert matters(either, "value_clip_anneals").tolist() == [False, True, True]  # any trick that reads it
@@ -279,8 +274,7 @@ def test_quantiles_are_of_the_agents_with_the_level() -> None:
     runs = pd.DataFrame({"set": np.arange(400) // 10, "flag": np.arange(400) // 10 % 2 == 1})
     runs["score"] = rng.normal(size=400) + 10 * runs.flag
     on = choices(runs, ["flag"]).set_index("level").loc["on"]
-    assert on.agents == 200
-    assert on["q0.5_low"] < 10 < on["q0.5_high"]
+    assert on.agents == 200 and on["q0.5_low"] < 10 < on["q0.5_high"]
     assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
     assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
     assert on.explained_low < on.explained < on.explained_high
@@ -315,9 +309,7 @@ def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Ca
     assert "20 agents in 2 jobs, 0 of them done before" in capsys.readouterr().out
     (path,) = tmp_path.glob("random_*.csv.gz")
     frame, name = pd.read_csv(path), path.name.removesuffix(".csv.gz")
-    assert len(frame) == 20
-    assert frame.groupby("set").baseline.nunique().eq(1).all()
-    assert frame.lr.nunique() > 15
+    assert len(frame) == 20 and frame.groupby("set").baseline.nunique().eq(1).all() and frame.lr.nunique() > 15
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     stored = pd.read_csv(tmp_path / f"{name}.choices.csv")
     assert stored[stored.choice == "lr"].agents.sum() == 20

@@ -64,8 +64,7 @@ def test_a_notebook_is_in_step_with_its_script_and_ran_in_order_without_an_error
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
+    assert outputs and {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
     assert all(out.name == "stdout" for out in outputs if out.output_type == "stream")
     assert not [out for out in outputs if "<Figure" in out.get("text", "")]
     for cell in code:
@@ -102,8 +101,7 @@ def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_some
                 assert signature not in signatures
                 assert body not in bodies
     links = re.findall(r"\]\(([\w./-]+)\)", script(name))
-    assert links
-    assert [link for link in links if not (CHAPTERS / link).exists()] == []
+    assert links and [link for link in links if not (CHAPTERS / link).exists()] == []
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
@@ -114,13 +112,11 @@ def test_a_chapter_has_exercises_with_right_solutions_and_a_card_whose_code_is_t
     (row,) = re.findall(r"^# \| \*\*in the loop\*\* \| (.+) \|$", script(name), re.M)
     loop = (CHAPTERS.parent / "tricks" / "loop.py").read_text()
     lines = re.findall(r"`([^`]+)`", row)
-    assert lines
-    assert [line for line in lines if line not in loop] == []
+    assert lines and [line for line in lines if line not in loop] == []
     if SOLUTIONS.is_dir():  # a student's copy has none
         runpy.run_path(str(SOLUTIONS / f"{name}.py"))
         verdicts = capsys.readouterr().out.splitlines()
-        assert verdicts
-        assert all(verdict.startswith("Right") for verdict in verdicts)
+        assert verdicts and all(verdict.startswith("Right") for verdict in verdicts)
 
 
 def exercises() -> list[tuple[str, str]]:
@@ -182,8 +178,7 @@ def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
     ]
     prose = "\n".join(cell.source for cell in cells[: pictures[0]] if cell.cell_type == "markdown")
     code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not build.is_folded(cell)]
-    assert len(prose.split()) <= SCREEN
-    assert "|---" not in prose
+    assert len(prose.split()) <= SCREEN and "|---" not in prose
     assert sum(cell.source.count("\n") + 1 for cell in code) <= 5
 
 
@@ -238,8 +233,7 @@ def test_reading_time_counts_words_code_and_exercises_and_what_goes_further_apar
 def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
     before, after = "compiling for this CPU, once\n", "compiled_rows: compiled for this CPU, once, in 2 s\n"
     assert all(build.COMPILING.fullmatch(said) for said in (before, after, before + after))
-    assert not build.COMPILING.fullmatch(f"{after}UserWarning\n")
-    assert not build.COMPILING.fullmatch("")
+    assert not build.COMPILING.fullmatch(f"{after}UserWarning\n") and not build.COMPILING.fullmatch("")
 
 
 def test_source_is_the_librarys_own_and_a_planted_fault_is_called_by_the_loop_and_gone_afterwards() -> None:
@@ -258,8 +252,7 @@ def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: pytest.MonkeyPatch) -
     assert train(config, PPG).diverged
     with unwatched("auxiliary_loss"):
         unended = train(config, PPG)
-    assert not unended.diverged
-    assert unended.curve.auxiliary_loss.isna().all()
+    assert not unended.diverged and unended.curve.auxiliary_loss.isna().all()
     with pytest.raises(ValueError, match="not in list"), unwatched("no_such_diagnostic"):
         pass
 
@@ -405,8 +398,7 @@ def test_the_badges_open_this_version_and_other_cells_stay_as_they_are(tmp_path:
     script = jupytext.read(CHAPTERS / "04_gae.py")
     assert [cell.source for cell in plain.cells] == [cell.source for cell in script.cells]
     write(copy, plain)
-    assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
-    assert stored(copy) == plain
+    assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8") and stored(copy) == plain
     colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
     assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
     assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")
@@ -487,8 +479,7 @@ def needed(text: str) -> set[str]:
 @pytest.mark.parametrize("name", names())
 def test_a_chapter_needs_nothing_but_the_packages_dependencies(name: str) -> None:
     roots = {each.partition(".")[0] for each in needed((CHAPTERS / f"{name}.py").read_text(encoding="utf-8"))}
-    assert {"torch", "chapters"} <= roots
-    assert roots - THERE - {*EXTRAS.get(name, ())} == set()
+    assert {"torch", "chapters"} <= roots and roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
 def test_what_is_foreign_is_found_behind_ours_and_a_guard_is_seen() -> None:

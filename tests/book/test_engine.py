@@ -174,8 +174,7 @@ def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
 def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
     found = curve(engine, numbers={"lr": 0.01, "steps": 40_000}, seeds=10)
     late = found[found.step > 30_000].groupby("seed")["return"].mean()
-    assert len(late) == 10
-    assert late.mean() > 200
+    assert len(late) == 10 and late.mean() > 200
 
 
 def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(engine: Browser) -> None:
@@ -201,8 +200,7 @@ def test_the_benchmark_page_measures_the_engine(engine: Browser, tmp_path: Path)
     browser.wait_for("body[data-told]")
     told = json.loads(browser.run("return document.body.dataset.told"))
     assert browser.complaints() == []
-    assert len(told) == 6
-    assert min(told.values()) > 100
+    assert len(told) == 6 and min(told.values()) > 100
     engine.open("index.html")
 
 
@@ -354,8 +352,7 @@ def test_rollouts_of_whole_episodes_are_whole_and_large_enough(engine: Browser, 
         ends = dict(zip(made["lane"], made["done"], strict=True))  # each lane's last row
         assert ends == {0: 1, 1: 1, 2: 1}
         assert sum(made["done"]) == len(made["games"]) == made["told"]["episodes"]
-        assert sum(game["length"] for game in made["games"]) == made["rows"]
-        assert sum(made["cut"]) == 0
+        assert sum(game["length"] for game in made["games"]) == made["rows"] and sum(made["cut"]) == 0
         reached = np.searchsorted(made["counts"], 3 * 40)  # the step from which on no episode begins
         after_an_end = dict.fromkeys(range(3), False)
         for row, (lane, done) in enumerate(zip(made["lane"], made["done"], strict=True)):
@@ -410,8 +407,7 @@ def test_every_order_of_rows_is_as_likely_and_streams_are_uniform_and_apart(engi
 @pytest.mark.parametrize("lr", [1e154, 1e200])  # the gradient's norm is infinite, and NaN
 def test_an_agent_whose_gradient_is_not_finite_ends(engine: Browser, lr: float) -> None:
     rows = engine.run("return curve('CartPole-v1', { baseline: true }, arguments[0])", {"lr": lr, "steps": 9000})
-    assert [row["diverged"] for row in rows] == [False] * (len(rows) - 1) + [True]
-    assert not rows[-1]["active"]
+    assert [row["diverged"] for row in rows] == [False] * (len(rows) - 1) + [True] and not rows[-1]["active"]
     assert rows[-1]["step"] < 9000
 
 
@@ -427,5 +423,4 @@ def test_weights_begin_orthogonal_or_uniform(engine: Browser, orthogonal: bool) 
                 np.testing.assert_allclose(small, gain**2 * np.eye(len(small)), atol=1e-12)
                 assert not any(bias)
             else:
-                assert 0.7 * limit < max(map(abs, weight)) <= limit
-                assert 0 < max(map(abs, bias)) <= limit
+                assert 0.7 * limit < max(map(abs, weight)) <= limit and 0 < max(map(abs, bias)) <= limit

@@ -141,8 +141,7 @@ def test_a_class_is_a_table_and_a_report_and_nothing_of_a_student_is_a_command(
     (tmp_path / "eve.ipynb").write_text(json.dumps(eve))
     assert main(["grade", str(tmp_path), "--out", str(tmp_path / "grades.csv")]) == 0
     shown = capsys.readouterr().out
-    assert "ada/mine.ipynb: chapter 3, 1 of 2 points" in shown
-    assert "bob.ipynb: not graded: " in shown
+    assert "ada/mine.ipynb: chapter 3, 1 of 2 points" in shown and "bob.ipynb: not graded: " in shown
     assert "by hand: 4 words to read" in shown
     with (tmp_path / "grades.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
@@ -181,8 +180,7 @@ def test_the_solutions_get_all_points_and_a_notebook_as_handed_out_gets_none(tmp
     found = json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["notebooks"]
     for solved, unsolved in (found[:2], found[2:]):
         assert solved["points"] == solved["of"] == sum(bool(each.check) for each in exercises(solved["name"]))
-        assert {each["status"] for each in unsolved["exercises"]} == {"unanswered"}
-        assert unsolved["points"] == 0
+        assert {each["status"] for each in unsolved["exercises"]} == {"unanswered"} and unsolved["points"] == 0
 
 
 TEXT = "Because the ratio is 1,\nand stays it."
@@ -415,9 +413,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
     checks = [each for each in vars(module).values() if isinstance(each, Exercise)]
     wrong = [each for check in checks for each in (check.right, *check.mistakes.values())]
     left = {each.__name__ for each in wrong if each.__module__ == module.__name__ and each.__name__.startswith("_")}
-    assert not left & there.keys() - kept
-    assert "Exercise" not in there
-    assert not vars(there[asked.check])
+    assert not left & there.keys() - kept and "Exercise" not in there and not vars(there[asked.check])
     for name, value in vars(module).items():  # what a notebook imports for other reasons is there
         if not name.startswith(("_", "check_")) and getattr(value, "__module__", "") == module.__name__:
             assert name in there
@@ -443,9 +439,7 @@ def test_an_answer_that_knows_the_chapters_cases_by_heart_is_wrong_in_those_that
     def drawn(seed: int) -> list[str]:
         return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(HONEST, seed)]
 
-    assert drawn(5) == drawn(5) != drawn(6)
-    assert drawn(5)[:3] == drawn(6)[:3]
-    assert len({*drawn(5)}) == 13
+    assert drawn(5) == drawn(5) != drawn(6) and drawn(5)[:3] == drawn(6)[:3] and len({*drawn(5)}) == 13
     assert reply(HONEST, HOSTILE["by heart"].replace("+ 0 * ratio", "")).said.endswith(
         "without item(), detach(), or numpy."
     )
@@ -491,6 +485,5 @@ def test_a_student_reads_no_answer_and_harms_nobody(tmp_path: Path) -> None:
     paths = {"ANSWERS": there / "clip.py", "NEIGHBOR": tmp_path / "bob.ipynb", "NEW": there / "new.py", "CLONE": ROOT}
     code = re.sub("|".join(paths), lambda found: repr(str(paths[found[0]])), HOSTILE["reads"])
     found = judge(cells(code), HONEST, Limits(30, 2_000_000_000, 1, (tmp_path / "bob.ipynb",)))
-    assert (found.status, found.uses) == ("wrong", ("chapters", "tricks"))
-    assert "returns tuple" in found.said
+    assert (found.status, found.uses) == ("wrong", ("chapters", "tricks")) and "returns tuple" in found.said
     assert not (there / "new.py").exists()

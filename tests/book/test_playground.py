@@ -129,8 +129,7 @@ def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browse
             assert browser.text(".play-fault").startswith("popart needs return_norm")
             assert address(browser).endswith("a=")  # the old agents go on
             click(browser, "switch on return_norm")
-            assert "a=baseline,return_norm,popart" in address(browser)
-            assert browser.text(".play-fault") == ""
+            assert "a=baseline,return_norm,popart" in address(browser) and browser.text(".play-fault") == ""
 
 
 def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(browser: Browser) -> None:
@@ -162,8 +161,7 @@ def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
         time.sleep(0.02)
     assert seen
     for early in seen:
-        assert "better" not in early["text"]
-        assert "agents each" not in early["text"]
+        assert "better" not in early["text"] and "agents each" not in early["text"]
         assert (early["verdict"], early["needed"]) == ("", None)
         assert early["text"].endswith("The verdict comes at the end.")
     assert "comes at the end" not in found["text"]
@@ -235,8 +233,7 @@ def test_a_worker_that_fails_ends_the_training_with_its_message(browser: Browser
     found = trained(browser)
     assert found["text"] == "Training stopped: Uncaught Error: no memory"
     time.sleep(0.3)
-    assert browser.text(".play-verdict") == found["text"]
-    assert browser.text(".play-main") == "train again"
+    assert browser.text(".play-verdict") == found["text"] and browser.text(".play-main") == "train again"
 
 
 def test_another_place_on_the_page_leaves_the_agents_alone(browser: Browser) -> None:
@@ -271,8 +268,7 @@ def test_who_wants_no_motion_starts_the_training_and_sees_how_each_update_ended(
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", still)
     try:
         opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
-        assert browser.text(".play-main") == "train"
-        assert told(browser)["reached"] == [0]
+        assert browser.text(".play-main") == "train" and told(browser)["reached"] == [0]
         click(browser, "train")
         trained(browser)
         numbers = ".querySelector('.play-stage figcaption').textContent.match(/\\d+/g).map(Number)"
@@ -311,8 +307,7 @@ def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
         browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
         assert browser.run("return born - gone") == 0
         browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
-        assert trained(browser)["reached"] == [100]
-        assert browser.run("return born - gone") == 0
+        assert trained(browser)["reached"] == [100] and browser.run("return born - gone") == 0
         assert browser.complaints() == []
     finally:
         browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
@@ -381,8 +376,7 @@ def test_a_chapter_has_its_own_small_playground_before_its_exercises_and_others_
     page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
     places = {unescape(each[1]): each.start() for each in re.finditer(PLACE, page)}
     here = {each: HERE[each].setting for each in HERE if home(each) == name[3:]}
-    assert set(places) == {*here.values()}
-    assert page.count("playground-page.js") == (1 if here else 0)
+    assert set(places) == {*here.values()} and page.count("playground-page.js") == (1 if here else 0)
     for each, setting in here.items():
         assert (places[setting] < page.index('id="exercises"')) == (each == name[3:])
         if each != name[3:]:
@@ -403,8 +397,7 @@ def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a
         short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=30", "") + "&agents=2"
         empty.ask("put", short)
         first = clicked(empty)
-        assert first["points"] == 100
-        assert ("verdict" in first) == bool(here.adds)
+        assert first["points"] == 100 and ("verdict" in first) == bool(here.adds)
         assert empty.complaints() == []
     second = clicked(empty)
     assert second["from"] >= first["from"] + 2  # the agents of the table have other seeds at every click
@@ -481,8 +474,7 @@ def test_the_ratios_are_those_of_a_real_run(browser: Browser) -> None:
     told = moved(browser, "03_clip", "ratios", k, 2)
     assert (told["outside"], told["largest"]) == (stored["outside"][k][1], stored["largest"][k][1])
     told = moved(browser, "02_reuse", "ratios", 0, 10)
-    assert told["range"] == "none"
-    assert told["outside"] == stored["outside"][0][9]
+    assert told["range"] == "none" and told["outside"] == stored["outside"][0][9]
 
 
 def test_a_fresh_policy_is_paid_as_often_as_its_chances_say(browser: Browser) -> None:
@@ -525,15 +517,13 @@ def test_the_ruler_moves_as_the_library_moves_it(browser: Browser, mean: float, 
     preserve_outputs_(head, old, new)
     told = moved(browser, "12_popart", "popart", mean, spread)
     assert (told["weight"], told["bias"]) == pytest.approx((weight.item(), bias.item()), rel=1e-6)
-    assert told["most"] == pytest.approx((alone - before).abs().max().item(), rel=1e-6)
-    assert told["kept"] < 1e-9
+    assert told["most"] == pytest.approx((alone - before).abs().max().item(), rel=1e-6) and told["kept"] < 1e-9
 
 
 def test_the_leash_is_what_the_chapter_found(browser: Browser) -> None:
     stored = json.loads((FOLDER / "leash.json").read_text())
     told = [moved(browser, "18_ppg", "leash", k) for k in range(len(stored["betas"]))]
-    assert [each["kl"] for each in told] == stored["kl"]
-    assert told[0]["kl"] > 100 * told[2]["kl"]
+    assert [each["kl"] for each in told] == stored["kl"] and told[0]["kl"] > 100 * told[2]["kl"]
     assert told[2]["explained"] > 0.9
 
 
@@ -607,8 +597,7 @@ def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colo
     assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
     shown = [row for name in NEEDS for row in effects_data(name)]
     refuted = [row for row in shown if row["verdict"].endswith("but not again")]
-    assert refuted
-    assert {row["seen"] for row in refuted} == {"unknown"}
+    assert refuted and {row["seen"] for row in refuted} == {"unknown"}
     colored = {"helps": "helps", "hurts": "hurts", "practically nothing": "nothing"}
     assert all(row["seen"] == colored.get(row["verdict"], "unknown") for row in shown)
 

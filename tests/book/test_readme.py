@@ -221,8 +221,7 @@ def test_all_37_details_and_each_term_has_one_row() -> None:
     for group in known:
         found = [int(m[1]) for row in DETAILS if (m := re.match(rf"{group} (\d+)\. ", row[0]))]
         assert found == [*range(1, known[group] + 1)]
-    assert 25 <= len(TERMS) <= 36
-    assert len({term for term, _ in TERMS}) == len(TERMS)
+    assert 25 <= len(TERMS) <= 36 and len({term for term, _ in TERMS}) == len(TERMS)
     assert len(TERMS) == PAGES["docs/glossary.md"].count("\n| ") - 1  # without the head
 
 
@@ -255,13 +254,11 @@ def test_the_wall_chart_has_the_defaults_of_ppo_and_the_chapter_s_tables() -> No
     assert found["clip_range"] == str(Config.clip_range)
     assert "return_beta" not in found  # PPO does not normalize returns
     assert all(text for _, _, text in numbers())
-    assert described()["gamma"] == "Discount γ"
-    assert described()["epochs"] == "Passes over each batch"
+    assert described()["gamma"] == "Discount γ" and described()["epochs"] == "Passes over each batch"
     assert described()["lanes"] == "N: parallel environments per seed"
     sound, symptoms = tables_of_diagnostics()
     assert [row[0] for row in sound[1:]][:2] == ["approx_kl", "clip_fraction"]
-    assert symptoms[0] == ("symptom", "look for")
-    assert len(symptoms) > 6
+    assert symptoms[0] == ("symptom", "look for") and len(symptoms) > 6
     assert not any("$" in cell or "`" in cell for row in (*sound, *symptoms) for cell in row)
     assert in_plain_text(r" `entropy` stays at $\log A$ ") == "entropy stays at log A"
     assert in_plain_text(r"ratio $\pi/\pi_\text{old}$ of `max_grad_norm`") == "ratio π/πold of max_grad_norm"
@@ -270,8 +267,7 @@ def test_the_wall_chart_has_the_defaults_of_ppo_and_the_chapter_s_tables() -> No
 def test_the_wall_chart_is_one_page_of_pdf(tmp_path: Path) -> None:
     wall_chart(tmp_path / "chart.pdf")
     written = (tmp_path / "chart.pdf").read_bytes()
-    assert written.startswith(b"%PDF")
-    assert written.count(b"/Type /Page ") == 1
+    assert written.startswith(b"%PDF") and written.count(b"/Type /Page ") == 1
 
 
 PAGE = PAGES["docs/teaching.md"]

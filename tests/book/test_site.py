@@ -100,8 +100,7 @@ def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider
     browser.open("chapters/25_the_whole_ladder.html")
     assert not browser.run(SHOWN)
     browser.open("chapters/03_clip.html")
-    assert browser.run(SHOWN)
-    assert browser.text(".loop-name b") == "clip"
+    assert browser.run(SHOWN) and browser.text(".loop-name b") == "clip"
     new = [line.strip() for line in browser.texts(".loop-new")]
     assert "objective = clipped_surrogate(ratio, advantage, clip_range)" in new
     for k in (0, 4, len(LADDER)):
@@ -119,8 +118,7 @@ def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider
 def test_a_phone_shows_a_page_without_scrolling_sideways(page: str, browser: Browser) -> None:
     with browser.sized(400):
         browser.open(page)
-        assert browser.run("return document.documentElement.scrollWidth") <= 400
-        assert not browser.run(SHOWN)
+        assert browser.run("return document.documentElement.scrollWidth") <= 400 and not browser.run(SHOWN)
 
 
 @pytest.mark.parametrize("name", ["00_reinforce", "03_clip", "25_the_whole_ladder", STOPS[0].name])
@@ -205,8 +203,7 @@ def test_every_slide_fits_and_asks_the_network_for_nothing(name: str, decks: Bro
     decks.open(f"{name}.html")
     decks.wait_for("html[data-ready]")
     assert decks.ask("tooLarge") == []
-    assert decks.run("return document.querySelectorAll('mjx-merror').length") == 0
-    assert decks.complaints() == []
+    assert decks.run("return document.querySelectorAll('mjx-merror').length") == 0 and decks.complaints() == []
     assert [address for address in decks.requests() if not address.startswith(("file:", "data:"))] == []
 
 

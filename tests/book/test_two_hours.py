@@ -50,11 +50,9 @@ def test_a_stored_stop_is_made_of_the_chapters_cells_and_a_few_words_and_asks_fo
 
 
 def test_what_ends_at_gae_is_not_called_all_of_ppo() -> None:
-    assert "segments" in named("ppo").on
-    assert "segments" not in named("gae").on
+    assert "segments" in named("ppo").on and "segments" not in named("gae").on
     for text in (STOPS[3].ends, whole_ppo()):
-        assert "core of PPO" in text
-        assert "[segments](13_segments.ipynb)" in text
+        assert "core of PPO" in text and "[segments](13_segments.ipynb)" in text
 
 
 CODE = "from ablations import read\nfrom tricks import listing, train as play\nplay('CartPole-v1', 'ppo')"
@@ -118,8 +116,7 @@ def test_a_trick_or_world_counts_where_it_is_named(tmp_path: Path, said: str, na
 def test_a_canary_always_runs(tmp_path: Path, name: str) -> None:
     assert (ROOT / "chapters" / f"{name}.ipynb").exists()
     path = stored_at(repository(tmp_path), name=name)
-    assert due(path, tmp_path)
-    assert not is_stale(path, tmp_path)
+    assert due(path, tmp_path) and not is_stale(path, tmp_path)
 
 
 def names_in(table: symtable.SymbolTable) -> tuple[set[str], set[str]]:

@@ -129,8 +129,7 @@ def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytes
     cached = cache(again)
     names = {"HALF": HALF, "again": again, "cached": cached}
     kept = [formulas.attribute(names, name) for name in (*names, "absent")]
-    assert [each.function for each in kept] == [None, again, again, None]
-    assert formulas.all_unchanged(kept)
+    assert [each.function for each in kept] == [None, again, again, None] and formulas.all_unchanged(kept)
     for name in (*names, "absent"):
         with patch.dict(names, {name: borrowed}):
             assert [each.unchanged for each in kept] == [each.name != name for each in kept]
@@ -174,8 +173,7 @@ def test_there_are_compiled_functions_in_both_rooms_and_any_change_makes_another
 @pytest.mark.parametrize("module", MODULES)
 def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
     kept = [x for x in vars(importlib.import_module(module)).values() if hasattr(x, "stats") and x.stats.cache_path]
-    assert kept
-    assert all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
+    assert kept and all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
 
 
 def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(
@@ -190,8 +188,7 @@ def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not
         return 3 * x
 
     kernels.announce.cache_clear()
-    assert kernels.kernel("f8(f8)")(twice)(1) == 2
-    assert kernels.kernel("f8(f8)")(thrice)(1) == 3
+    assert kernels.kernel("f8(f8)")(twice)(1) == 2 and kernels.kernel("f8(f8)")(thrice)(1) == 3
     assert capsys.readouterr().err == "compiling for this CPU, which only the first run has to do: 10 to 40 s\n"
     kernels.announce.cache_clear()
     kernels.kernel("f8(f8)")(twice)
@@ -215,8 +212,7 @@ def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
     dispatch.homeless.cache_clear()
     assert [dispatch.loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]
     said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "NUMBA_CACHE_DIR can name one" in said
+    assert said.count("\n") == 1 and "NUMBA_CACHE_DIR can name one" in said
 
 
 def test_what_was_replaced_at_the_first_training_and_put_back_is_compiled_again() -> None:

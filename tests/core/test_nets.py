@@ -200,8 +200,7 @@ def test_a_body_of_ones_own_is_shown_images_as_bytes_and_vectors_as_floats(
 def test_weights_begin_uniformly_logits_lie_row_by_row_and_an_oblong_image_fills_as_many_rows_as_columns() -> None:
     with torch.no_grad():
         logits = Head(DRAWS, 2 * FEWEST, 3)(torch.ones(2, 5, 2 * FEWEST))
-    assert logits.is_contiguous()
-    assert logits.dtype == torch.float32
+    assert logits.is_contiguous() and logits.dtype == torch.float32
     (layer,) = Dense(DRAWS, (4, 2000)).layers
     for x in layer:
         for seed in x:
@@ -352,8 +351,7 @@ def test_a_loaded_agent_sees_as_the_saved_one_and_heads_read_what_its_body_has_s
     agent, again = looking(seasoned=True), looking()
     assert not torch.equal(again.policy(OBS), agent.policy(OBS))
     again.load_state_dict(agent.state_dict())
-    assert torch.equal(again.policy(OBS), agent.policy(OBS))
-    assert torch.equal(again.value(OBS), agent.value(OBS))
+    assert torch.equal(again.policy(OBS), agent.policy(OBS)) and torch.equal(again.value(OBS), agent.value(OBS))
     assert all(torch.equal(x, y) for x, y in zip(statistics(again), statistics(agent), strict=True))
     agent = looking(seasoned=True)
     kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
@@ -375,8 +373,7 @@ def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as
     assert {x.dtype for x in numbers} == {torch.float64}
     assert agent.policy(OBS).dtype == torch.float32
     agent, obs = Agent(IMAGES, CONFIG), torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)
-    assert agent.standardized(obs) is obs
-    assert agent.policy(obs).shape == (2, 5, 3)
+    assert agent.standardized(obs) is obs and agent.policy(obs).shape == (2, 5, 3)
 
 
 def test_policies_agree_with_torch_distributions_and_gumbel_noise_samples_the_softmax() -> None:

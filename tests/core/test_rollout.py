@@ -41,8 +41,7 @@ def test_whole_episodes_give_each_seed_its_rows_and_no_lane_starts_another_after
     rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(10, 4, 2), 100, torch.ones(10) > 0)
     enough = rollout.valid.sum(2).cumsum(1) >= 100  # [S, T]
     starts = ~rollout.valid[:, :-1] & rollout.valid[:, 1:]  # a reset row, and then experience
-    assert starts.any()
-    assert not (starts & enough[:, :-1].unsqueeze(-1)).any()
+    assert starts.any() and not (starts & enough[:, :-1].unsqueeze(-1)).any()
 
 
 def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_their_rows() -> None:
@@ -50,8 +49,7 @@ def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_
     rollout = play_segment(Player(env, 64), lambda obs, legal: torch.zeros(2, 3, 2), 64, torch.ones(2) > 0)
     euler = rollout.obs[:, :-1, :, 0] + 0.02 * rollout.obs[:, :-1, :, 1]
     follows = torch.isclose(euler, rollout.obs[:, 1:, :, 0], atol=1e-6)
-    assert follows[rollout.valid].all()
-    assert (~rollout.valid).sum() > 3
+    assert follows[rollout.valid].all() and (~rollout.valid).sum() > 3
     done = rollout.terminated | rollout.truncated
     assert torch.equal(~rollout.valid[:, 1:], done[:, :-1])  # a reset row follows each end and nothing else
     batch, action = Batch(), torch.arange(6).view(1, 2, 3)
@@ -62,8 +60,7 @@ def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_
     with pytest.raises(AttributeError, match="log_prob"):
         _ = batch.log_prob
     for b in minibatches(batch, seeds=(0,), update=0, epochs=1, count=2):
-        assert list(b.columns) == list(batch.columns)
-        assert torch.equal(b.target, 10.0 * b.action)
+        assert list(b.columns) == list(batch.columns) and torch.equal(b.target, 10.0 * b.action)
 
 
 @pytest.mark.parametrize(
@@ -128,12 +125,10 @@ def test_a_seed_stops_with_enough_rows_and_keeps_none_of_a_game_without_end() ->
 
 def test_a_lane_that_waits_is_not_too_slow_and_an_end_on_the_time_limit_is_an_end() -> None:
     rollout = played(env_of([1], [1], [10, 10, 99], [9, 12]), rows=40, limit=12)
-    assert rollout.faults == {}
-    assert rollout.valid.sum(1).tolist() == [[20, 20], [20, 21]]
+    assert rollout.faults == {} and rollout.valid.sum(1).tolist() == [[20, 20], [20, 21]]
     make: Callable[[], gym.Env] = lambda: gym.wrappers.TimeLimit(DeadOnTime(), 1)  # noqa: E731
     rollout = played(make_env(Config("own", seeds=(3, 8), lanes=2), make=make), rows=4, limit=1)
-    assert torch.equal(rollout.terminated, rollout.valid)
-    assert not rollout.truncated.any()
+    assert torch.equal(rollout.terminated, rollout.valid) and not rollout.truncated.any()
 
 
 def test_a_game_without_end_is_given_up_after_all_resets_and_as_many_steps_as_the_limit_allows() -> None:
@@ -164,8 +159,7 @@ def test_a_rollout_in_parts_takes_the_actions_of_the_whole_and_the_next_one_othe
     later.load_state_dict(whole.state_dict())
     second = actions(whole, 12)
     assert whole.state_dict()["rollouts"].tolist() == [2, 2]
-    assert second != first
-    assert actions(parts, 12) == actions(later, 12) == second
+    assert second != first and actions(parts, 12) == actions(later, 12) == second
 
 
 # operations whose result, or its shape, the host must know before it can go on
@@ -212,8 +206,7 @@ def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pyt
         for _ in range(T):
             player.step(policy, playing)
     monkeypatch.undo()
-    assert mode.count > 10 * T
-    assert player.rollout().reward.shape == (S, T, N)
+    assert mode.count > 10 * T and player.rollout().reward.shape == (S, T, N)
 
 
 @pytest.mark.parametrize(
@@ -259,8 +252,7 @@ def test_an_environment_of_the_host_plays_the_same_when_carried_and_a_device_tha
         return rollout
 
     here, carried = played(make_env(config)), played(HostEnv(make_env(config), torch.device("cpu")))
-    assert here.truncated.any()
-    assert here.faults == carried.faults == {}
+    assert here.truncated.any() and here.faults == carried.faults == {}
     for name, column in vars(here).items():
         if isinstance(column, torch.Tensor):
             assert torch.equal(column, getattr(carried, name)), name

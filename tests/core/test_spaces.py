@@ -43,8 +43,7 @@ SPACES = {
 def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
     space = SPACES[name]
     again = from_plain(json.loads(json.dumps(to_plain(space), allow_nan=False)))
-    assert again == space
-    assert again.dtype == space.dtype
+    assert again == space and again.dtype == space.dtype
     if isinstance(space, gym.spaces.Box):
         assert isinstance(again, gym.spaces.Box)
         np.testing.assert_array_equal(again.low, space.low)  # Box compares bounds only roughly
@@ -125,8 +124,7 @@ U8, F32 = np.uint8, np.float32
 )
 def test_images_are_recognized_by_their_dtype_bounds_and_axes(space: gym.Space[Any], shape: tuple[int, ...]) -> None:
     spaces = Spaces("x", space, TWO)
-    assert spaces.shape == shape
-    assert spaces.pixels == (len(shape) == 3)
+    assert spaces.shape == shape and spaces.pixels == (len(shape) == 3)
     assert spaces.encode(batch(space, 6)[0], (2, 3)).shape == (2, 3, *shape)
     old = Spaces("x", space, TWO, as_vector=True)  # only bytes with their channels first are pixels to it
     assert old.pixels == (space in (Box(0, 255, (1, 10, 12), U8), Box(0, 255, (4, 84, 84), U8)))
@@ -185,8 +183,7 @@ def test_each_image_has_convolutions_of_its_own_and_what_they_see_joins_the_vect
     small, large = body.bodies
     assert isinstance(small, Shallow)
     assert isinstance(large, Nature)
-    assert body.dense.layers[0][0].shape == (2, 2 + 64 + 3 + 512 + 2, 6)
-    assert len(body.layers) == 2 + 4 + 1
+    assert body.dense.layers[0][0].shape == (2, 2 + 64 + 3 + 512 + 2, 6) and len(body.layers) == 2 + 4 + 1
     obs = spaces.encode(batch(MIXED, 8)[0], (2, 4))  # [S, B, D]
     v, near, kind, gray, bits = obs.split([leaf.size for leaf in spaces.leaves], -1)
     seen = [v, small(near.unflatten(-1, (3, 8, 9)).byte()), kind, large(gray.unflatten(-1, (1, 36, 36)).byte()), bits]
@@ -278,8 +275,7 @@ def test_one_component_is_a_categorical_and_actions_come_in_the_environment_s_ow
     square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
     assert (square.actions, square.components) == (10, (2, 3, 4, 1))
     decoded = square.decode(torch.tensor([[[1, 2, 3, 0]]]))
-    assert decoded.tolist() == [[[[1, 7], [2, 0]]]]
-    assert square.action.contains(decoded[0, 0])
+    assert decoded.tolist() == [[[[1, 7], [2, 0]]]] and square.action.contains(decoded[0, 0])
     binary = Spaces("x", BOX, MultiBinary([2, 2]))
     assert (binary.actions, binary.components) == (8, (2, 2, 2, 2))
     assert binary.action.contains(binary.decode(torch.tensor([[1, 0, 1, 1]]))[0])
@@ -299,14 +295,12 @@ def test_masked_choices_have_probability_zero_and_gradients_stay_finite(sizes: t
     assert family.log_prob(masked, action).exp().max() == 0
     noise = torch.full_like(logits, -9.0).masked_fill(~legal, 1e6).detach()
     taken = family.sample(masked, noise)
-    assert (taken[..., 0] != 0).all()
-    assert (taken[..., 1] != 1).all()
+    assert (taken[..., 0] != 0).all() and (taken[..., 1] != 1).all()
     left = [part[..., keep] for part, keep in zip(logits.split(sizes, -1), legal.split(sizes), strict=True)]
     entropy = family.entropy(masked)
     torch.testing.assert_close(entropy, sum(distributions.Categorical(logits=part).entropy() for part in left))
     (gradient,) = torch.autograd.grad((entropy + family.log_prob(masked, taken)).sum(), logits)
-    assert gradient.isfinite().all()
-    assert gradient[..., ~legal].abs().max() == 0
+    assert gradient.isfinite().all() and gradient[..., ~legal].abs().max() == 0
 
 
 @pytest.mark.parametrize("low", [-500.0, -1e6, -1e20])
@@ -374,8 +368,7 @@ def played(playing: list[bool]) -> Rollout:
 
 def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> None:
     rollout = played([True, False])
-    assert rollout.obs.dtype == torch.uint8
-    assert rollout.obs.shape == (2, 10, 3, *SHAPE)
+    assert rollout.obs.dtype == torch.uint8 and rollout.obs.shape == (2, 10, 3, *SHAPE)
     assert rollout.obs.nbytes == 2 * 10 * 3 * 40  # a byte per pixel
     bright = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0, 1])  # three steps, and what the reset shows
     for image, factor in ((0, 1), (1, 2)):
@@ -394,8 +387,7 @@ def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
     batch.add(born=rollout.obs[:, :-1, :, 0, 0, 0].long())
     seen = 0
     for b in minibatches(batch, (0, 1), 0, 1, 4):
-        assert b.obs.dtype == torch.uint8
-        assert b.obs.shape[2:] == SHAPE
+        assert b.obs.dtype == torch.uint8 and b.obs.shape[2:] == SHAPE
         assert torch.equal(b.obs[..., 0, 3, 2].long(), b.born)
         assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.born - 100))
         seen += int(b.valid.sum())

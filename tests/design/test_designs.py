@@ -37,8 +37,7 @@ def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> Non
         assert (pair.without, pair.having) == (cartpole.arms[k].tricks, cartpole.arms[k + 1].tricks)
     masks = {"auto": True, "gymnasium": True, "envpool": False}  # they are found whatever steps the environment
     assert {backend: gives_mask(Config("Taxi-v4", backend)) for backend in masks} == masks
-    assert gives_mask(Config("tricks/Trading-v0"))
-    assert not gives_mask(Config("tricks/Corridor-v0"))
+    assert gives_mask(Config("tricks/Trading-v0")) and not gives_mask(Config("tricks/Corridor-v0"))
 
 
 def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
@@ -55,15 +54,13 @@ def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
 
 @pytest.mark.parametrize("design", [beyond, beyond_normed])
 def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
-    assert design([]).names == design(NAMES).names == OUTSIDE
-    assert design(["ppg", *NAMES]).names == ("ppg",)
+    assert design([]).names == design(NAMES).names == OUTSIDE and design(["ppg", *NAMES]).names == ("ppg",)
     told = design(OUTSIDE[:2])  # what was stored before a trick was added
     assert DESIGNS[told.name](told.names) == told
     for name in OUTSIDE:
         made = design([name])
         trained = {arm.tricks for arm in made.arms}
-        assert name in made.names
-        assert all({pair.without, pair.having} <= trained for pair in made.comparisons)
+        assert name in made.names and all({pair.without, pair.having} <= trained for pair in made.comparisons)
 
 
 def test_leaving_one_out_takes_along_what_needs_it_and_adding_one_in_what_it_needs() -> None:
@@ -156,11 +153,9 @@ def test_a_label_formats_itself(label: Label, whole: str, heading: str, small_pr
 
 def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_it_is_about() -> None:
     chosen = ladder(["baseline", "clip"])
-    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"]
-    assert chosen.base == ("reuse",)
+    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"] and chosen.base == ("reuse",)
     told = story_of(chosen).panels
-    assert told is not None
-    assert told.title == "From reuse up, one trick at a time"
+    assert told is not None and told.title == "From reuse up, one trick at a time"
     assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
     assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
     for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-normed"):
@@ -169,8 +164,7 @@ def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_
         assert design.comparisons
         for pair in design.comparisons:
             assert arms[pair.focus] == pair.label
-            assert {pair.focus, pair.reference} == {pair.without, pair.having}
-            assert pair.reference in arms
+            assert {pair.focus, pair.reference} == {pair.without, pair.having} and pair.reference in arms
 
 
 DEFAULT, WHOLE = Config(), Arm("ppo", PPO)
@@ -182,8 +176,7 @@ def test_a_text_is_a_rung_with_flags_and_numbers_and_a_preset_brings_its_own() -
     on = [name for name in (*PPO.on, "kl_stop") if name != "gae"]
     assert arm == Arm("ppo+kl_stop --no-gae --target-kl 0.02", switched(on), {"target_kl": 0.02})
     assert arm_from("mine=ppo --lr 0.01") == Arm("mine", PPO, {"lr": 0.01})
-    assert arm_from("'my own=ppo'").name == "my own"
-    assert not arm_from("ppo", flags=["--no-gae"]).tricks.gae
+    assert arm_from("'my own=ppo'").name == "my own" and not arm_from("ppo", flags=["--no-gae"]).tricks.gae
     assert arm_from("ppo --gae", flags=["--no-gae"]).tricks.gae  # flags for all arms come before the arm's own
     arms = arms_of({"a": PPO, "b = c": "ppo --no-gae", "d": Arm("x", REINFORCE, {"lr": 0.1})}, DEFAULT)
     assert [arm.name for arm in arms] == ["a", "b = c", "d"]  # from Python, a mapping names them

@@ -64,8 +64,7 @@ def test_every_kind_of_space_trains_saves_loads_and_plays(observation: gym.Space
     obs = observation.sample()
     for k in range(2):
         mine, theirs = (r.agent[k].act(obs) for r in (run, again))
-        assert np.array_equal(mine, theirs)
-        assert action.contains(mine.astype(action.dtype))
+        assert np.array_equal(mine, theirs) and action.contains(mine.astype(action.dtype))
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO, PPG], ids=["reinforce", "ppo", "ppg"])
@@ -172,8 +171,7 @@ def test_whatever_is_asked_is_decoded_to_an_action_of_the_box(box: Box) -> None:
     decoded = Spaces("x", THREE, box).decode(torch.tensor([ASKED]))
     assert decoded.dtype == box.dtype
     for action in decoded[0]:
-        assert np.isfinite(action.astype(float)).all()
-        assert box.contains(action)
+        assert np.isfinite(action.astype(float)).all() and box.contains(action)
 
 
 @pytest.mark.parametrize("box", BOUNDED, ids=str)
@@ -193,8 +191,7 @@ def test_the_middle_of_the_range_is_the_middle_of_the_bounds_which_rounding_does
     assert squashed(box).played(torch.zeros(2)).tolist() == [2, 20]
     for rescale, low in ((True, [-1, -1]), (False, [-2, 10])):
         env = make_env(Config(seeds=1, lanes=1, rescale_actions=rescale), make=lambda: AnySpace(THREE, box))
-        assert isinstance(env.spaces.action, Box)
-        assert env.spaces.action.low.tolist() == low
+        assert isinstance(env.spaces.action, Box) and env.spaces.action.low.tolist() == low
         env.close()
     rng, left = np.random.default_rng(0), 0
     for _ in range(200):
@@ -318,9 +315,7 @@ for name, kind in WAYS.items():
 @pytest.mark.parametrize("name", WAYS)
 def test_no_illegal_action_is_played_however_the_mask_is_given(name: str, backend: str) -> None:
     run = train(replace(MASK_CONFIG, backend=backend), MASKED, env=WAYS[name])
-    assert (run.curve["return"] == 5).all()
-    assert run.agent.spaces.features == 3
-    assert (run.evaluate(2) == 5).all()
+    assert (run.curve["return"] == 5).all() and run.agent.spaces.features == 3 and (run.evaluate(2) == 5).all()
     with pytest.raises(InputError, match="illegal"):
         train(MASK_CONFIG, switched(["reuse"]), env=WAYS[name])
     by_id = train(replace(MASK_CONFIG, env=f"Masked-{name}-v0"), MASKED)

@@ -37,8 +37,7 @@ def returns(config: Config) -> list[float]:
 
 def test_equal_arguments_and_wrappers_are_equal_texts_and_resuming_names_them() -> None:
     texts = as_texts(["mode=hard", "level = 3", "x='5'", "y=[1, 2]"])
-    assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]")
-    assert as_texts(texts) == texts
+    assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]") and as_texts(texts) == texts
     assert as_texts({"level": np.int64(3), "y": [1, 2], "x": "5", "mode": "hard"}) == texts
     assert Config(env_args=texts).env_kwargs == {"level": 3, "mode": "hard", "x": "5", "y": [1, 2]}
     assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
@@ -67,8 +66,7 @@ def test_arguments_that_cannot_be_are_one_line(given: Any, message: str) -> None
 @pytest.mark.parametrize("backend", ["auto", "processes"])
 def test_arguments_and_wrappers_reach_the_environment_in_order(backend: str) -> None:
     config = replace(SMALL, backend=backend)
-    assert returns(config) == [15]
-    assert returns(replace(config, env_args=("level=3", "mode=hard"))) == [150]
+    assert returns(config) == [15] and returns(replace(config, env_args=("level=3", "mode=hard"))) == [150]
     halved_first = ("support.contracts:Halved", "support.contracts:OneLess")
     assert returns(replace(config, wrap=halved_first)) == [2.5]
     assert returns(replace(config, wrap=halved_first[::-1])) == [5]
@@ -94,8 +92,7 @@ def test_a_run_with_a_text_plays_without_it() -> None:
     assert wrapper == "gymnasium.wrappers:FilterObservation(['at', 'time'])"
     config = replace(spoken, wrap=(wrapper,))
     train(config, PPO).save("x")
-    assert load("x").config == config
-    assert load("x").evaluate(2).tolist() == [[5, 5]]
+    assert load("x").config == config and load("x").evaluate(2).tolist() == [[5, 5]]
 
 
 def test_a_run_is_loaded_and_played_with_its_changes_if_its_wrappers_are_named() -> None:
@@ -144,8 +141,7 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     obs = lane.step(0)[0]
     channels = obs[:, 0, 0] if shape[0] == 2 else obs[0, 0]
     assert channels.tolist() == [0, 0, 1, 1]
-    assert obs.shape == lane.observation_space.shape
-    assert obs in lane.observation_space
+    assert obs.shape == lane.observation_space.shape and obs in lane.observation_space
 
 
 @pytest.mark.parametrize(
@@ -319,8 +315,7 @@ def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.T
 def test_no_two_lanes_share_draws_and_workers_draw_what_one_process_does(name: str, in_reset: bool) -> None:
     make, config = (lambda: Drawing(DRAWS[name], in_reset)), Config("own", seeds=(3, 8), lanes=3)
     one, many, again = (seen(replace(config, backend=backend), make) for backend in (*BACKENDS, "auto"))
-    assert torch.equal(one, many)
-    assert torch.equal(one, again)
+    assert torch.equal(one, many) and torch.equal(one, again)
     first = one[:, 1].reshape(6, 2)  # after a step
     assert len(first[:, 0].unique()) == len(first[:, 1].unique()) == 6
     assert torch.equal(seen(replace(config, seeds=(8,)), make)[0], one[1])

@@ -91,8 +91,7 @@ def test_what_keeps_the_contract_passes_through_and_what_is_no_space_is_named() 
     assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
     for _ in range(3):
         came, expected = lane.step(0), bare.step(0)
-        assert np.array_equal(came[0], expected[0])
-        assert came[1:] == expected[1:]
+        assert np.array_equal(came[0], expected[0]) and came[1:] == expected[1:]
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
@@ -183,8 +182,7 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
     with pytest.raises(InputError) as caught:
         for _ in play(make_env(processes(id, backend)), 40):
             pass
-    assert re.search(message, str(caught.value))
-    assert "\n" not in str(caught.value)
+    assert re.search(message, str(caught.value)) and "\n" not in str(caught.value)
 
 
 @linux
@@ -204,8 +202,7 @@ def test_the_command_line_prints_that_line_and_nothing_else(
         warnings.simplefilter("always")
         assert main(f"train {rung} --env {id}-v0 --backend processes --seeds 1 --lanes 2".split()) == 2
     error = capfd.readouterr().err
-    assert error.startswith(f"error: {id}-v0: {said}")
-    assert error.count("\n") == 1
+    assert error.startswith(f"error: {id}-v0: {said}") and error.count("\n") == 1
 
 
 CODE = """import random

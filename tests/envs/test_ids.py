@@ -105,8 +105,7 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
 def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:
     with pytest.raises(InputError) as caught:
         make_env(Config(env=id, backend=backend, seeds=1, lanes=1))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
     assert str(caught.value).lower().count("did you mean") <= 1
 
 
@@ -124,8 +123,7 @@ def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: st
 def test_the_module_of_a_name_is_imported_and_registers_or_has_it(name: str, paid: Any, backend: str) -> None:
     config = Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,))
     run = train(config, PPO)
-    assert run.config.env == name
-    assert paid in (None, run.curve["return"].unique().tolist())
+    assert run.config.env == name and paid in (None, run.curve["return"].unique().tolist())
 
 
 def test_the_class_of_this_name_comes_before_an_id_without_its_version_and_after_one_with_it() -> None:

@@ -74,8 +74,7 @@ def test_envpool_steps_cartpole_as_the_tensor_world_does(policy: Callable[[Tenso
     state, reward, terminated = dynamics(rollout.obs[:, :-1], rollout.action, torch.empty(0))
     valid, ends = rollout.valid, rollout.terminated | rollout.truncated
     torch.testing.assert_close(rollout.obs[:, 1:][valid], state[valid], rtol=1e-5, atol=1e-6)
-    assert torch.equal(rollout.terminated, terminated & valid)
-    assert torch.equal(rollout.reward, reward * valid)
+    assert torch.equal(rollout.terminated, terminated & valid) and torch.equal(rollout.reward, reward * valid)
     assert torch.equal(~valid[:, 1:], ends[:, :-1])  # every end is followed by a reset row
     assert (rollout.obs[:, 1:][~valid].abs() <= 0.05).all()
     if policy is balance:  # a time limit truncates and does not terminate
@@ -149,8 +148,7 @@ def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:
 def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         make_env(pool(id))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

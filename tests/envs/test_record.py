@@ -54,8 +54,7 @@ def test_recording_changes_nothing_else_and_episodes_go_on_across_updates() -> N
         pd.testing.assert_frame_equal(plain, told[list(plain)])
     config = replace(SMALL, horizon=3, minibatches=1, record=("cost:sum",), steps=24)
     curve = train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 6)).curve
-    assert curve["cost"].isna().equals(curve.episodes == 0)
-    assert set(curve["cost"].dropna()) == {10}
+    assert curve["cost"].isna().equals(curve.episodes == 0) and set(curve["cost"].dropna()) == {10}
 
 
 def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
@@ -73,8 +72,7 @@ def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
     assert again.config == run.config
     pd.testing.assert_frame_equal(again.curve, run.curve)
     longer = further("x", 100, env=Telling).curve
-    assert set(longer["cost"].dropna()) == {10}
-    assert len(longer) > len(run.curve)
+    assert set(longer["cost"].dropna()) == {10} and len(longer) > len(run.curve)
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
@@ -199,8 +197,7 @@ def test_a_seed_that_waits_is_not_stepped() -> None:
         before, actions = env.now, torch.zeros(2, 3, dtype=torch.int64)
         for _ in range(7):
             step = env.step(actions, torch.tensor([True, False]))
-            assert torch.equal(step.obs[1], before.obs[1])
-            assert not step.reward[1].any()
+            assert torch.equal(step.obs[1], before.obs[1]) and not step.reward[1].any()
             assert not step.resetting[1].any()
         env.close()
 
@@ -332,8 +329,7 @@ KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
 def test_running_statistics_are_refused_and_the_trick_is_named(wrap: Any, said: str) -> None:
     with pytest.raises(InputError, match=r"keeps running statistics of its own in each lane, .* leave it out") as error:
         train(CONFIG, PPO, env=lambda: wrap(Walk()))
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    assert said in str(error.value) and "\n" not in str(error.value)
 
 
 def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None:

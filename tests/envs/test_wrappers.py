@@ -71,15 +71,11 @@ def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
     inner = Scripted(([7.0, -3.0], [3, 3], NO))
     env: Env = wrapped(inner)
     assert (env.id, env.seeds, env.lanes, env.spaces, env.resumable) == ("x", (0,), 2, inner.spaces, True)
-    assert env.masks
-    assert torch.equal(env.now.obs, inner.now.obs)
-    assert env.reset() is env.now
+    assert env.masks and torch.equal(env.now.obs, inner.now.obs) and env.reset() is env.now
     step = env.step(torch.tensor([[1, 2]]), EVERYONE)
-    assert step is env.now
-    assert step.score.tolist() == [[7, -3]]
+    assert step is env.now and step.score.tolist() == [[7, -3]]
     env.load_state_dict({"steps": 5} | env.state_dict() | {"more": 1})
-    assert env.state_dict() == {"steps": 0}
-    assert env.now.obs.unique().tolist() == [0]
+    assert env.state_dict() == {"steps": 0} and env.now.obs.unique().tolist() == [0]
     env.load_state_dict({"steps": 5})
     assert env.now.obs.unique().tolist() == [5]
     env.close()
@@ -88,17 +84,14 @@ def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
 
 def test_the_sign_is_learned_from_and_without_switches_the_reward_is_the_score() -> None:
     steps = told(RewardSign(Scripted(([7.0, -3.0], [3, 3], NO), ([0.0, 0.5], [3, 3], NO))), 2)
-    assert column(steps, "reward") == [[1, -1], [0, 1]]
-    assert column(steps, "score") == [[7, -3], [0, 0.5]]
+    assert column(steps, "reward") == [[1, -1], [0, 1]] and column(steps, "score") == [[7, -3], [0, 0.5]]
     # a reward that is not finite has no sign, and is found
     (step,) = told(RewardSign(Scripted(([math.nan, -math.inf], [3, 3], NO))), 1)
-    assert math.isnan(step.reward[0, 0])
-    assert step.reward[0, 1] == -math.inf
+    assert math.isnan(step.reward[0, 0]) and step.reward[0, 1] == -math.inf
     env, earned = make_env(Config(env="ThreeLives-v0", seeds=1, lanes=2)), []
     for t in range(12):
         step = env.step(torch.zeros(1, 2, dtype=torch.int64), EVERYONE)
-        assert torch.equal(step.reward, step.score)
-        assert step.terminated.all() == step.over.all() == (t == 11)
+        assert torch.equal(step.reward, step.score) and step.terminated.all() == step.over.all() == (t == 11)
         assert not step.truncated.any()
         earned.append(step.reward[0, 0].item())
     assert earned == [5, 5, 5, -60, 5, 5, 5, 5, 5, 5, 5, 5]
@@ -108,9 +101,7 @@ def test_the_sign_is_learned_from_and_without_switches_the_reward_is_the_score()
 def test_any_environment_can_give_the_sign_of_its_reward_and_lives_if_it_has_some(backend: str) -> None:
     env = make_env(Config(env="Pendulum-v1", seeds=2, lanes=2, backend=backend, reward_sign=True))
     step = env.step(torch.zeros(2, 2, 1), torch.ones(2) > 0)
-    assert step.reward.unique().tolist() == [-1]
-    assert (step.score < 0).all()
-    assert len(step.score.unique()) == 4
+    assert step.reward.unique().tolist() == [-1] and (step.score < 0).all() and len(step.score.unique()) == 4
     env.close()
     with pytest.raises(InputError, match=r"^life_ends: CartPole-v1 does not report lives$"):
         make_env(Config(seeds=1, lanes=1, backend=backend, life_ends=True))
@@ -165,8 +156,7 @@ def test_what_the_game_pays_and_that_it_ends_while_fire_is_pressed_is_reported()
 def test_the_curve_and_the_evaluation_tell_the_score_of_whole_games(tricks: Tricks) -> None:
     run = train(replace(LIVES, seeds=2, steps=300, horizon=20), tricks)
     games = run.curve[run.curve.episodes > 0]
-    assert (games["return"] == SCORE).all()
-    assert (games["length"] == 12).all()
+    assert (games["return"] == SCORE).all() and (games["length"] == 12).all()
     assert games.episodes.sum() >= 2 * 300 // 12 - 4
     assert run.evaluate(3).tolist() == [[SCORE] * 3] * 2
 
@@ -197,8 +187,7 @@ def test_lives_that_envpool_reports_end_episodes() -> None:
         before = env.now
         step = env.step(torch.from_numpy(rng.integers(4, size=(2, 2))), torch.tensor([True, False]))
         assert before.lives is not None
-        assert step.lives is not None
-        assert torch.equal(step.lives[1], before.lives[1])
+        assert step.lives is not None and torch.equal(step.lives[1], before.lives[1])
         fewer = (step.lives < before.lives) & ~before.over
         assert torch.equal(step.terminated, fewer)
         lost += int((fewer & ~step.over).sum())

@@ -93,8 +93,7 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: 
     assert {"entropy", "approx_kl"} <= {*curves}
     assert set(pd.read_csv(folder / "runs.csv").tricks) == {" ".join(PPO.on), "reinforce"}
     page = (folder / "report.html").read_text()
-    assert "data:image/png" in page
-    assert "python -m ablations compare ppo" in page
+    assert "data:image/png" in page and "python -m ablations compare ppo" in page
 
 
 def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -306,8 +305,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
     assert list(found.table.env) == list(found.comparisons) == [TINY.env, OTHER.env]
     assert found.table.p_holm.to_numpy() == pytest.approx(holm(found.table.p.to_numpy()))
-    assert found.trials is not None
-    assert set(found.trials.trick) == {"gae"}
+    assert found.trials is not None and set(found.trials.trick) == {"gae"}
     page = found.files[0].read_text()
     for said in ("Does gae matter in ppo?", "In the worlds made for it", "data:image/png"):
         assert said in page
@@ -337,8 +335,7 @@ def test_a_function_is_judged_from_a_file_or_from_python_where_it_is_not_taken_f
         assert judged in told.split("tricks/Corridor-v0: ")[1].split("\n")[0]
         assert not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
     found = judge(functions={"gae": slow}, configs=[TINY], out=tmp_path, rates=(), **QUICK)
-    assert found.trick == "gae replaced by test_compare.py:slow"
-    assert found.trials is None
+    assert found.trick == "gae replaced by test_compare.py:slow" and found.trials is None
     arms = found.comparisons[TINY.env].table.arm.tolist()
     assert arms == ["ppo", "ppo with gae replaced by test_compare.py:slow"]
     assert found.files[0].parent.name.startswith("judge_gae_replaced_by_test_compare.py_slow_ppo_")

@@ -169,10 +169,8 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
         np.testing.assert_allclose(rows[["low", "high"]], np.c_[low, high], rtol=1e-5)
         _, band = panel(figures[0], arm.name).collections  # after the gray lines
         edge = np.asarray(band.get_paths()[0].vertices)[:, 1]
-        assert edge.min() == low.min()
-        assert edge.max() == high.max()
-    assert "95% bootstrap" in said(figures[0])
-    assert "INCOMPLETE" not in heading(figures[0])
+        assert edge.min() == low.min() and edge.max() == high.max()
+    assert "95% bootstrap" in said(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
 @pytest.mark.parametrize("design", [*DESIGNS, add_one_in(("baseline", "value_clip"))], ids=lambda design: design.name)
@@ -215,8 +213,7 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     assert "no episode ended in 1 seeds: mean of the others" in " ".join(said(figures[1]).split())
     behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
     np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
-    assert behind.loc["reinforce"].low.isna().all()
-    assert behind.loc["+ baseline"].low.notna().all()
+    assert behind.loc["reinforce"].low.isna().all() and behind.loc["+ baseline"].low.notna().all()
 
 
 def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path: Path, figures: list[Figure]) -> None:
@@ -226,8 +223,7 @@ def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path
     keys = [axis for figure in figures for axis in figure.axes if any("bootstrap" in t.get_text() for t in axis.texts)]
     below, strip = keys
     tops = [max(axis.get_position().y1 for axis in figure.axes if axis.get_title("left")) for figure in figures]
-    assert below.get_position().y1 == pytest.approx(tops[0])
-    assert strip.get_position().y0 > tops[1]
+    assert below.get_position().y1 == pytest.approx(tops[0]) and strip.get_position().y0 > tops[1]
     assert figures[1].get_figheight() < figures[0].get_figheight() + 0.5
 
 
@@ -333,14 +329,12 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
     for row in rows:
         mark, color = marks[row["difference"]], style.color(row["trick"])
         assert mark.get_marker() == {"leave-one-out": "s", "add-one-in": "o"}[row["design"]]
-        assert mark.get_color() == color
-        assert (mark.get_markerfacecolor() == color) == bool(row["detected"])
+        assert mark.get_color() == color and (mark.get_markerfacecolor() == color) == bool(row["detected"])
         assert (round(row["low"], 6), round(row["high"], 6)) in bars
         assert round(corner(mark)[1]) == ["baseline", "clip"].index(row["trick"])
     assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
     assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
-    assert "95% intervals (Welch's t)" in heading(figures[0])
-    assert "INCOMPLETE" not in heading(figures[0])
+    assert "95% intervals (Welch's t)" in heading(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
 def test_what_other_seeds_showed_stands_thin_below_and_a_cell_that_they_do_not_confirm_is_hatched(
@@ -489,8 +483,7 @@ def test_where_colors_say_up_or_down_what_is_about_zero_is_pale_and_panels_keep_
     assert rows == ["alone", "taken out", "in the preset"]
     assert first.get_ylim() == second.get_ylim()
     drawn = {text.get_text(): text.get_position()[1] for text in second.texts}
-    assert round(drawn["+0.20"]) == rows.index("in the preset")
-    assert round(drawn["+0.30"]) == rows.index("alone")
+    assert round(drawn["+0.20"]) == rows.index("in the preset") and round(drawn["+0.30"]) == rows.index("alone")
 
 
 def test_designs_on_different_tricks_share_figures_and_neither_lacks_the_others(

@@ -297,8 +297,7 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: Cap
     page = (tmp_path / "report.md").read_text()
     assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
     assert "![stack: the score during training, and of whole games after it](games_stack_seed4.png)" in page
-    assert "whole blocks" not in page
-    assert "; seed 4; " in page
+    assert "whole blocks" not in page and "; seed 4; " in page
 
 
 def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path: Path) -> None:
@@ -379,22 +378,19 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(tmp_path
     assert frame.iloc[-1][["who", "steps_per_second"]].tolist() == ["PureJaxRL", 250_000]
     frame = frame.iloc[:-1]
     assert frame.backend.tolist() == ["tensor", "tensor", "gymnasium", "gymnasium", "gymnasium"]
-    assert frame.seeds.tolist() == [1, 3, 1, 3, 1]
-    assert (frame.processes == 2).all()
+    assert frame.seeds.tolist() == [1, 3, 1, 3, 1] and (frame.processes == 2).all()
     ours = frame[frame.who == "tricks"]
     total = ours[["environment", "rollout", "update"]].sum(axis=1)
     # the times are the mean of both processes, the speed is their sum; so 2/mean falls short of it if they differ
     assert (2e6 / total / ours.steps_per_second).between(0.5, 1.001).all()
     assert (frame.megabytes > 50).all()
-    assert said.count("| tricks ") == 4
-    assert said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
+    assert said.count("| tricks ") == 4 and said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
 
 
 def test_each_stack_is_measured_plainly_too_and_the_cost_is_relative_to_the_smallest(capsys: Capture) -> None:
     assert main(["speed", "--backends", "tensor", "--seeds", "2", "--steps", "100", "--plain"]) == 0
     said = capsys.readouterr().out
-    assert "tensor cpu plain S=2: " in said
-    assert said.count("| plain ") == 1
+    assert "tensor cpu plain S=2: " in said and said.count("| plain ") == 1
     assert "without what numba compiles" in said
     times = {"environment": 1.0, "rollout": 1.0, "update": 1.0, "megabytes": 1.0}
     base = {"who": "tricks", "backend": "tensor", "device": "cpu", "processes": 1, **times}

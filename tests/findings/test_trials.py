@@ -105,9 +105,7 @@ def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None
     assert np.isnan([row["without"], row["difference"]]).all()
     assert (row["with"], row["doses"]) == (2.5, "1:+nan")
     row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
-    assert np.isnan(row["with"])
-    assert row["seen"] == 0
-    assert "no episode ended" in caption(pd.DataFrame([row]))
+    assert np.isnan(row["with"]) and row["seen"] == 0 and "no episode ended" in caption(pd.DataFrame([row]))
 
 
 @pytest.fixture
@@ -128,8 +126,7 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np
     given = outcome_of(replace(TRIAL, rate=0.1), BASE, MORE)  # nothing was chosen
     assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
     unknown = outcome_of(replace(TRIAL, score="late"), BASE, MORE)  # of tuning seeds, only the areas are kept
-    assert np.isnan(unknown["choosing"])
-    assert (unknown["low"], unknown["high"]) == (1, 1)
+    assert np.isnan(unknown["choosing"]) and (unknown["low"], unknown["high"]) == (1, 1)
     drawn[""] = drawn["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
     assert (outcome_of(TRIAL, BASE, MORE)["choosing"], outcome_of(TRIAL, BASE, MORE)["low"]) == (0, 1)
     drawn[""] = None  # an arm of which it is not known adds none
@@ -190,8 +187,7 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
 def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(monkeypatch: Patch) -> None:
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
-    assert "| up " in row
-    assert "2 of 2" in row
+    assert "| up " in row and "2 of 2" in row
     assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
@@ -202,8 +198,7 @@ def test_of_a_seed_that_is_there_twice_the_first_run_counts() -> None:
     runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
     later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
     trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))
-    assert trial is not None
-    assert (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
+    assert trial is not None and (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
@@ -251,8 +246,7 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all(monkeypat
 
     monkeypatch.setattr(outcomes, "chosen_means", chosen)  # the noise of choosing the rates of every dose
     noisy = outcomes.outcome(trial, pd.concat(frames))
-    assert noisy is not None
-    assert noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
+    assert noisy is not None and noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
 
 
 def test_an_effect_counts_after_correction_and_grows_if_its_slope_is_clear_of_zero() -> None:
@@ -265,8 +259,7 @@ def test_an_effect_counts_after_correction_and_grows_if_its_slope_is_clear_of_ze
     base = dict(enumerate(noise))
     weak = found({k: x + 0.5 + noise[-k] for k, x in base.items()}, base)
     alone, many = trial_table([weak]), trial_table([weak] * 20)
-    assert alone.p[0] == alone.p_holm[0] < 0.05
-    assert alone.seen[0] == 1
+    assert alone.p[0] == alone.p_holm[0] < 0.05 and alone.seen[0] == 1
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
     up, down = ({seed: sign * (10.0 + seed) for seed in ZERO} for sign in (1, -1))

@@ -125,8 +125,7 @@ def test_known_divergences_on_either_side_of_the_limit_and_the_least_limit_takes
     valid[1, 0] = False  # a row that is not experience does not count
     assert near_enough(ratio, valid, 0.1400 / 1.5).tolist() == [True, True, False, False]
     curve = train(replace(SHORT, target_kl=1e-6, lr=0.01), replace(named("kl_stop"), lr_anneal=False)).curve
-    assert len(curve) > 6
-    assert curve.steps_taken.tolist() == pytest.approx([1 / STEPS] * len(curve))
+    assert len(curve) > 6 and curve.steps_taken.tolist() == pytest.approx([1 / STEPS] * len(curve))
 
 
 @pytest.mark.parametrize("tricks", [named("kl_stop"), named("kl_stop+separate_optimizers")], ids=["one", "two"])
@@ -161,8 +160,7 @@ def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop(
     none = torch.zeros(2, 1, 1)
     no, one = none.bool(), torch.ones(2, 1, 1).bool()
     log.end_update(Rollout(torch.zeros(2, 2, 1, 1), one, none.long(), none, no, no, one, no, none, no))
-    assert log.curve().policy_loss.tolist() == [1.5, 3]
-    assert log.active.tolist() == [False, True]
+    assert log.curve().policy_loss.tolist() == [1.5, 3] and log.active.tolist() == [False, True]
 
 
 def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_while_the_others_move(
@@ -179,8 +177,7 @@ def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_while_th
     monkeypatch.setattr(Adam, "step", recording)
     curve = train(ONE_BATCH, named("kl_stop")).curve
     taken = torch.stack(moved)  # [steps, S]
-    assert len(taken) == STEPS
-    assert taken[:, 1].all()
+    assert len(taken) == STEPS and taken[:, 1].all()
     for seed in (0, 2):
         count = int(taken[:, seed].sum())
         assert 1 <= count < STEPS

@@ -82,8 +82,7 @@ def test_each_rung_adds_one_trick_and_a_flag_is_not_tested_twice_in_a_row() -> N
             within = [inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
             assert ast.unparse(node.test) not in [ast.unparse(inner.test) for inner in within], f"line {node.lineno}"
     ladder = rungs()
-    assert ladder[0] == REINFORCE
-    assert ladder[-1] == EVERY
+    assert ladder[0] == REINFORCE and ladder[-1] == EVERY
     assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in LADDER]
 
 
@@ -220,9 +219,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 def test_configs_and_tricks_refuse_in_one_line(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
         (Tricks if "Tricks" in said or "baseline" in given else Config)(**given)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 500
+    assert said in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
 def test_numpy_and_torch_values_become_plain_ones() -> None:
@@ -240,9 +237,7 @@ def test_numpy_and_torch_values_become_plain_ones() -> None:
     plain = Config(
         seeds=(1, 2), lr=(0.5, 0.25), hidden=(8, 4), lanes=3, steps=1_000_000, gamma=1.0, compile=True, device="cuda:1"
     )
-    assert given == plain
-    assert hash(given) == hash(plain)
-    assert Job(given, PPO).key == Job(plain, PPO).key
+    assert given == plain and hash(given) == hash(plain) and Job(given, PPO).key == Job(plain, PPO).key
     for f in fields(Config):
         assert type(getattr(given, f.name)) is type(getattr(plain, f.name)), f.name
     assert [type(x) for x in (*given.seed_list, *given.rates, *given.hidden)] == [int] * 2 + [float] * 2 + [int] * 2
@@ -285,8 +280,7 @@ def test_a_wrong_call_is_one_line(name: str, run: Run, tmp_path: Path) -> None:
     call, said = MISTAKES[name]
     with pytest.raises(InputError) as caught:
         call(run, tmp_path)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_what_is_left_is_legal_lists_are_arrays_and_every_function_checks_its_arguments() -> None:
@@ -381,8 +375,7 @@ def test_there_are_as_many_numbers_as_seeds_or_one(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} must be one number or one for each of 2 seeds"):
         replace(two, **{name: (usual,) * 3})  # type: ignore[arg-type]
     both = replace(two, **{name: (usual, usual)})  # type: ignore[arg-type]
-    assert both.each(name) == (usual, usual)
-    assert getattr(both.only(1), name) == usual
+    assert both.each(name) == (usual, usual) and getattr(both.only(1), name) == usual
 
 
 def test_one_number_stays_as_it_is_and_several_become_a_column() -> None:

@@ -134,8 +134,7 @@ def test_a_state_is_zero_exactly_where_an_episode_begins_and_training_sees_what_
     first = torch.zeros_like(done)
     first[:, 0] = True
     first[:, 1:] = valid[:, 1:] & (done[:, :-1] | ~valid[:, :-1])
-    assert int((first[:, 1:] & done[:, :-1]).sum()) > (10 if press is None else -1)
-    assert not before[first].any()
+    assert int((first[:, 1:] & done[:, :-1]).sum()) > (10 if press is None else -1) and not before[first].any()
     assert before[valid & ~first].any(-1).all()  # also from one rollout to the next
     for k, rollout in enumerate(rollouts):
         sequences = as_sequences(Batch.of(rollout), rollout)
@@ -200,8 +199,7 @@ def test_so_does_an_agent_that_is_filmed(run: Run, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Agent, "act", noted)
     monkeypatch.setattr(film, "_drawn", lambda *_: np.zeros((2, 2, 3), np.uint8))
     film.watch(run.only(1), env, greedy=False)
-    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))]
-    assert sum(begun) == 3
+    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))] and sum(begun) == 3
 
 
 UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)
@@ -282,8 +280,7 @@ def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(
     monkeypatch.setattr(RecurrentState, "end_rollout", noting)
     run = resume(tmp_path)
     assert "cannot resume in mid-episode" in capsys.readouterr().err
-    assert not seen[0].any()
-    assert seen[1].any()
+    assert not seen[0].any() and seen[1].any()
     assert run.curve.step.max() >= 600
 
 
@@ -303,8 +300,7 @@ def test_the_shell_evaluates_saves_and_films_it(kind: str, tmp_path: Path, capsy
     assert main([*words, "--eval-every", "100", "--eval-episodes", "2", "--out", out]) == 0
     assert load(out).curve["eval_return"].notna().any()
     pytest.importorskip("pygame", reason="the extra `play` is not installed")
-    assert main(["play", out, "--seed", "1"]) == 0
-    assert main(["play", out, "--greedy", "--no-gif"]) == 0
+    assert main(["play", out, "--seed", "1"]) == 0 and main(["play", out, "--greedy", "--no-gif"]) == 0
     assert "play.gif: an episode of" in capsys.readouterr().out
     assert main(["play", out, "--episode-limit", "3", "--no-gif"]) == 2
     assert "an episode has not ended after 3 steps" in capsys.readouterr().err
@@ -333,8 +329,7 @@ def test_what_a_body_of_ones_own_computes_goes_into_the_recurrent_layer() -> Non
     run = train(CARTPOLE, UNANNEALED, body=lambda generators, spaces: Doubled(spaces.features))
     agent, obs, states = run.agent[0], np.array([0.1, 0, 0.2, 0], np.float32), list[Tensor]()
     body = agent.policy_net.body
-    assert isinstance(body, Recurrent)
-    assert body.cell.inward.shape == (1, 2 * 4, 4 * 5)
+    assert isinstance(body, Recurrent) and body.cell.inward.shape == (1, 2 * 4, 4 * 5)
     for begins in (True, False, True):
         agent.act(obs, begins=begins)
         assert agent.acting_state is not None
@@ -342,5 +337,4 @@ def test_what_a_body_of_ones_own_computes_goes_into_the_recurrent_layer() -> Non
     twice = torch.from_numpy(np.tile(obs, 2)).view(1, 1, 8)
     expected = body.cell(body.cell.contribution(twice), torch.zeros(1, 1, 10))
     torch.testing.assert_close(states[0][:, :, 0], expected)
-    assert states[0].equal(states[2])
-    assert not states[0].equal(states[1])
+    assert states[0].equal(states[2]) and not states[0].equal(states[1])

@@ -60,8 +60,7 @@ def test_a_constant_target_has_no_variance_and_only_valid_rows_count() -> None:
     for _ in range(200):
         now = move_stats(now, torch.full((1, 4, 1), 1e6), ALL, beta=0.5)
     torch.testing.assert_close(now.mean, torch.tensor([1e6], dtype=torch.float64))
-    assert 0 <= now.variance.item() < 1e-6
-    assert now.std.item() == 1e-4
+    assert 0 <= now.variance.item() < 1e-6 and now.std.item() == 1e-4
     target, some = torch.tensor([[[1.0], [3.0], [1e9], [1e9]]]), torch.tensor([1, 1, 0, 0]).view(1, 4, 1) > 0
     assert move_stats(USUAL, target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats([5], [2]), target, torch.zeros_like(ALL), beta=1.0) == stats([5], [2])
@@ -72,8 +71,7 @@ def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
     target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)
     task = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]]).view(2, 4, 1)
     moved = move_stats(ReturnStats(zero, zero, task), target, torch.ones_like(task, dtype=torch.bool), beta=0.25)
-    assert moved.mean.tolist() == [[2, 5], [0, 3.5]]
-    assert moved.variance.tolist() == [[1, 0], [0, 2.75]]
+    assert moved.mean.tolist() == [[2, 5], [0, 3.5]] and moved.variance.tolist() == [[1, 0], [0, 2.75]]
     again = move_stats(moved.of(torch.zeros_like(task)), target, task == 1, beta=0.25)
     assert again.mean.tolist() == [[2.75, 5], [3.5, 3.5]]  # of seed 0, a quarter of the way to 5
 
@@ -185,8 +183,7 @@ def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_las
     assert scale.std.item() == pytest.approx(0.5 / found[0, -1, 0].item())
     scale.moments = torch.tensor([[1e9, 0, 0]]).double()
     scale.sums.zero_()
-    assert scale(column(0), no[:, :1], ~no[:, :1], 0.5).item() == 0
-    assert scale.std.item() == pytest.approx(1e-4)
+    assert scale(column(0), no[:, :1], ~no[:, :1], 0.5).item() == 0 and scale.std.item() == pytest.approx(1e-4)
     # unlike return_norm, it removes the scale from the advantages as well.
     reward, done = 2 + 3 * torch.randn(1, 60, 3).double(), torch.rand(1, 60, 3) < 0.2
     small, large = (RewardScale(1, 3)(size * reward, done, torch.ones_like(done), 0.9) for size in (1.0, 1000.0))
@@ -200,10 +197,8 @@ def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_las
 def test_curves_report_the_rewards_as_they_were() -> None:
     config = Config("ShortCartPole-v0", seeds=2, steps=200, lanes=2, horizon=16)
     curve = train(config, switched(["reward_scaling"])).curve
-    assert curve["return"].dropna().between(1, 15).all()
-    assert (curve["return"] == curve["length"]).all()
-    assert (curve["reward_std"] > 0).all()
-    assert (curve["reward_std"] != 1).all()
+    assert curve["return"].dropna().between(1, 15).all() and (curve["return"] == curve["length"]).all()
+    assert (curve["reward_std"] > 0).all() and (curve["reward_std"] != 1).all()
 
 
 def interrupted(config: Config, folder: Path, after: int) -> None:
@@ -241,8 +236,7 @@ def test_a_resumed_run_that_starts_new_episodes_starts_their_sums_anew(
 
     monkeypatch.setattr(RewardScale, "forward", watching)
     resume(tmp_path)
-    assert not before[0].any()
-    assert before[1].all()
+    assert not before[0].any() and before[1].all()
 
 
 SMALL = Config("tricks/TasksNamed-v0", seeds=2, steps=768, lanes=8, horizon=16, hidden=(8,), lr=0.01)
@@ -279,8 +273,7 @@ def test_gymnasium_says_how_many_tasks_there_are_in_its_metadata(backend: str) -
     task = env.spaces.task(obs)
     env.close()
     assert env.spaces.tasks == 4
-    assert task is not None
-    assert torch.equal(obs.gather(-1, task.unsqueeze(-1)), torch.ones(2, 8, 1))
+    assert task is not None and torch.equal(obs.gather(-1, task.unsqueeze(-1)), torch.ones(2, 8, 1))
     assert make_env(Config()).spaces.task(obs) is None
 
 

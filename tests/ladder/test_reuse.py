@@ -36,8 +36,7 @@ def test_a_segment_is_cut_at_its_last_row_and_no_update_has_more_steps_than_rows
     rollout = play_segment(player, lambda obs, legal: torch.zeros(1, 16, 2), 15, everyone)
     ended = (rollout.terminated | rollout.truncated)[:, -1]
     assert ended.any()
-    assert rollout.cut[:, -1].any()
-    assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
+    assert rollout.cut[:, -1].any() and torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
     assert not rollout.cut[:, :-1].any()
     config = Config(env="ShortCartPole-v0", seeds=2, steps=200, lanes=3, horizon=7)
     cut, whole = (train(config, switched(flags)).curve for flags in (closed(["segments"]), ["baseline"]))
@@ -66,8 +65,7 @@ def test_an_epoch_deals_every_valid_row_once_and_epochs_shuffle_differently() ->
     def first(valid: Tensor, update: int) -> list[float]:
         return next(iter(minibatches(batch_of(valid), (5,), update, epochs=1, count=2))).target[0].tolist()
 
-    assert first(valid, 0) == first(longer, 0)
-    assert first(valid, 0) != first(valid, 1)
+    assert first(valid, 0) == first(longer, 0) and first(valid, 0) != first(valid, 1)
 
 
 def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n() -> None:
@@ -83,8 +81,7 @@ def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n
     for falling in (linear_decay(start, progress), following_decay(start, progress, True)):
         torch.testing.assert_close(falling, torch.tensor([0.4, 0.3, 0.1]).double())
     assert following_decay(start, progress, False) is start
-    assert ATARI.clip_anneal
-    assert ATARI.value_clip
+    assert ATARI.clip_anneal and ATARI.value_clip
     assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does
     assert not Config().value_clip_anneals
 
@@ -271,8 +268,7 @@ def test_memory_keeps_the_newest_rollouts_in_units_of_reward_also_through_a_chec
     assert again.length == 0
     again.load_state_dict(memory.state_dict())
     for each in (memory, again):
-        assert each.length == 20
-        assert each.rows.born.unique().tolist() == [1, 2]
+        assert each.length == 20 and each.rows.born.unique().tolist() == [1, 2]
         assert each.rows.obs.shape == (2, 40, 4)
         torch.testing.assert_close(each.rows.target[0, 20:], rows().target[0] * 2 + 5)
         torch.testing.assert_close(each.batch(stats).target[0, 20:], rows().target[0])
@@ -302,11 +298,9 @@ def counts(rollouts: int, uses: int, updates: int) -> Tensor:
 
 def test_a_buffer_uses_a_row_about_as_often_as_allowed_and_none_that_is_not_valid() -> None:
     dealt = counts(rollouts=3, uses=6, updates=12)
-    assert dealt.max() == 6
-    assert dealt[1].view(12, ROWS)[:, -4:].max() == 0
+    assert dealt.max() == 6 and dealt[1].view(12, ROWS)[:, -4:].max() == 0
     whole = counts(rollouts=1, uses=4, updates=3)  # as often as there are epochs: dealt whole in each
-    assert whole[0].unique().tolist() == [4]
-    assert whole[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
+    assert whole[0].unique().tolist() == [4] and whole[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
     # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
     settled = counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double()
     assert abs(settled.mean() - 3.29) < 0.1

@@ -172,8 +172,7 @@ def test_entropy_and_gradient_stay_finite(legal: torch.Tensor) -> None:
     entropy = Categorical.entropy(masked)
     torch.testing.assert_close(entropy[0], Categorical.entropy(logits[legal].unsqueeze(0)))
     (gradient,) = torch.autograd.grad((entropy + Categorical.log_prob(masked, torch.tensor([[2]]))).sum(), logits)
-    assert gradient.isfinite().all()
-    assert gradient[~legal].abs().max() == 0
+    assert gradient.isfinite().all() and gradient[~legal].abs().max() == 0
 
 
 def test_training_never_plays_an_illegal_action_and_a_state_without_a_legal_one_is_named() -> None:
@@ -220,8 +219,7 @@ def test_a_lane_without_a_mask_has_nothing_forbidden_and_the_shell_says_so(refus
     for _ in range(30):
         resetting = env.now.resetting.clone()
         env.step(torch.zeros(1, 6, dtype=torch.int64), torch.ones(1) > 0)
-        assert env.now.legal.any(-1).all()
-        assert env.now.legal[~resetting].all()
+        assert env.now.legal.any(-1).all() and env.now.legal[~resetting].all()
         forbidding += int((~env.now.legal[resetting]).sum())
     assert forbidding > 0
 

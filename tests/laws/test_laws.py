@@ -108,14 +108,12 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
     for _ in range(16):
         player.step(always_balance, torch.ones(1, 1, dtype=torch.bool))
     rollout = player.rollout()
-    assert rollout.truncated[0, :, 0].nonzero().flatten().tolist() == [14]
-    assert not rollout.terminated.any()
+    assert rollout.truncated[0, :, 0].nonzero().flatten().tolist() == [14] and not rollout.terminated.any()
     assert rollout.valid[0, :, 0].tolist() == [True] * 15 + [False]
     before, last, reset = rollout.obs[0, 14:, 0]
     # one Euler step of CartPole: the last observation follows from the one before, the reset one does not
     torch.testing.assert_close(last[0], before[0] + 0.02 * before[1])
-    assert not torch.isclose(reset[0], last[0] + 0.02 * last[1])
-    assert reset.abs().max() <= 0.05
+    assert not torch.isclose(reset[0], last[0] + 0.02 * last[1]) and reset.abs().max() <= 0.05
 
 
 MANY = Config(seeds=2, lanes=2, horizon=25, steps=220, hidden=(5,), epochs=2, minibatches=2, aux_every=2, aux_epochs=1)
@@ -219,8 +217,7 @@ def test_a_seed_without_rows_takes_no_step(
 
     monkeypatch.setattr(owner, dealer, some_empty)
     train(replace(FEW, aux_every=1 if owner is not loop else 100), tricks)
-    assert emptied > 2
-    assert moved.count([True, False]) == optimizers * emptied * both
+    assert emptied > 2 and moved.count([True, False]) == optimizers * emptied * both
     assert moved.count([True, True]) == len(moved) - optimizers * emptied * both
 
 
@@ -232,10 +229,8 @@ def test_an_auxiliary_loss_that_is_not_finite_ends_its_own_seed_there_and_no_oth
 
     monkeypatch.setattr(loop, "auxiliary_errors", infinite)
     run = train(replace(FEW, steps=300, aux_every=2, aux_epochs=1), PPG)
-    assert [True, False] in moved
-    assert all(first for first, _ in moved)
-    assert list(run.diverged) == [1]
-    assert all(p.isfinite().all() for p in run.agent.parameters())
+    assert [True, False] in moved and all(first for first, _ in moved)
+    assert list(run.diverged) == [1] and all(p.isfinite().all() for p in run.agent.parameters())
     assert run.curve[run.curve.seed == 1]["update"].max() == 1
     assert run.curve[run.curve.seed == 0].step.max() >= 300
 
@@ -286,9 +281,7 @@ def test_the_reason_survives_saving_and_resuming(tmp_path: Path) -> None:
     assert resumed.reasons == run.reasons
     resumed.save(tmp_path)
     again = load(tmp_path, env=make)
-    assert again.reasons == run.reasons
-    assert again.only(8).reasons == run.reasons
-    assert again.only(3).reasons == {}
+    assert again.reasons == run.reasons and again.only(8).reasons == run.reasons and again.only(3).reasons == {}
 
 
 def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPatch, discrete_setting: Tricks) -> None:
@@ -318,8 +311,7 @@ def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_e
 
     config = replace(FAILING, seeds=1, steps=1, horizon=horizon, episode_limit=20)
     run = train(config, REINFORCE, env=spun(20))
-    assert run.curve.length.tolist() == [20]
-    assert set(run.evaluate(3)[0]) == {20}
+    assert run.curve.length.tolist() == [20] and set(run.evaluate(3)[0]) == {20}
     endless = r"^own: an episode has not ended after 20 steps; --episode-limit raises that limit \(seed 0\)$"
     with pytest.raises(InputError, match=endless):
         train(config, REINFORCE, env=spun(21))
@@ -334,8 +326,7 @@ def test_one_episode_over_the_limit_stops_its_seed_also_where_a_life_ends_it() -
     made = (gym.wrappers.TimeLimit(Scripted(script), 100) for script in lengths)
     config = replace(FAILING, steps=8, episode_limit=5)
     run = train(config, REINFORCE, env=lambda: next(made))
-    assert run.diverged == {8: 0}
-    assert run.reasons[8].startswith("an episode has not ended after 5 steps")
+    assert run.diverged == {8: 0} and run.reasons[8].startswith("an episode has not ended after 5 steps")
     assert run.curve[run.curve.seed == 3].length.tolist() == [3]
     config = Config("ThreeLives-v0", seeds=1, lanes=2, steps=1, horizon=4, life_ends=True, episode_limit=12)
     assert train(config, REINFORCE).curve.length.tolist() == [12]
@@ -364,12 +355,10 @@ def test_a_game_without_end_is_an_error_after_training_and_a_line_of_its_seed_du
 
     run = train(FAILING, PPO, env=make, evaluation=Evaluation(100, 2))
     judged = run.curve.dropna(subset="eval_return")
-    assert set(judged.seed) == {3}
-    assert set(judged.eval_return) == {5.0}
+    assert set(judged.seed) == {3} and set(judged.eval_return) == {5.0}
     assert run.diverged == {}
     assert "an evaluation failed: own: an episode has not ended after 60 steps" in (said := capsys.readouterr().err)
-    assert "(seed 8)" in said
-    assert "seed 3" not in said
+    assert "(seed 8)" in said and "seed 3" not in said
     with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
         run.evaluate(2)
     run = train(FAILING, PPO, env=lambda: Misbehaving("endless", well=0), evaluation=Evaluation(100, 2))

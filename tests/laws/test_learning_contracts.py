@@ -37,8 +37,7 @@ def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
     with patch.object(learning, "steps", counted):
         for seed in range(COUNT):
             worked += assert_alike(Learner(seed))
-    assert COUNT / 2 < worked < COUNT
-    assert COUNT / 2 < sum(to_the_end) < len(to_the_end)
+    assert COUNT / 2 < worked < COUNT and COUNT / 2 < sum(to_the_end) < len(to_the_end)
 
 
 def test_a_policy_exactly_as_far_away_as_it_may_be_is_near_enough() -> None:

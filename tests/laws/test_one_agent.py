@@ -93,8 +93,7 @@ def test_it_ends_in_one_line(
         one_run.main(training, one_agent.Config, "")
     message = capsys.readouterr().err
     assert end.value.code == status
-    assert message.startswith(said)
-    assert message.count("\n") == 1
+    assert message.startswith(said) and message.count("\n") == 1
 
 
 def test_minibatches_of_one_row_or_none_and_numbers_are_the_library_s() -> None:

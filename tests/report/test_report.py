@@ -59,8 +59,7 @@ def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tric
     text = (tmp_path / "report.md").read_text()
     assert "Dropped: + gae (gae needs baseline)." in text
     assert "**Incomplete**: some runs are missing for + baseline." in text
-    assert "Diverged: reinforce: seed 1 at step 5,000." in text
-    assert "reinforce (1 diverged)" in text
+    assert "Diverged: reinforce: seed 1 at step 5,000." in text and "reinforce (1 diverged)" in text
     page.write([study(ladder(["baseline", "clip"]), lambda on: 0)], tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
     assert "In every arm: reuse (what the chosen tricks need)." in text
@@ -71,15 +70,12 @@ def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path:
     paths = page.write([study(ladder(NAMES), lambda on: 0, env) for env in ENVS], tmp_path, "the command")
     html, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
-    assert len(images) == len(set(images)) >= 6
-    assert {tmp_path / image for image in images} <= set(paths)
+    assert len(images) == len(set(images)) >= 6 and {tmp_path / image for image in images} <= set(paths)
     assert all(path.exists() for path in paths)
     sources = re.findall(r'(?:src|href)="(.{20})', html)
-    assert len(sources) == len(images)
-    assert all(source.startswith("data:image/png") for source in sources)
+    assert len(sources) == len(images) and all(source.startswith("data:image/png") for source in sources)
     assert "<table>" in html
-    assert "Across environments" in text
-    assert "the command" in text
+    assert "Across environments" in text and "the command" in text
 
 
 def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -> None:
@@ -110,8 +106,7 @@ def test_environments_weigh_the_same_and_a_published_score_stands_beside_ours() 
     made = replace(made, runs=made.runs.assign(steps=500_000))
     assert published_text([made]) == ""  # at rates of our own
     text = published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
-    assert "| 490 ± 6" in text
-    assert "| 465.0 [" in text
+    assert "| 490 ± 6" in text and "| 465.0 [" in text
     assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
@@ -217,8 +212,7 @@ def made() -> Iterator[Design]:
 
 def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
     (plan,) = plans(What(design="two-on-gae"), "10")
-    assert plan.designs == (made,)
-    assert len(plan.jobs) == 3
+    assert plan.designs == (made,) and len(plan.jobs) == 3
     # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
     both = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in ENVS]
     page.write(both, tmp_path, "again")
@@ -304,8 +298,7 @@ def test_environments_are_set_against_each_other_but_for_those_with_other_seeds(
     assert across([here, fewer]) == ""
     third = replace(several("Pendulum-v1", 0), name="third")
     said = across([here, fewer, third, replace(fewer, runs=fewer.runs.assign(env="Taxi-v4"))])
-    assert said.startswith("In 2 environments (8 seeds), ")
-    assert ". In 2 environments (7 seeds), " in said
+    assert said.startswith("In 2 environments (8 seeds), ") and ". In 2 environments (7 seeds), " in said
 
 
 def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
@@ -366,8 +359,7 @@ class Seen(HTMLParser):
         self.text = ""
         self.feed(text)
         self.close()
-        assert self.tags <= OURS
-        assert self.attributes <= ATTRIBUTES
+        assert self.tags <= OURS and self.attributes <= ATTRIBUTES
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
@@ -418,8 +410,7 @@ def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Pat
 def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
     for shown in (plain, code):
         seen = Seen(as_html(f"# {shown(text)}\n\n| a | b |\n|---|---|\n| {shown(text)} | {shown(text)} |\n", Path()))
-        assert seen.text.count(line(text)) >= 3
-        assert (set(seen.rows), seen.sources) == ({2}, [])
+        assert seen.text.count(line(text)) >= 3 and (set(seen.rows), seen.sources) == ({2}, [])
 
 
 @pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])

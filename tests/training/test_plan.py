@@ -43,11 +43,9 @@ Patch = pytest.MonkeyPatch
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
     (tuned,), (mixed,), (borrowed,) = (plans(x, "10") for x in (What(), What(design="ladder,screen"), What(steps=500)))
     assert {rate.reservation for rate in tuned.rates.values()} == {""}
-    assert len({rate.value for rate in tuned.rates.values()}) > 1
-    assert "tune" not in tuned.in_words
+    assert len({rate.value for rate in tuned.rates.values()}) > 1 and "tune" not in tuned.in_words
     assert "learning rates" not in tuned.in_words
-    assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
-    assert f"all run at {UNTUNED:g}" in mixed.in_words
+    assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")} and f"all run at {UNTUNED:g}" in mixed.in_words
     few = replace(mixed, only=frozenset(mixed.arms[:2]))  # both are tuned, but the comparison was made without
     assert few.rates == {arm: mixed.rates[arm] for arm in mixed.arms[:2]}
     fixed = plans(What(suite="published", env="CartPole-v1"))[0]
@@ -60,8 +58,7 @@ def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_sam
 def test_a_job_is_an_arm_and_a_whole_block_of_seeds_and_studies_that_differ_have_other_names() -> None:
     (plan,) = plans(What(tricks="entropy,grad_clip", steps=500), "5:12")
     assert {job.config.seeds for job in plan.jobs} == {tuple(range(10)), tuple(range(10, 30))}
-    assert len(plan.jobs) == 2 * len(plan.arms) == 6
-    assert {job.config.steps for job in plan.jobs} == {500}
+    assert len(plan.jobs) == 2 * len(plan.arms) == 6 and {job.config.steps for job in plan.jobs} == {500}
     asked = [What(), What(steps=500), What(tricks="clip,gae"), What(tricks="clip,entropy"), What(env="Acrobot-v1")]
     found = [plans(what, "10")[0] for what in (*asked, What(design="ladder,add-one-in"))]
     names = [plan.name for plan in found] + [plans(What(), "10:20")[0].name]
@@ -172,8 +169,7 @@ def test_seeds_come_in_fixed_blocks_and_an_arm_that_many_share_has_as_many_again
 def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:
     for seeds in (range(10), range(30, 60), range(40), range(60), range(100)):
         one, other = ({*some, *further(some)} for some in (seeds, following(seeds)))
-        assert not one & other
-        assert len(one) == len(other) == 2 * len(seeds)
+        assert not one & other and len(one) == len(other) == 2 * len(seeds)
     assert further(range(880, 910))[0] == 940
     last = range(FIRST_TUNING_SEED - 30, FIRST_TUNING_SEED)
     with pytest.raises(InputError, match=r"so seeds 1000000030 .*, which the arms shared by many .*, cannot be"):

@@ -118,8 +118,7 @@ def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
 
 def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path: Path, capsys: Capture) -> None:
     store, path, other = Store(tmp_path), tmp_path / f"{JOB.key}.csv", Job(replace(TINY, lr=0.5), REINFORCE)
-    assert not record(JOB, store, compute(JOB))
-    assert not record(other, store, compute(other))
+    assert not record(JOB, store, compute(JOB)) and not record(other, store, compute(other))
     whole = path.read_bytes()
     header, _, rest = whole.partition(b"\n")
     lines = whole.splitlines(keepends=True)
@@ -136,8 +135,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path
             path.write_bytes(text)
             assert store.read(JOB) is None
             said = capsys.readouterr().err
-            assert said.startswith(f"{path} is damaged and will be recomputed (")
-            assert reason in said
+            assert said.startswith(f"{path} is damaged and will be recomputed (") and reason in said
             assert said.count("\n") == 1
             assert not path.exists()
     expected = [text for texts in damaged.values() for text in texts]
@@ -238,8 +236,7 @@ def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_those_that_are_not
     assert estimate.price(ladder[5], prices) == 8.0
     assert estimate.price(ladder[1], prices) == 2.0  # one flag from both
     store = Store(tmp_path)
-    assert not record(JOB, store, compute(JOB))
-    assert estimate.estimate([JOB], store, workers=2) == 0
+    assert not record(JOB, store, compute(JOB)) and estimate.estimate([JOB], store, workers=2) == 0
     with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
         estimate.estimate([BROKEN], store, workers=1)
     assert 0 < estimate.estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
@@ -264,8 +261,7 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     before = files()
     assert (len(before), main([*what, "--out", str(tmp_path)])) == (3, 0)
     said = capsys.readouterr().out
-    assert "1 of them done before" in said
-    assert "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
+    assert "1 of them done before" in said and "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
     assert (files(), [path.name for path in tmp_path.iterdir()]) == (before, ["jobs"])
 
 
@@ -307,8 +303,7 @@ def test_a_cluster_s_results_equal_local_ones_whatever_fails(
     killer.start()
     failed = run_jobs([BROKEN, *JOBS], there, workers=1, scheduler=cluster.scheduler_address)
     killer.join()
-    assert list(failed) == [BROKEN]
-    assert "Nonsense" in failed[BROKEN]
+    assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN]
     assert "Nonsense" in (there.folder / f"{BROKEN.key}.error.txt").read_text()
     assert [content(there, job) for job in JOBS] == reference
 

@@ -73,8 +73,7 @@ def test_a_result_is_read_back_typed_even_without_a_diagnostic_that_is_younger(t
     whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
     young = ["policy_age", "entropy"]
     older = parse_result(JOB, tagged(about, curve.drop(columns=young), digits=6)).curve
-    assert tuple(older) == learning_curve.COLUMNS
-    assert older[young].isna().all(axis=None)
+    assert tuple(older) == learning_curve.COLUMNS and older[young].isna().all(axis=None)
     pd.testing.assert_frame_equal(older.drop(columns=young), whole.drop(columns=young))
     for strange in (curve.drop(columns=["return"]), curve.assign(mood=1.0)):
         with pytest.raises(ValueError, match="it is not the result of a job"):
@@ -167,8 +166,7 @@ def test_what_could_not_be_read_back_is_a_failure_and_a_study_is_kept_beside_the
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
     found = compute(SMALL)
-    assert "a return or a length is infinite" in found.error
-    assert found.text == ""
+    assert "a return or a length is infinite" in found.error and found.text == ""
     path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
     before = path.read_bytes()
     save(MADE, tmp_path)
@@ -194,8 +192,7 @@ def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothin
         path.write_text("half")
     (folder := out / f".x.csv.{HOST}.{DEAD}1").mkdir()
     prepare(out)
-    assert not any(path.exists() for path in ours)
-    assert all(path.exists() for path in [*kept, folder])
+    assert not any(path.exists() for path in ours) and all(path.exists() for path in [*kept, folder])
 
 
 THEIRS = {"tricks": "9.8.7", "commit": None}
@@ -250,14 +247,12 @@ def test_another_version_s_job_is_trained_anew(
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
     store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
     path.write_text(job_of(change))
-    assert not Store(tmp_path, look_only=True).has(SMALL)
-    assert workers.run_jobs([SMALL], store, 1) == {}
+    assert not Store(tmp_path, look_only=True).has(SMALL) and workers.run_jobs([SMALL], store, 1) == {}
     (said,) = [line for line in capsys.readouterr().err.splitlines() if str(path) in line]
     assert said.startswith(f"{path} was saved by ")
     assert "ppo-tricks 9.8.7" in said or "an early version of ppo-tricks" in said
     assert "which can't read it, so it will be recomputed (" in said
-    assert said.endswith(f"kept as {SMALL.key}.other-version")
-    assert "is damaged" not in said
+    assert said.endswith(f"kept as {SMALL.key}.other-version") and "is damaged" not in said
     assert store.has(SMALL)
     path.write_text(job_of(lambda about, rows: rows.pop("entropy")))
     assert Store(tmp_path).has(SMALL)  # of another version, and this one can read it
@@ -287,8 +282,7 @@ def test_another_version_s_study_is_refused(change: Change, sealed: bool, tmp_pa
     said = str(refused.value)
     assert said.startswith(str(path))
     assert "install ppo-tricks 9.8.7 to open it, or run the command that made it again (" in said
-    assert "damaged" not in said
-    assert "\n" not in said
+    assert "damaged" not in said and "\n" not in said
     refuses(main, ["report", "--out", str(tmp_path)], "was saved by ppo-tricks 9.8.7")
 
 
@@ -296,8 +290,7 @@ def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) 
     design = ladder(["baseline", "entropy"])
     saved, path = save(study(design, lambda on: 1 / 3), tmp_path)
     assert path.read_bytes()[4:8] == bytes(4)  # where gzip keeps the time
-    assert saved.designs == (design,)
-    assert saved.runs.late[0] == 100.33
+    assert saved.designs == (design,) and saved.runs.late[0] == 100.33
     assert saved.runs.tricks[0] == ""  # not NaN
     again, _ = save(saved, tmp_path)
     pd.testing.assert_frame_equal(again.runs, saved.runs)
@@ -575,8 +568,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: 
     for job, expected in zip(jobs, first, strict=True):
         found, seeds = Store(folder).scored(job), job.config.seed_list
         assert found is not None
-        assert expected is not None
-        assert (found.grid == expected.grid).all()
+        assert expected is not None and (found.grid == expected.grid).all()
         pd.testing.assert_frame_equal(found.table(seeds), expected.table(seeds), check_exact=True)
         assert replace(found, grid=expected.grid, late=expected.late) == expected
     path, expected = folder / "scores.sqlite", first[0]
@@ -589,8 +581,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: 
     Counting.count, store = 0, Counting(folder)
     for job in jobs:
         found = store.scored(job)
-        assert found is not None
-        assert (found.grid == expected.grid).all()
+        assert found is not None and (found.grid == expected.grid).all()
     assert Counting.count == len(jobs) - FEW + 1  # that one was read again
 
 
@@ -653,8 +644,7 @@ def test_a_pool_holds_few_jobs_and_blocks_look_at_each_seed_a_fixed_number_of_ti
 
     for count in (300, 3000):
         Seeds.looks = 0
-        assert len(seed_ranges.blocks(Seeds(range(count)))) == count / 15
-        assert Seeds.looks <= 2 * count
+        assert len(seed_ranges.blocks(Seeds(range(count)))) == count / 15 and Seeds.looks <= 2 * count
 
 
 def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:
@@ -666,16 +656,14 @@ def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:
     rising = 10 + 20 * np.arange(1, 51) / 50
     assert area(grid)[0] == pytest.approx(np.mean([*[10] * 25, *rising, *(30 + 20 * np.arange(1, 26) / 25)]))
     grid = on_grid(pd.DataFrame({"seed": 0, "step": [100, 200], "return": [10.0, 90.0]}), 400, {0: 200})
-    assert (grid.loc[0, 200.0:] == 10).all()
-    assert grid[196.0].min() > 80
+    assert (grid.loc[0, 200.0:] == 10).all() and grid[196.0].min() > 80
     grid = on_grid(pd.DataFrame({"seed": [0, 1], "step": [50, 50], "return": [1.0, np.nan]}), 100, {})
     assert grid.index.tolist() == [0, 1]  # a seed without an episode is not left out
     assert np.isnan(grid.loc[1]).all()
     curve = pd.DataFrame({"seed": 0, "step": [90, 95, 100], "return": [7.0, 10.0, 40.0], "episodes": [9, 2, 1]})
     silent = pd.DataFrame({"seed": 1, "step": [95], "return": [np.nan], "episodes": [0]})
     found = late(pd.concat([curve, silent]), 100, {})
-    assert found[0] == (2 * 10 + 40) / 3
-    assert np.isnan(found[1])
+    assert found[0] == (2 * 10 + 40) / 3 and np.isnan(found[1])
     assert late(curve, 100, {0: 95})[0] == 7  # diverged: as the untrained agent
     curve = pd.DataFrame({"seed": 0, "step": [100, 500], "return": [10.0, 0.0], "episodes": [20, 1]})
     assert area(on_grid(curve, 500, {}))[0] == pytest.approx(np.mean([*[10] * 20, *np.linspace(9.875, 0, 80)]))

@@ -206,8 +206,7 @@ def test_every_state_s_action_mask_and_start_are_gymnasium_s(theirs: Any) -> Non
         np.testing.assert_array_equal(mine, expected)
     assert (after.dtype, reward.dtype, terminated.dtype) == (torch.float32, torch.float64, torch.bool)
     mask = TAXI.legal(STATES)
-    assert mask is not None
-    assert mask.dtype == torch.bool
+    assert mask is not None and mask.dtype == torch.bool
     np.testing.assert_array_equal(mask[:, 0], [theirs.action_mask(state) for state in range(500)])
     spaces = make_env(Config(env=TAXI.id, seeds=1, lanes=1, backend="gymnasium")).spaces
     torch.testing.assert_close(TAXI.observe(STATES), spaces.encode(np.arange(500), (500, 1)), rtol=0, atol=0)
@@ -227,8 +226,7 @@ def test_both_backends_play_alike(theirs: Any) -> None:
     for row in range(410):
         mine._state = gymnasiums.now.obs.argmax(-1, keepdim=True).float()
         obs, legal = mine._shown()
-        assert torch.equal(obs, gymnasiums.now.obs)
-        assert torch.equal(legal, gymnasiums.now.legal)
+        assert torch.equal(obs, gymnasiums.now.obs) and torch.equal(legal, gymnasiums.now.legal)
         action = torch.from_numpy(rng.integers(6, size=(2, 4)))
         going = ~mine.now.resetting
         ours, gymnasium = mine.step(action, play), gymnasiums.step(action, play)

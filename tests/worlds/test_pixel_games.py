@@ -100,8 +100,7 @@ def test_gold_pays_and_a_guard_ends_the_game_wherever_they_touch(
 
 def test_things_leave_at_the_edge_and_arrive_on_a_free_track_when_things_move() -> None:
     after, *_ = goes(crossing(1, 0, (4, GOLD, 9, 1), (5, GUARD, 0, 1)), treasure.UP, NOW)
-    assert after[:3].tolist() == [1, 0, 1]
-    assert [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
+    assert after[:3].tolist() == [1, 0, 1] and [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
     for action in (treasure.DOWN, treasure.RIGHT):
         assert goes(crossing(8, 9), action)[0][:2].tolist() == [8, 9]
     last = 0.99  # of the tracks
@@ -171,8 +170,7 @@ def test_a_bomb_falls_from_the_lowest_alien_of_a_column_and_ends_the_game_on_the
         assert seen(low)[4] == [(row, 4)]
     assert seen(marches(state, squadron.STAY, NEVER, NOW, 0.55)[0])[4] == []  # nobody is there
     low, *_ = marches(low, squadron.STAY)
-    assert seen(low)[4] == [(8, 4)]
-    assert marches(low, squadron.STAY)[2]
+    assert seen(low)[4] == [(8, 4)] and marches(low, squadron.STAY)[2]
     past, _, over = marches(low, squadron.LEFT)
     assert (seen(past)[4], over) == ([], False)
 

@@ -61,8 +61,7 @@ def test_offset_a_baseline_takes_out_its_variance_and_chain_a_td_error_that_of_i
 def test_reward_scale_changes_the_reward_and_nothing_else(world: World, scale: float) -> None:
     state, action = numbers(200, 4), torch.arange(200)[None] % 2
     mine, original = (w.dynamics(state, action, torch.empty(1, 200, 0)) for w in (world, CARTPOLE))
-    assert torch.equal(mine[0], original[0])
-    assert torch.equal(mine[1], scale * original[1])
+    assert torch.equal(mine[0], original[0]) and torch.equal(mine[1], scale * original[1])
     assert torch.equal(mine[2], original[2])
 
 
@@ -271,8 +270,7 @@ def test_line_the_median_newborn_gets_through_only_if_its_policy_head_is_small()
         policy = lambda obs, legal, agent=agent: agent.policy(obs)  # noqa: E731
         rollout = play_episodes(Player(env, 128), policy, 1, torch.ones(24, dtype=torch.bool))
         paid[born] = rollout.reward.sum((1, 2)) / config.lanes  # share of the lanes that get through in time
-    assert paid["orthogonal"].median() > 0.4
-    assert paid["default"].median() < 0.2
+    assert paid["orthogonal"].median() > 0.4 and paid["default"].median() < 0.2
     assert (paid["default"] == 0).sum() >= 5 * (paid["orthogonal"] == 0).sum() + 5
 
 
@@ -311,8 +309,7 @@ def test_grid_four_actions_move_and_the_others_only_cost(world: World) -> None:
     state = torch.full((1, actions, 2), 2.0)
     after, reward, terminated = world.dynamics(state, torch.arange(actions)[None], torch.empty(1, actions, 0))
     mask = world.legal(state)
-    assert mask is not None
-    assert torch.equal(mask[0, 0], torch.arange(actions) < 4)
+    assert mask is not None and torch.equal(mask[0, 0], torch.arange(actions) < 4)
     assert torch.equal((after != state).any(-1)[0], mask[0, 0])
     assert after[0, :4].tolist() == [[2, 3], [3, 2], [2, 1], [1, 2]]
     assert reward[0].tolist() == [0.0] * 4 + [-w.grid.PENALTY] * (actions - 4)
@@ -333,8 +330,7 @@ def test_trading_pays_the_change_of_wealth_and_forbids_what_cannot_be() -> None:
             owned == 1, action == w.trading.SELL, action == w.trading.BUY
         )
         mask = world.legal(state)
-        assert mask is not None
-        assert torch.equal(mask[0].gather(1, action[:, None])[:, 0], possible)
+        assert mask is not None and torch.equal(mask[0].gather(1, action[:, None])[:, 0], possible)
         state, reward, _ = world.dynamics(state, action[None], chance[..., t + 1 : t + 2])
         assert torch.equal(state[0, :, 1] != owned, possible & (action != w.trading.HOLD))
         cash += price * (owned - state[0, :, 1])
@@ -448,8 +444,7 @@ def test_gymnasium_s_worlds_refuse_what_is_no_action_and_keep_their_clocks_and_m
     env.reset(seed=0)
     for _ in range(3):
         env.step(1)
-    assert env.reset()[0].argmax() == 3
-    assert env.reset(seed=0)[0].argmax() == 0
+    assert env.reset()[0].argmax() == 3 and env.reset(seed=0)[0].argmax() == 0
     masked = GymnasiumEnv(Config(env="tricks/Trading-v0", seeds=1, lanes=2))  # the mask reaches the agent, too
     assert masked.now.legal[0].tolist() == [[True, True, False]] * 2
     masked.step(torch.tensor([[w.trading.BUY, w.trading.HOLD]]), torch.tensor([True]))

@@ -195,7 +195,7 @@ def job_content(folder: Path) -> object:
     with contextlib.redirect_stderr(io.StringIO()) as said:
         result: Result | None = Store(folder).read(JOB)
     if result is None:
-        assert JOB.key in said.getvalue() and said.getvalue().count("\n") == 1, f"said: {said.getvalue()}"  # noqa: PT018
+        assert JOB.key in said.getvalue() and said.getvalue().count("\n") == 1, f"said: {said.getvalue()}"
         return None
     return result.curve, dict(result.diverged), result.seconds, result.steps, dict(result.made_with)
 
