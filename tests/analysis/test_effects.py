@@ -103,8 +103,7 @@ def test_a_p_value_at_the_level_is_no_effect_no_confirmation_and_no_main_effect(
     monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
     assert effects(study(ONE, lambda on: 500 * ("baseline" in on)), ONE).detected.tolist() == [0]
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
-    found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
-    assert found.confirmed.tolist() == [0, 1, 0]
+    assert second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k}).confirmed.tolist() == [0, 1, 0]
     made = study(PAIR, lambda on: 90 * ("gae" in on))
     assert main_effects(made, PAIR).detected.tolist() == [1, 0]
     monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))

@@ -70,8 +70,7 @@ def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytes
         for k, (cell, seed) in enumerate(zip(stack.cells, stack.config.seed_list, strict=True)):
             alone = stack.config.only(k)
             assert (cell, (seed,)) == ({name: getattr(alone, name) for name in cell}, alone.seeds)
-    seeds = [stack.config.seed_list for stack in found if stack.config.epochs == 1]
-    assert sum(seeds, ()) == tuple(range(12))
+    assert sum([stack.config.seed_list for stack in found if stack.config.epochs == 1], ()) == tuple(range(12))
 
 
 TUNED = "--rung baseline+separate_optimizers --vary"

@@ -53,8 +53,7 @@ def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_
     files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))  # some tricks share one
     asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
     assert NAMES[: len(asked)] == asked
-    page = (CHAPTERS / "README.md").read_text()
-    assert page.split(build.START)[1].split(build.END)[0] == table_of_contents()
+    assert (CHAPTERS / "README.md").read_text().split(build.START)[1].split(build.END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
@@ -343,8 +342,7 @@ def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[An
 def test_what_was_not_swept_has_an_empty_panel_and_labels_are_moved_apart_in_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    places = spread([0.5, 0.1, 0.52, 0.51], gap=0.1)
-    assert np.diff(np.array(places)[[1, 0, 3, 2]]).min() > 0.0999
+    assert np.diff(np.array(spread([0.5, 0.1, 0.52, 0.51], gap=0.1))[[1, 0, 3, 2]]).min() > 0.0999
     assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
     table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
     others = table.rename(columns={"lr": "gamma"})

@@ -203,8 +203,7 @@ def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "tricks.rollback", module)
     checks: dict[str, Any] = {}
     exec(test, checks)
-    found = [check() for name, check in checks.items() if name.startswith("test_")]
-    assert len(found) == 3
+    assert len([check() for name, check in checks.items() if name.startswith("test_")]) == 3
 
 
 DETAILS = [

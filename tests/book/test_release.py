@@ -152,8 +152,7 @@ def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: 
     modules = json.loads((tmp_path / "modules.json").read_text())
     assert {"tricks", "ablations", "chapters.book", "torch"} <= set(modules)
     assert [file for file in modules.values() if Path(file).is_relative_to(ROOT)] == []
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"chapter.ipynb", "modules.json", "ipython"}
+    assert {path.name for path in tmp_path.iterdir()} == {"chapter.ipynb", "modules.json", "ipython"}
 
 
 command = partial(guarded, main)

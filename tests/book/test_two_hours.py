@@ -19,8 +19,7 @@ from tricks.ladder import named
 def test_six_stops_take_twenty_minutes_and_have_every_tagged_cell() -> None:
     assert len(STOPS) == 6
     assert max(minutes()) <= 20
-    page = (CHAPTERS / "README.md").read_text(encoding="utf-8")
-    assert page.split(START)[1].split(END)[0] == table()
+    assert (CHAPTERS / "README.md").read_text(encoding="utf-8").split(START)[1].split(END)[0] == table()
     tagged = {name for name in names() for c in stored(name).cells if TAG in c.metadata.get("tags", [])}
     assert tagged == {chapter for stop in STOPS for chapter in stop.parts}
 

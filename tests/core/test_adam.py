@@ -55,8 +55,7 @@ def test_adam_equals_torch_seed_by_seed_and_what_stood_still_goes_on_as_if_nothi
 def test_the_gradient_of_a_seed_ignores_others_and_a_frozen_parameter_does_not_move() -> None:
     p = torch.nn.Parameter(torch.ones(2, 3))
     unused = torch.nn.Parameter(torch.ones(2, 1))
-    found = gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])
-    assert found[0].tolist() == [2, 2, 2, 0]
+    assert gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])[0].tolist() == [2, 2, 2, 0]
     plain, frozen = torch.zeros(2, 1), torch.nn.Parameter(torch.zeros(2, 1), requires_grad=False)
     for place in (plain, frozen):
         Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))

@@ -153,8 +153,7 @@ LEARNED = [
 
 @pytest.mark.parametrize(("env", "tricks"), LEARNED, ids=lambda x: x if isinstance(x, str) else x.on[-1])
 def test_learns_from_images(env: str, tricks: Tricks) -> None:
-    run = train(Config(env, seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks)
-    assert run.late().min() > 0.9
+    assert train(Config(env, seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks).late().min() > 0.9
 
 
 DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
@@ -416,15 +415,13 @@ def test_a_greedy_policy_takes_the_mode_and_a_gaussian_starts_with_its_seed_s_de
         Categorical.log_prob(Categorical.deterministic(logits), logits.max(-1).indices), torch.zeros(2, 5)
     )
     config = Config(env="Pendulum-v1", seeds=2, lanes=1, log_std_init=(-0.5, 0.0))
-    agent = Agent(make_env(config).spaces, config)
-    log_std = agent.policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
+    log_std = Agent(make_env(config).spaces, config).policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
     torch.testing.assert_close(log_std, torch.tensor([-0.5, 0.0]).view(2, 1, 1).expand(2, 3, 1))
 
 
 def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability() -> None:
     env = make_env(Config(env="Pendulum-v1", seeds=1, lanes=2))
-    far = torch.tensor([[[7.0], [-9.0]]])
-    assert env.spaces.decode(far).flatten().tolist() == [2, -2]
+    assert env.spaces.decode(torch.tensor([[[7.0], [-9.0]]])).flatten().tolist() == [2, -2]
     player = Player(env, block=4)
     rollout = play_segment(player, lambda obs, legal: torch.tensor([[[50.0, 0.0]] * 2]), 4, torch.ones(1) > 0)
     assert rollout.action.min() > 40

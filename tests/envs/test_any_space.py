@@ -101,8 +101,7 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
             return float(action[0] == 2) + float(action[1] == 1)
 
     config = replace(CONFIG, steps=2000, lanes=4, horizon=32, epochs=4, lr=0.01)
-    run = train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2])))
-    assert (run.late() > 9).all()  # of 10
+    assert (train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2]))).late() > 9).all()  # of 10
 
 
 def test_images_are_not_standardized_and_the_likeliest_of_bools_is_rounded() -> None:
@@ -214,8 +213,7 @@ def test_a_policy_that_asks_for_nan_stops_its_seed_with_the_reason() -> None:
         made.append(Taking(Box(-1, 1, (2,), np.float32)))
         return made[-1]
 
-    run = train(config, PPO, env=make)
-    assert run.reasons == {1: "the loss or its gradient is not finite"}
+    assert train(config, PPO, env=make).reasons == {1: "the loss or its gradient is not finite"}
     assert all(np.isfinite(action).all() for env in made for action in env.taken)
 
 
@@ -318,8 +316,7 @@ def test_no_illegal_action_is_played_however_the_mask_is_given(name: str, backen
     assert (run.curve["return"] == 5).all() and run.agent.spaces.features == 3 and (run.evaluate(2) == 5).all()
     with pytest.raises(InputError, match="illegal"):
         train(MASK_CONFIG, switched(["reuse"]), env=WAYS[name])
-    by_id = train(replace(MASK_CONFIG, env=f"Masked-{name}-v0"), MASKED)
-    pd.testing.assert_frame_equal(by_id.curve, run.curve)
+    pd.testing.assert_frame_equal(train(replace(MASK_CONFIG, env=f"Masked-{name}-v0"), MASKED).curve, run.curve)
 
 
 @pytest.mark.parametrize("name", ["info", "method", "observation"])

@@ -139,8 +139,7 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     lane = make_lane(Config(stack=2), Shown)
     lane.reset()
     obs = lane.step(0)[0]
-    channels = obs[:, 0, 0] if shape[0] == 2 else obs[0, 0]
-    assert channels.tolist() == [0, 0, 1, 1]
+    assert (obs[:, 0, 0] if shape[0] == 2 else obs[0, 0]).tolist() == [0, 0, 1, 1]
     assert obs.shape == lane.observation_space.shape and obs in lane.observation_space
 
 
@@ -173,8 +172,7 @@ def test_what_cannot_be_changed_is_one_line(numbers: dict[str, Any], message: st
 def test_the_shell_takes_each_option_many_times(told: Callable[..., str]) -> None:
     halved = "--wrap support.contracts:Halved"
     changed = f"--env Arguments-v0 --env-arg level=4 --env-arg=mode=hard {halved} --stack 2"
-    said = told(f"train ppo {changed} --seeds 1 --steps 40 --lanes 2 --horizon 10 --out x")
-    assert "return 100.0" in said
+    assert "return 100.0" in told(f"train ppo {changed} --seeds 1 --steps 40 --lanes 2 --horizon 10 --out x")
     config = load("x").config
     assert (config.env_args, config.stack) == (("level=4", "mode='hard'"), 2)
     assert config.wrap == ("support.contracts:Halved",)
@@ -261,8 +259,7 @@ def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
     del gym.registry["Script-v0"]
     play = "play run --episodes 2 --no-gif"
     assert "; if a module of yours registers it, name that: module:Script-v0" in told(play, 2)
-    said = told(f"{play} --env a_script:Script-v0")
-    assert "in a_script:Script-v0, sampled actions: mean return 5.0" in said
+    assert "in a_script:Script-v0, sampled actions: mean return 5.0" in told(f"{play} --env a_script:Script-v0")
     told(f"{play} --env a_script:Other-v0", 2)
     gym.registry.pop("Script-v0", None)
     sys.modules.pop("a_script", None)

@@ -121,8 +121,7 @@ def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, mess
 
 
 def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
-    run = train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises"))
-    assert len(run.curve)
+    assert len(train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises")).curve)
     message = r"own: close\(\) failed, which changes no result: OSError: already gone, in misbehaving.py, line \d+\n"
     assert re.fullmatch(message, capsys.readouterr().err)
 

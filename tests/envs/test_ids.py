@@ -121,8 +121,7 @@ def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: st
     ],
 )
 def test_the_module_of_a_name_is_imported_and_registers_or_has_it(name: str, paid: Any, backend: str) -> None:
-    config = Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,))
-    run = train(config, PPO)
+    run = train(Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,)), PPO)
     assert run.config.env == name and paid in (None, run.curve["return"].unique().tolist())
 
 

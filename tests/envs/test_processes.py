@@ -59,8 +59,7 @@ def test_every_lane_has_a_process_of_its_own_which_closes_its_environment(tmp_pa
         assert not multiprocessing.active_children()
     register("Closing-v0", Closing, folder=tmp_path)
     make_env(processes("Closing-v0")).close()
-    closed = {int(path.name) for path in tmp_path.iterdir()}
-    assert len(closed - {os.getpid()}) == 4
+    assert len({int(path.name) for path in tmp_path.iterdir()} - {os.getpid()}) == 4
 
 
 def test_closing_ends_a_worker_in_the_middle_of_a_long_step() -> None:

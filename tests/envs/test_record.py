@@ -337,8 +337,7 @@ def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None
     for backend in ("gymnasium", "processes"):
         with pytest.raises(InputError, match="NormalizeObservation keeps running statistics"):
             make_env(Config("Standardized-v0", backend, seeds=1, lanes=1))
-    arguments = ["train", "ppo", "--wrap", "gymnasium.wrappers:NormalizeObservation"]
-    refuses(main, arguments, "use --state-norm")
+    refuses(main, ["train", "ppo", "--wrap", "gymnasium.wrappers:NormalizeObservation"], "use --state-norm")
 
 
 class Fixed(gym.ObservationWrapper):

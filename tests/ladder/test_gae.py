@@ -45,8 +45,7 @@ def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
     torch.testing.assert_close(gae(REWARD, VALUE, NEXT_VALUE, TERMINATED, DONE, GAMMA, 1.0), returns - VALUE)
     assert returns.flatten().tolist() == pytest.approx([1 + 0.9 * 2, 2, 3 + 0.9 * (4 + 0.9 * 8), 4 + 0.9 * 8, 5 + 54])
     cut, done = column(0, 1, 0, 0, 0).bool(), column(0, 1, 0, 1, 0).bool()
-    found = value_at_cut(cut, torch.full((1, 5, 1), 100.0), done, 0.5)
-    assert found.flatten().tolist() == [25, 50, 0, 0, 0]
+    assert value_at_cut(cut, torch.full((1, 5, 1), 100.0), done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +72,7 @@ def test_squared_error_is_half_the_square_and_explained_variance_a_share() -> No
 
 def test_advantages_are_standardized_whatever_the_scale_and_a_single_row_is_zero() -> None:
     advantage = torch.tensor([[1.0, 2.0, 4.0, 9.0, 777.0]]) * torch.tensor([[1.0], [1e-2], [1e4]])
-    valid = torch.tensor([[True, True, True, True, False]]).expand(3, -1)
-    found = standardize(advantage, valid)[:, :4]
+    found = standardize(advantage, torch.tensor([[True, True, True, True, False]]).expand(3, -1))[:, :4]
     torch.testing.assert_close(found.mean(1), torch.zeros(3), atol=1e-6, rtol=0)
     torch.testing.assert_close(found.std(1), torch.ones(3))
     assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0

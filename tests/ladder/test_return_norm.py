@@ -249,8 +249,7 @@ def test_agents_of_several_tasks_train_save_load_and_do_not_share_anything(trick
     assert run.agent.return_stats.mean.shape == (2, 4)
     deviations = run.agent.return_stats.std[0]
     assert (deviations[1:] / deviations[:-1] > 3).all()  # the tasks pay 1, 10, 100 and 1000
-    last = run.curve[run.curve.seed == 0].iloc[-1]
-    assert last.return_std == pytest.approx(float(deviations.mean()))
+    assert run.curve[run.curve.seed == 0].iloc[-1].return_std == pytest.approx(float(deviations.mean()))
     run.save(tmp_path / "run")
     again = load(tmp_path / "run").agent
     obs = torch.eye(6)[:4].expand(2, 4, 6)

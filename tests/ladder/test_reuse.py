@@ -56,8 +56,7 @@ def test_an_epoch_deals_every_valid_row_once_and_epochs_shuffle_differently() ->
     assert len(dealt) == 6
     for epoch in (dealt[:3], dealt[3:]):
         for seed, truth in enumerate(([0, 2, 3, 4, 5, 7], [8, 9])):
-            rows = torch.cat([b.target[seed][b.valid[seed]] for b in epoch])
-            assert sorted(rows.int().tolist()) == truth
+            assert sorted(torch.cat([b.target[seed][b.valid[seed]] for b in epoch]).int().tolist()) == truth
     assert all(not b.target.isnan().any() for b in dealt)  # the filling is made of real rows
     valid = torch.ones(1, 32, dtype=torch.bool)
     longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
@@ -302,5 +301,4 @@ def test_a_buffer_uses_a_row_about_as_often_as_allowed_and_none_that_is_not_vali
     whole = counts(rollouts=1, uses=4, updates=3)  # as often as there are epochs: dealt whole in each
     assert whole[0].unique().tolist() == [4] and whole[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
     # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
-    settled = counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double()
-    assert abs(settled.mean() - 3.29) < 0.1
+    assert abs(counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double().mean() - 3.29) < 0.1

@@ -176,8 +176,7 @@ def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_c
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
-    failed = run_jobs([BROKEN, JOB], store, workers=1)
-    assert list(failed) == [BROKEN]
+    assert list(run_jobs([BROKEN, JOB], store, workers=1)) == [BROKEN]
     assert store.read(JOB) is not None
     assert "Nonsense" in (tmp_path / f"{BROKEN.key}.error.txt").read_text()
 

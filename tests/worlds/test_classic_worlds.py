@@ -174,8 +174,7 @@ def test_backends_are_chosen_by_name_and_a_diverged_policy_breaks_no_world() -> 
     nowhere, meant = torch.tensor([[[math.nan], [math.inf], [-math.inf]]]), torch.tensor([[[0.0], [2.0], [-2.0]]])
     theirs = GymnasiumEnv(Config(env=world.id, seeds=1, lanes=3))
     np.testing.assert_array_equal(theirs.spaces.decode(nowhere), meant.numpy())
-    after = [world.dynamics(state, action, torch.empty(1, 3, 0))[0] for action in (nowhere, meant)]
-    assert torch.equal(*after)
+    assert torch.equal(*[world.dynamics(state, action, torch.empty(1, 3, 0))[0] for action in (nowhere, meant)])
     assert isinstance(make_env(Config(seeds=1)), TensorEnv)
     assert isinstance(make_env(Config(seeds=1, backend="gymnasium")), GymnasiumEnv)
     assert isinstance(make_env(Config(env="FrozenLake-v1", seeds=1)), GymnasiumEnv)

@@ -244,8 +244,7 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     small = drawn[:: single.CELL, :: single.CELL]
     assert (small == drawn[single.CELL - 1 :: single.CELL, single.CELL - 1 :: single.CELL]).all()
     assert small[9].tolist() == [list(single.PALETTE[0]) if k in (4, 5) else [0, 0, 0] for k in range(SIDE)]
-    ball_behind_bricks = [(small == color).all(-1).sum() for color in single.PALETTE[1:]]
-    assert ball_behind_bricks == [1, 1, 29, 0]
+    assert [(small == color).all(-1).sum() for color in single.PALETTE[1:]] == [1, 1, 29, 0]
 
 
 def scores(id: str, player: Player, games: int = 200) -> Tensor:

@@ -171,11 +171,9 @@ def test_a_dial_pays_for_its_distance_and_random_and_extreme_ones_get_what_the_d
 
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_parity_pays_for_the_parity(bits: int) -> None:
-    world = w.parity.PARITIES[bits - 1]
-    rollout = rollout_of(world, lanes=8, steps=50)
+    rollout = rollout_of(w.parity.PARITIES[bits - 1], lanes=8, steps=50)
     shown, valid = (rollout.obs[:, :-1] + 1) / 2, rollout.valid
-    right = rollout.action == shown.sum(-1) % 2
-    assert torch.equal(rollout.reward[valid], right[valid].double())
+    assert torch.equal(rollout.reward[valid], (rollout.action == shown.sum(-1) % 2)[valid].double())
     assert 0.3 < rollout.reward[valid].mean() < 0.7
 
 
@@ -205,8 +203,7 @@ def test_every_shock_is_taken_back_one_step_later(world: World, monkeypatch: pyt
 @pytest.mark.parametrize("world", w.weather.WEATHERS, ids=lambda world: world.id)
 def test_the_weather_is_that_of_all_lanes_and_leaves_scores_alone(world: World) -> None:
     size = float(dose(world))
-    env = TensorEnv(world, Config(env=world.id, seeds=2, lanes=4))
-    player, lucky = Player(env, 10), []
+    player, lucky = Player(TensorEnv(world, Config(env=world.id, seeds=2, lanes=4)), 10), []
     for _ in range(40):
         rollout = play_episodes(player, uniform, 40, torch.ones(2) > 0)
         assert rollout.valid.all()
@@ -214,8 +211,7 @@ def test_the_weather_is_that_of_all_lanes_and_leaves_scores_alone(world: World) 
         assert (luck == luck[0, 0, 0]).all()
         right = (rollout.action == (rollout.obs[:, :10, :, 0] + 1) / 2).double()
         torch.testing.assert_close(rollout.reward.sum(1), right.sum(1))
-        lent = (luck[:, 0] + 1) / 2 * size
-        torch.testing.assert_close(rollout.reward[:, 0], right[:, 0] + lent)
+        torch.testing.assert_close(rollout.reward[:, 0], right[:, 0] + ((luck[:, 0] + 1) / 2 * size))
         lucky.append(float(luck[0, 0, 0]) == 1)
     assert 10 < sum(lucky) < 30
 
@@ -230,11 +226,9 @@ def test_the_shuttle_rests_walks_and_arrives(world: World) -> None:
     there = reached == w.shuttle.CELLS - 1
     expected = torch.where(there, w.shuttle.PAY, w.shuttle.REST * (rollout.action == 0))
     torch.testing.assert_close(rollout.reward[valid], expected[valid].double())
-    moved = (after != reached)[valid].double().mean()
-    assert 0.01 < moved < 0.03
+    assert 0.01 < (after != reached)[valid].double().mean() < 0.03
     assert not rollout.terminated.any()
-    starts = rollout.obs[:, 0].argmax(-1)
-    assert starts.unique().numel() > 15  # lanes begin anywhere
+    assert rollout.obs[:, 0].argmax(-1).unique().numel() > 15  # lanes begin anywhere
 
 
 @pytest.mark.parametrize("world", w.recall.RECALLS, ids=lambda world: world.id)
