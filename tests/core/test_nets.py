@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from support.probes import Endless
 from support.register import register
 from torch import Tensor, nn
 
@@ -115,20 +116,21 @@ def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
     torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
 
 
-class Bright(gym.Env):
+class Bright(Endless):
     """An image whose left or right half is bright; the action that names the side pays 1."""
 
-    observation_space, action_space = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8), gym.spaces.Discrete(2)
+    observation_space, length = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8), 1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
+    def see(self) -> np.ndarray:
+        if self.t:
+            return np.zeros(self.observation_space.shape or (), np.uint8)
         self.side = int(self.np_random.integers(2))
         image = self.np_random.integers(0, 100, (1, 2, 36, 18), np.uint8)
         image[:, self.side] += 100
-        return np.concatenate([image[:, 0], image[:, 1]], -1), {}
+        return np.concatenate([image[:, 0], image[:, 1]], -1)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        return np.zeros(self.observation_space.shape, np.uint8), float(action == self.side), True, False, {}
+    def pay(self, action: int) -> float:
+        return float(action == self.side)
 
 
 class Dim(Bright):
@@ -136,8 +138,8 @@ class Dim(Bright):
 
     observation_space = gym.spaces.Box(0, 1, (1, 8, 8), np.uint8)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        return super().reset(seed=seed)[0][:, 14:22, 14:22] // 100, {}
+    def see(self) -> np.ndarray:
+        return super().see() if self.t else super().see()[:, 14:22, 14:22] // 100
 
 
 register("Bright-v0", Bright)

@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from hypothesis import given, settings
 from support.any_space import BOOL
 from support.chance_spaces import nested
+from support.probes import Endless
 from support.register import register
 from torch import Tensor, distributions
 
@@ -336,21 +337,12 @@ def test_other_actions_are_refused_with_what_to_do(space: gym.Space) -> None:
 SHAPE = (2, 5, 4)
 
 
-class Screen(gym.Env):
+class Screen(Endless):
     """A gray screen: the first image is as bright as the time, the second as its double; episodes of three steps."""
 
-    observation_space, action_space = Box(0, 255, SHAPE, np.uint8), Discrete(2)
+    observation_space, length = Box(0, 255, SHAPE, np.uint8), 3
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.t = 0
-        return self.screen(), {}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        return self.screen(), 1.0, self.t == 3, False, {}
-
-    def screen(self) -> np.ndarray:
+    def see(self) -> np.ndarray:
         return np.stack([np.full(SHAPE[1:], self.t * k + 100, np.uint8) for k in (1, 2)])
 
 

@@ -14,8 +14,9 @@ import pytest
 import support.contracts as own
 import support.generators as held
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from support.contracts import Counting
+from support.probes import Endless
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
 from tricks.env_args import as_texts
@@ -278,23 +279,23 @@ DRAWN = Config("own", seeds=(3, 8), steps=120, lanes=3, horizon=10, epochs=1, mi
 BACKENDS = ("gymnasium", "processes")
 
 
-class Drawing(gym.Env):
+class Drawing(Endless):
     """Draws from a global generator when it is made, reset (or not), and stepped; episodes of four steps."""
 
-    observation_space = Box(-np.inf, np.inf, (2,), np.float32)
-    action_space = Discrete(2)
+    observation_space, length = Box(-np.inf, np.inf, (2,), np.float32), 4
 
     def __init__(self, draw: Callable[[], float], in_reset: bool = True) -> None:
         self.draw, self.in_reset, self.made = draw, in_reset, draw()
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.t = 0
-        return np.array([self.made, self.draw() if self.in_reset else 0], np.float32), {}
+    def begin(self) -> None:
+        self.drawn = self.draw() if self.in_reset else 0
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        return np.array([self.made, x := self.draw()], np.float32), x, self.t == 4, False, {}
+    def see(self) -> np.ndarray:
+        return np.array([self.made, self.drawn], np.float32)
+
+    def pay(self, action: int) -> float:
+        self.drawn = self.draw()
+        return self.drawn
 
 
 def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.Tensor:

@@ -16,6 +16,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
 from support.any_space import THREE, AnySpace
+from support.probes import Endless
 from support.register import register
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
@@ -205,23 +206,23 @@ def test_a_seed_that_waits_is_not_stepped() -> None:
 CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
 
 
-class Walk(gym.Env):
+class Walk(Endless):
     """Random observations; the reward is one of them."""
 
-    observation_space, action_space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), gym.spaces.Discrete(2)
+    observation_space, length = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), 6
 
     def __init__(self) -> None:
         self.mean, self.std, self.n = 1.0, 2.0, 10  # numbers of its own, which are no statistics
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.t = 0
-        return self.np_random.normal(self.mean, self.std, 2).astype(np.float32), {}
+    def begin(self) -> None:
+        self.seen = self.np_random.normal(self.mean, self.std, 2).astype(np.float32)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        obs = self.np_random.normal(self.mean, self.std, 2).astype(np.float32)
-        return obs, float(obs[0]), self.t == 6, False, {}
+    def see(self) -> np.ndarray:
+        return self.seen
+
+    def pay(self, action: int) -> float:
+        self.begin()
+        return float(self.seen[0])
 
 
 class Welford:
@@ -239,8 +240,6 @@ class Welford:
 
 
 class Own(gym.ObservationWrapper):
-    """Keeps them in an object."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.scaler = Welford()
@@ -250,8 +249,6 @@ class Own(gym.ObservationWrapper):
 
 
 class Bare(gym.ObservationWrapper):
-    """Keeps them as its own attributes, as a moving average, in a dictionary of its own."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.state = {"obs_mean": np.zeros(2), "obs_var": np.ones(2)}
@@ -264,8 +261,6 @@ class Bare(gym.ObservationWrapper):
 
 
 class Range(gym.ObservationWrapper):
-    """Scales by the smallest and largest so far."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
@@ -276,8 +271,6 @@ class Range(gym.ObservationWrapper):
 
 
 class Paid(gym.RewardWrapper):
-    """Divides rewards by their running deviation."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.mean, self.var, self.count = 0.0, 1.0, 1
@@ -291,8 +284,6 @@ class Paid(gym.RewardWrapper):
 
 
 class Declared(gym.RewardWrapper):
-    """The same, but the class says how they begin."""
-
     mean, var, count = 0.0, 1.0, 1
     reward = Paid.reward
 
@@ -309,10 +300,7 @@ def in_a_closure(env: gym.Env) -> gym.Env:
 KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
     "NormalizeObservation": (wrappers.NormalizeObservation, "--state-norm"),
     "NormalizeReward": (wrappers.NormalizeReward, "--reward-scaling"),
-    "below others": (
-        lambda env: Record(wrappers.FrameStackObservation(wrappers.NormalizeObservation(env), 2)),
-        "state",
-    ),
+    "below others": (lambda e: Record(wrappers.FrameStackObservation(wrappers.NormalizeObservation(e), 2)), "state"),
     "two of them": (lambda env: wrappers.NormalizeReward(wrappers.NormalizeObservation(env)), "--reward-scaling"),
     "an object": (Own, "--state-norm"),
     "a dictionary": (Bare, "--state-norm"),
@@ -341,8 +329,6 @@ def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None
 
 
 class Fixed(gym.ObservationWrapper):
-    """A mean and a deviation that were known beforehand."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.mean, self.std, self.count = np.ones(2), np.full(2, 2.0), 0
@@ -353,8 +339,6 @@ class Fixed(gym.ObservationWrapper):
 
 
 class Noted(gym.RewardWrapper):
-    """Statistics that are only looked at."""
-
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self.seen = Welford()

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.probes import Endless
 from support.register import register
 from support.restless import Restless
 from support.training import interrupted, same
@@ -83,24 +84,26 @@ def test_no_two_layers_begin_with_the_same_numbers_and_a_shared_trunk_has_one_bo
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == body
 
 
-class Lives(gym.Env):
+class Lives(Endless):
     """Random observations; a game has three lives of three to five steps each."""
 
-    observation_space, action_space = gym.spaces.Box(-9, 9, (3,), np.float32), gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Box(-9, 9, (3,), np.float32)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.lives, self.left = 3, self.np_random.integers(3, 6)
-        return self.observation(), {"lives": self.lives}
+    def begin(self) -> None:
+        self.lives, self.left, self.length = 3, self.np_random.integers(3, 6), 0
 
-    def observation(self) -> np.ndarray:
+    def see(self) -> np.ndarray:
         return self.np_random.normal(size=3).astype(np.float32)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def pay(self, action: int) -> float:
         self.left -= 1
         if self.left == 0:
             self.lives, self.left = self.lives - 1, self.np_random.integers(3, 6)
-        return self.observation(), 1.0, self.lives == 0, False, {"lives": self.lives}
+        self.length = (self.t + 1) * (self.lives == 0)
+        return 1.0
+
+    def info(self) -> dict[str, Any]:
+        return {"lives": self.lives}
 
 
 LIVES = replace(CONFIG, env="CartPole-v1", life_ends=True)
@@ -207,20 +210,19 @@ CARTPOLE = Config(seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), recurren
 WORDS = ["--seeds", "2", "--lanes", "4", "--horizon", "16", "--hidden", "8", "--minibatches", "2"]
 
 
-class Recall(gym.Env):
+class Recall(Endless):
     """The first observation of an episode is ±1 and the others are 0; the last action pays if it matches the first."""
 
-    observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
+    length = 4
 
-    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.cue, self.time = int(self.np_random.integers(2)), 0
-        return np.array([2.0 * self.cue - 1], np.float32), {}
+    def begin(self) -> None:
+        self.cue = int(self.np_random.integers(2))
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.time += 1
-        over = self.time == 4
-        return np.zeros(1, np.float32), float(over and action == self.cue), over, False, {}
+    def see(self) -> np.ndarray:
+        return np.array([0.0 if self.t else 2.0 * self.cue - 1], np.float32)
+
+    def pay(self, action: int) -> float:
+        return float(self.t == 3 and action == self.cue)
 
 
 RECALL = Config(seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16,), recurrent_size=16)
