@@ -61,9 +61,7 @@ def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kep
     stored(rows)
 
 
-def test_each_rate_counts_with_the_first_look_s_seeds_and_has_a_cell_and_a_sentence(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_each_rate_counts_with_the_first_look_and_has_a_cell_and_a_sentence(tmp_path: Path, monkeypatch: Patch) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
     found = effects_by_rate(study(DESIGN, lambda on: 90 * ("baseline" in on)), DESIGN)
     rows = found[found.trick == "baseline"].set_index("at")

@@ -145,7 +145,7 @@ BROKEN = [
 ]
 
 
-def test_what_is_no_curve_or_not_there_is_refused_by_its_name_and_figure_takes_any_table(
+def test_what_is_no_curve_is_refused_by_name_and_figure_takes_tables(
     tmp_path: Path, refuses: Callable[..., None]
 ) -> None:
     path = tmp_path / "theirs.csv"
@@ -204,7 +204,7 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
 
 
-def test_a_study_of_a_plan_is_of_what_is_finished_and_later_seeds_do_not_make_it_whole(
+def test_a_plan_s_study_is_of_what_is_finished_and_so_not_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_out = ("Atari: not installed",)

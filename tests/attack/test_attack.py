@@ -151,9 +151,7 @@ OPENED: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
 @pytest.mark.parametrize("how", OPENED)
-def test_opening_a_run_imports_no_module_that_it_names(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_a_run_imports_nothing_it_names(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stolen.py").write_text(harm.MODULE + REGISTERS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     if "resume" in how:

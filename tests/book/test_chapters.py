@@ -104,7 +104,7 @@ def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_some
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
-def test_a_chapter_has_exercises_with_right_solutions_and_a_card_whose_code_is_the_loops_own(
+def test_a_chapter_has_right_solutions_and_a_card_of_the_loops_own_code(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "Exercise 2" in script(name)
@@ -207,9 +207,7 @@ def showing(text: str, code: str = "") -> NotebookNode:
     return new_code_cell(code, outputs=[new_output("display_data", data={"text/markdown": text})])
 
 
-def test_reading_time_counts_words_code_and_exercises_and_what_goes_further_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_time_counts_words_code_and_what_goes_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words, code = new_markdown_cell("word " * 2000), new_code_cell("x = 1\n" * 79 + "x = 1")
     further = [new_markdown_cell(text) for text in ("word " * 400, f"{build.FURTHER}\n\n" + "word " * 600)]
     monkeypatch.setattr(build, "CHAPTERS", tmp_path)
@@ -339,7 +337,7 @@ def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[An
     ]  # the cases are still as they were
 
 
-def test_what_was_not_swept_has_an_empty_panel_and_labels_are_moved_apart_in_their_order(
+def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert np.diff(np.array(spread([0.5, 0.1, 0.52, 0.51], gap=0.1))[[1, 0, 3, 2]]).min() > 0.0999

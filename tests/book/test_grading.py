@@ -103,9 +103,7 @@ def test_what_a_student_prints_patches_or_leaves_costs_only_its_own_points(monke
 
 @LINUX
 @pytest.mark.parametrize("asleep", [False, True])
-def test_an_answer_that_loops_is_stopped_even_while_nobody_watches_the_clock(
-    asleep: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_loops_is_stopped_while_nobody_watches_it(asleep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if asleep:  # as if this process, or the computer, slept meanwhile
         monkeypatch.setattr("time.monotonic", lambda: 0.0)
     found = apart_from_here(BODY + "while True: pass", seconds=1)
@@ -127,9 +125,7 @@ def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None
     assert "Network is unreachable" in done.stderr
 
 
-def test_a_class_is_a_table_and_a_report_and_nothing_of_a_student_is_a_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_is_a_table_and_a_report_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("ada", ".ipynb_checkpoints"):
         (tmp_path / folder).mkdir()
     handed_in(tmp_path / "ada" / "mine.ipynb", RIGHT, ("# **Exercise 2: think.**", "# Never:\n\nevery ratio is 1."))
@@ -228,7 +224,7 @@ def test_each_exercise_has_a_cell_and_an_id_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
 @pytest.mark.parametrize("name", known())
-def test_an_answer_is_credited_to_its_own_exercise_and_what_was_handed_out_to_none(
+def test_an_answer_is_credited_to_its_exercise(
     name: str, ids: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for asked in (each for each in exercises(name) if not each.check):
@@ -321,7 +317,7 @@ def test_an_interrupted_run_keeps_what_is_graded_and_the_next_one_goes_on(
     assert len(judged) == 2 + 3
 
 
-def test_whatever_is_wrong_with_a_notebook_is_a_row_and_ends_nothing(
+def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     folder: Path, judged: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = (folder / "ada.ipynb").read_text(encoding="utf-8")
@@ -359,7 +355,7 @@ def test_whatever_is_wrong_with_a_notebook_is_a_row_and_ends_nothing(
     assert [Path(each["notebook"]).stem for each in rows].count("ada") == 1  # named twice
 
 
-def test_a_message_without_an_encoding_is_written_and_a_file_of_somebody_elses_is_not_written_over(
+def test_any_message_is_written_and_no_file_of_somebody_elses_over(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grade, "judge", lambda *_: Verdict("fails", "raises X: \udcff\x1b[2J"))
@@ -419,7 +415,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
             assert name in there
 
 
-def test_the_copy_is_only_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_that_may_be_read(
+def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_it_may_read(
     tmp_path: Path,
 ) -> None:
     copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))

@@ -370,9 +370,7 @@ def clicked(browser: Browser, selector: str = "#tried", seconds: float = 60) -> 
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_chapter_has_its_own_small_playground_before_its_exercises_and_others_where_it_goes_further(
-    name: str, site: Path
-) -> None:
+def test_a_chapter_has_its_small_playground_before_its_exercises_and_others_further_on(name: str, site: Path) -> None:
     page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
     places = {unescape(each[1]): each.start() for each in re.finditer(PLACE, page)}
     here = {each: HERE[each].setting for each in HERE if home(each) == name[3:]}

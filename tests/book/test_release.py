@@ -92,9 +92,7 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout
 
 
-def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_wheel_has_no_solutions_and_grades_anywhere(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (tmp_path / "class").mkdir()
     with zipfile.ZipFile(built(tmp_path_factory)) as wheel:
         names = wheel.namelist()
@@ -191,7 +189,7 @@ def test_bad_input_is_one_line(
 
 
 @pytest.mark.parametrize(("words", "needed"), [("build", "chapters"), ("site", "site")])
-def test_a_missing_package_is_named_with_the_extra_that_has_it(
+def test_missing_packages_have_extras(
     words: str, needed: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jupytext", None)

@@ -79,9 +79,7 @@ def test_no_page_names_a_file_that_is_not_in_the_folder_and_a_table_in_an_output
     assert "<table" in folded.split("</details>")[0]
 
 
-def test_no_page_asks_for_anything_elsewhere_or_complains_and_chapters_begin_with_their_picture(
-    site: Path, browser: Browser
-) -> None:
+def test_no_page_asks_elsewhere_or_complains_and_chapters_begin_with_a_picture(site: Path, browser: Browser) -> None:
     alike = [page for page in pages(site) if "/solutions/" in page][2:]  # nothing but text and code
     told = {f"chapters/{name}.html" for name in [*names(), *(stop.name for stop in STOPS)]}
     assert told <= {*pages(site)} - {*alike}

@@ -25,7 +25,7 @@ def test_six_stops_take_twenty_minutes_and_have_every_tagged_cell() -> None:
 
 
 @pytest.mark.parametrize("number", range(1, len(STOPS) + 1))
-def test_a_stored_stop_is_made_of_the_chapters_cells_and_a_few_words_and_asks_for_nothing_that_it_lacks(
+def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_it_lacks(
     number: int,
 ) -> None:
     stop, made = STOPS[number - 1], notebook(number)

@@ -90,9 +90,7 @@ def test_another_constant_is_another_formula(name: str, monkeypatch: pytest.Monk
         ],
     ],
 )
-def test_an_edit_is_seen_if_it_changes_a_number(
-    old: str, new: str, seen: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_is_seen_if_it_changes_numbers(old: str, new: str, seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     text = inspect.getsource(formula)
     edited = text.replace(old, new)
     assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(text))
@@ -100,9 +98,7 @@ def test_an_edit_is_seen_if_it_changes_a_number(
     assert formulas.digest(Owner.method)  # whose docstring begins anywhere
 
 
-def test_what_cannot_be_read_is_as_written_unless_its_file_was_broken(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_read_is_as_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(inspect, "getsource", lambda _: "def mean(x:\n")
     formulas.as_written.cache_clear()
     try:
@@ -202,7 +198,7 @@ def test_numba_s_own_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPa
         exec(compile(source, kernels.__file__, "exec"), {"__file__": kernels.__file__, "__name__": "again"})
 
 
-def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
+def test_without_a_folder_one_line_asks_for_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def failing(name: str) -> Any:

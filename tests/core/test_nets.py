@@ -189,7 +189,7 @@ def test_without_gradients_a_body_sees_so_many_rows_at_a_time_that_a_cache_holds
 @pytest.mark.parametrize(
     ("shape", "low", "seen"), [((1, 8, 8), np.uint8, torch.uint8), ((4,), np.int64, torch.float32)]
 )
-def test_a_body_of_ones_own_is_shown_images_as_bytes_and_vectors_as_floats(
+def test_own_bodies_see_images_as_bytes_and_vectors_as_floats(
     shape: tuple[int, ...], low: type, seen: torch.dtype
 ) -> None:
     body = Noting(3)

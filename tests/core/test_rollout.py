@@ -214,9 +214,7 @@ def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pyt
     [lambda x: x.item(), lambda x: bool(x), lambda x: x.nonzero(), lambda x: x.view(1)[x.view(1)], lambda x: x.numpy()],
     ids=["item", "bool", "nonzero", "mask", "numpy"],
 )
-def test_that_test_sees_every_kind_of_waiting(
-    waiting: Callable[[Tensor], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_sees_every_kind_of_waiting(waiting: Callable[[Tensor], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "numpy", refuse)
     with NoWaiting(), pytest.raises(AssertionError, match="waits for the device"):
         waiting(torch.tensor(True))

@@ -214,7 +214,7 @@ def test_what_is_odd_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
         (None, PPO, {"env": "Taxi-v4"}),  # the worlds of this project are known
     ],
 )
-def test_what_is_as_it_should_be_is_no_news(
+def test_what_is_right_is_no_news(
     make: Any, tricks: Tricks, numbers: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said_of(make, tricks, capsys, **numbers) == ""
@@ -250,7 +250,7 @@ gym.register("Script-v0", entry_point=Counting)
 """
 
 
-def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
+def test_a_scripts_run_is_played_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]
 ) -> None:
     Path("a_script.py").write_text(REGISTERS)
@@ -351,9 +351,7 @@ def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_no_seed_reaches_is_said_once(
-    make: Any, said: str, backend: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_no_seed_reaches_is_told(make: Any, said: str, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         train(replace(DRAWN, env=Config.env, backend=backend), PPO, env=make)
     assert sum(line.startswith(said) for line in capsys.readouterr().err.splitlines()) == 1

@@ -194,7 +194,7 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
         ("ppo", "BreaksInAWorker", "ValueError: the floor gave way, in contracts.py, line "),
     ],
 )
-def test_the_command_line_prints_that_line_and_nothing_else(
+def test_the_shell_prints_that_line_and_no_other(
     rung: str, id: str, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with warnings.catch_warnings():
@@ -230,7 +230,7 @@ LINES = {"make": 10, "reset": 13, "step": 16}
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
 @pytest.mark.parametrize("how", LINES)
-def test_the_message_names_the_line_of_the_users_own_code(
+def test_it_names_the_line_of_the_user_s(
     how: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("my_env.py").write_text(CODE)

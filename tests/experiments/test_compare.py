@@ -314,9 +314,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     pd.testing.assert_frame_equal(found.table, again.table)
 
 
-def test_a_function_is_judged_from_a_file_or_from_python_where_it_is_not_taken_for_a_trick(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_function_is_judged_from_a_file_or_python_and_not_taken_for_a_trick(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
     options = [f"--{name}={getattr(TINY, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]

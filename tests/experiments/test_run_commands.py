@@ -153,9 +153,7 @@ FIXED = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a tab
 
 
 @pytest.mark.parametrize("order", [(FIXED[0], TRIAL, FIXED[1]), (TRIAL, *FIXED)], ids=["fixed first", "tuned first"])
-def test_a_run_that_two_trials_share_is_there_once(
-    order: tuple[Trial, ...], tmp_path: Path, trials: Callable[..., None]
-) -> None:
+def test_what_two_trials_share_is_once(order: tuple[Trial, ...], tmp_path: Path, trials: Callable[..., None]) -> None:
     trials(*order)
     assert run_worlds(tmp_path) == run_worlds(tmp_path) == 0  # the second time, it reads what it wrote
     (study,) = load_all(tmp_path)
@@ -207,7 +205,7 @@ def store_rates(areas: str) -> None:
 
 
 @pytest.mark.parametrize(("score", "rate"), [("area", 0.01), ("late", 0.03)])
-def test_a_trial_runs_at_the_rate_that_is_best_by_its_own_score(
+def test_trials_run_at_their_best_rate(
     score: Literal["area", "late"], rate: float, tmp_path: Path, trials: Callable[..., None]
 ) -> None:
     trials(replace(TRIAL, score=score))

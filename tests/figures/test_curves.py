@@ -174,9 +174,7 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
 
 
 @pytest.mark.parametrize("design", [*DESIGNS, add_one_in(("baseline", "value_clip"))], ids=lambda design: design.name)
-def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
-    design: Design, tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_a_panel_has_its_arm_bold_and_the_other_dashed(design: Design, tmp_path: Path, figures: list[Figure]) -> None:
     data = rising(design)
     curves.curves_figure(data, design, tmp_path / "x")
     assert len([axis for axis in figures[0].axes if axis.get_title("left")]) == 1 + len(design.comparisons)
@@ -227,9 +225,7 @@ def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path
     assert figures[1].get_figheight() < figures[0].get_figheight() + 0.5
 
 
-def test_all_figures_fit_a_readme_and_crossed_designs_have_no_small_multiples(
-    tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_figures_fit_a_readme_and_crossed_designs_have_no_multiples(tmp_path: Path, figures: list[Figure]) -> None:
     for design in (factorial(("baseline", "reuse")), screen(("baseline", "reuse"))):
         for draw in (curves.curves_figure, curves.solved_figure, curves.robustness_figure):
             assert draw(rising(design), design, tmp_path / "x") == []
@@ -337,7 +333,7 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
     assert "95% intervals (Welch's t)" in heading(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
-def test_what_other_seeds_showed_stands_thin_below_and_a_cell_that_they_do_not_confirm_is_hatched(
+def test_what_other_seeds_showed_stands_thin_below_unconfirmed_cells_are_hatched(
     tmp_path: Path, figures: list[Figure]
 ) -> None:
     second = {"again": 0.1, "again_low": 0.02, "again_high": 0.18, "confirmed": 1.0}
@@ -402,9 +398,7 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
 
 
-def test_what_is_certainly_small_is_about_zero_and_only_what_may_be_more_is_hatched(
-    tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched(tmp_path: Path, figures: list[Figure]) -> None:
     rows = [
         effect("ladder", "CartPole-v1", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},
         effect("ladder", "CartPole-v1", "gae", 0.01, 0.5) | {"low": -0.04, "high": 0.06},
@@ -419,9 +413,7 @@ def test_what_is_certainly_small_is_about_zero_and_only_what_may_be_more_is_hatc
     )
 
 
-def test_an_environment_without_a_scale_has_no_color_and_a_number_the_decimals_that_it_needs(
-    tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path: Path, figures: list[Figure]) -> None:
     seen = [("ladder", "CartPole-v1", 0.1), ("ladder", "Unknown-v0", -50.0), ("leave-one-out", "CartPole-v1", 0.02)]
     rows = [effect(design, env, "gae", difference, 0.001) for design, env, difference in seen]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
@@ -486,9 +478,7 @@ def test_where_colors_say_up_or_down_what_is_about_zero_is_pale_and_panels_keep_
     assert round(drawn["+0.20"]) == rows.index("in the preset") and round(drawn["+0.30"]) == rows.index("alone")
 
 
-def test_designs_on_different_tricks_share_figures_and_neither_lacks_the_others(
-    tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_designs_on_different_tricks_share_figures_and_lack_nothing(tmp_path: Path, figures: list[Figure]) -> None:
     own = [effect("beyond", "CartPole-v1", name, 0.1, 0.5) for name in ("shared_trunk", "ppg")]
     others = [effect("scales", "CartPole-v1", name, 0.2, 0.001) for name in ("reward_sign", "return_norm")]
     found, designs = pd.DataFrame([*own, *others]), [REGISTERED[name]([]) for name in ("beyond", "scales")]

@@ -156,9 +156,7 @@ def test_an_alarm_is_a_p_value_below_the_level(
     assert false_alarms(population(MADE), design, 5, 1, **how) == alarms
 
 
-def test_arms_keep_their_own_spread_unless_alike_and_a_shared_one_is_drawn_twice(
-    estimates: Callable[..., Any], monkeypatch: Patch
-) -> None:
+def test_arms_keep_their_spread_and_a_shared_one_comes_twice(estimates: Callable[..., Any], monkeypatch: Patch) -> None:
     pair = ONE.comparisons[0]
     every: Population = {pair.having: np.array([4.0, 6.0]), pair.without: np.array([10.0, 30.0])}
     asked = estimates((0, 1))
@@ -267,7 +265,7 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     assert (logits.shape, logits.unique().tolist()) == ((1, 4, 5), [0])
 
 
-def test_two_runs_of_one_name_are_not_mixed(
+def test_runs_of_one_name_stay_apart(
     run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = tmp_path / "a" / "x", tmp_path / "b" / "x"
@@ -333,7 +331,7 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
     assert games_in_words(study).endswith("over games).")
 
 
-def test_what_cannot_be_played_is_said_in_a_line_and_the_time_of_a_training_is_saved(
+def test_what_cannot_be_played_is_one_line_and_trainings_keep_their_time(
     run: Run, tmp_path: Path, refuses: Refuses
 ) -> None:
     run.save(tmp_path / "run")

@@ -129,9 +129,7 @@ def test_known_divergences_on_either_side_of_the_limit_and_the_least_limit_takes
 
 
 @pytest.mark.parametrize("tricks", [named("kl_stop"), named("kl_stop+separate_optimizers")], ids=["one", "two"])
-def test_the_policy_s_diagnostics_end_with_the_minibatch_that_stopped_the_seed(
-    tricks: Tricks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_policy_s_diagnostics_end_where_the_seed_stopped(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
     noted: dict[str, list[Tensor]] = {}
     note = Log.note
 
@@ -163,7 +161,7 @@ def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop(
     assert log.curve().policy_loss.tolist() == [1.5, 3] and log.active.tolist() == [False, True]
 
 
-def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_while_the_others_move(
+def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moved, step = [], Adam.step

@@ -47,9 +47,7 @@ USUAL = stats([0], [1])
     ],
     ids=["a mixture of old and new", "the first batch", "the second batch", "a tiny variance"],
 )
-def test_one_move_is_the_mixture_of_old_and_new_moments(
-    old: ReturnStats, target: Tensor, mean: float, variance: float
-) -> None:
+def test_one_move_mixes_old_and_new_moments(old: ReturnStats, target: Tensor, mean: float, variance: float) -> None:
     moved = move_stats(old, target, ALL, beta=0.25)
     assert (moved.mean.item(), moved.variance.item()) == pytest.approx((mean, variance), rel=1e-6)
     assert unmoved(USUAL, first_batch=False) == USUAL
@@ -222,9 +220,7 @@ def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> 
     assert second.moments.shape == (1, 3)
 
 
-def test_a_resumed_run_that_starts_new_episodes_starts_their_sums_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(
         Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2), tmp_path, 200
     )

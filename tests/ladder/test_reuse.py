@@ -203,7 +203,7 @@ def cloned() -> Run:
     return train(QUARTER, SHORT_PPG)
 
 
-def test_without_auxiliary_epochs_it_is_ppo_and_the_second_head_is_drawn_apart() -> None:
+def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
     config = replace(PHASES, aux_epochs=0)
     shown = [name for name in train(config, PPO).curve if not str(name).startswith("auxiliary")]
     torch.testing.assert_close(
@@ -216,7 +216,7 @@ def test_without_auxiliary_epochs_it_is_ppo_and_the_second_head_is_drawn_apart()
     assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
 
 
-def test_a_phase_asks_about_its_memory_in_parts_and_memory_takes_the_bytes_it_says(
+def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     memory, agent = Memory(1), Agent(make_env(PHASES).spaces, PHASES)

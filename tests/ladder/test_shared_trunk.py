@@ -84,7 +84,7 @@ def asked_to_learn(config: Config, tricks: Tricks, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("state_norm", [False, True])
-def test_a_gradient_step_asks_a_shared_body_once_and_two_bodies_once_each(
+def test_a_step_asks_a_shared_body_once_and_two_bodies_each_once(
     state_norm: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for tricks, bodies in ((named("shared_trunk"), 1), (PPO, 2), (REINFORCE, 1), (PPG, 2)):  # in either phase

@@ -221,9 +221,7 @@ def test_a_seed_without_rows_takes_no_step(
     assert moved.count([True, True]) == len(moved) - optimizers * emptied * both
 
 
-def test_an_auxiliary_loss_that_is_not_finite_ends_its_own_seed_there_and_no_other(
-    moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_infinite_auxiliary_loss_ends_its_own_seed(moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch) -> None:
     def infinite(*given: Any) -> tuple[Tensor, ...]:
         return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in auxiliary_errors(*given))
 
@@ -344,7 +342,7 @@ def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_i
         player.rollout(last=False)
 
 
-def test_a_game_without_end_is_an_error_after_training_and_a_line_of_its_seed_during_it(
+def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made = itertools.count()

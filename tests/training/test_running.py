@@ -96,7 +96,7 @@ def _deadly(job: Job) -> int:
     return job.config.seed_list[0]
 
 
-def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
+def test_a_killed_worker_costs_no_result(
     tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch
 ) -> None:
     def kill_one() -> None:
@@ -172,7 +172,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path)
     assert not multiprocessing.active_children()
 
 
-def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_counts_steps(
+def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
@@ -289,9 +289,7 @@ def cluster() -> Iterator[Any]:
         yield local
 
 
-def test_a_cluster_s_results_equal_local_ones_whatever_fails(
-    tmp_path: Path, cluster: Any, reference: list[Any]
-) -> None:
+def test_a_cluster_s_results_are_local_ones_whatever_fails(tmp_path: Path, cluster: Any, reference: list[Any]) -> None:
     there, victim = Store(tmp_path), next(iter(cluster.workers.values())).pid
 
     def kill_one() -> None:
@@ -307,9 +305,7 @@ def test_a_cluster_s_results_equal_local_ones_whatever_fails(
     assert [content(there, job) for job in JOBS] == reference
 
 
-def test_workers_are_sent_an_environment_s_module_and_what_is_queued_is_dropped(
-    tmp_path: Path, cluster: Any, monkeypatch: Patch
-) -> None:
+def test_workers_get_an_environment_s_module_and_queues_drop(tmp_path: Path, cluster: Any, monkeypatch: Patch) -> None:
     code = "import gymnasium as gym\ndef make():\n    return gym.make('CartPole-v1', max_episode_steps=9)"
     (tmp_path / "sent_rooms.py").write_text(code)
     (tmp_path / "sent_badly.py").write_text("import sys\nif 'distributed.worker' in sys.modules: 1 / 0")
@@ -327,9 +323,7 @@ def test_workers_are_sent_an_environment_s_module_and_what_is_queued_is_dropped(
     until(lambda: not cluster.scheduler.tasks, seconds=10)
 
 
-def test_a_scheduler_out_of_reach_is_one_line_and_another_version_s_result_a_failure(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_scheduler_out_of_reach_is_one_line_another_version_a_failure(tmp_path: Path, monkeypatch: Patch) -> None:
     strange = SimpleNamespace(status="finished", result=lambda: Finished(text='# {"what": 1}\nseed,step\n'))
     assert "it is not the result of a job" in outcome_of(strange, JOB, "tcp://a:1").error
     with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
@@ -412,8 +406,6 @@ SWEEP = "sweep --vary gamma=0.9,0.99"
 @pytest.mark.parametrize(
     "command", ["run --suite classic", "run --suite worlds", "run --dry-run", "tune", "worlds", SWEEP, "random"]
 )
-def test_a_missing_device_is_one_line_and_nothing_is_written(
-    command: str, tmp_path: Path, refuses: Callable[..., None]
-) -> None:
+def test_a_missing_device_is_one_line_and_no_file(command: str, tmp_path: Path, refuses: Callable[..., None]) -> None:
     refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")
     assert not list(tmp_path.iterdir())

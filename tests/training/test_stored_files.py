@@ -146,7 +146,7 @@ IMPOSSIBLE: list[dict[str, Any] | RowChange] = [
 
 
 @pytest.mark.parametrize("change", IMPOSSIBLE)
-def test_an_impossible_job_is_set_aside(
+def test_impossible_jobs_stay_out(
     change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture
 ) -> None:
     store, (about, curve) = Store(tmp_path), untagged(text)
@@ -159,7 +159,7 @@ def test_an_impossible_job_is_set_aside(
     assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
 
 
-def test_what_could_not_be_read_back_is_a_failure_and_a_study_is_kept_beside_the_new_one(
+def test_unreadable_results_are_failures_and_studies_are_kept(
     monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:
     run = train(SMALL.config, SMALL.tricks)
@@ -241,7 +241,7 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
-def test_another_version_s_job_is_trained_anew(
+def test_another_version_s_job_is_made_anew(
     change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
@@ -261,9 +261,7 @@ def test_another_version_s_job_is_trained_anew(
 @pytest.mark.parametrize(
     "spoil", [lambda text: text[:-9], lambda text: text.replace("9.8.7", "9.8.6"), lambda _: "# {}"]
 )
-def test_another_version_s_damaged_file_is_damaged(
-    spoil: Callable[[str], str], tmp_path: Path, capsys: Capture
-) -> None:
+def test_another_version_s_damaged_one_is_damaged(spoil: Callable[[str], str], tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / f"{SMALL.key}.csv").write_text(spoil(job_of(UNKNOWN)))
     assert not Store(tmp_path).has(SMALL)
     assert "is damaged and will be recomputed (" in capsys.readouterr().err
@@ -485,9 +483,7 @@ def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path,
     assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
-def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused(
-    tmp_path: Path, by: Callable[[int], None]
-) -> None:
+def test_comparisons_say_their_algorithm_and_other_rates_are_refused(tmp_path: Path, by: Callable[[int], None]) -> None:
     config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
     for now in (NOW, NOW + 1):
         by(now)
@@ -585,7 +581,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: 
     assert Counting.count == len(jobs) - FEW + 1  # that one was read again
 
 
-def test_a_changed_result_and_scores_of_other_code_do_not_count(
+def test_changed_results_and_codes_do_not_count(
     filled: Filled, capsys: pytest.CaptureFixture[str], monkeypatch: Patch
 ) -> None:
     folder, jobs = filled

@@ -90,7 +90,7 @@ def crossing(row: float, column: float, *things: tuple[int, float, float, float]
         (treasure.UP, NOW, False),
     ],
 )
-def test_gold_pays_and_a_guard_ends_the_game_wherever_they_touch(
+def test_gold_pays_and_a_guard_ends_the_game_where_they_touch(
     kind: int, action: int, moves: float, touches: bool
 ) -> None:
     after, reward, over = goes(crossing(3, 4, (3, kind, 5, -1)), action, moves)
@@ -203,7 +203,7 @@ def played_with(ball: list[float], paddle: float, wall: Tensor | None = None, ac
         ([8, 9, 1, 1], 7, [8, 8, -1, 1], False),  # off the side, and onto the paddle
     ],
 )
-def test_the_ball_bounces_off_the_sides_and_the_paddle_and_is_lost_past_it(
+def test_the_ball_bounces_and_is_lost_past_the_paddle(
     ball: list[float], paddle: float, after: list[float], over: bool
 ) -> None:
     found, _, reward, ended = played_with(ball, paddle)
