@@ -145,9 +145,7 @@ BROKEN = [
 ]
 
 
-def test_what_is_no_curve_is_refused_by_name_and_figure_takes_tables(
-    tmp_path: Path, refuses: Callable[..., None]
-) -> None:
+def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path, refuses: Callable[..., None]) -> None:
     path = tmp_path / "theirs.csv"
     for text, said in BROKEN:
         path.write_text(text)
@@ -204,9 +202,7 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
 
 
-def test_a_plan_s_study_is_of_what_is_finished_and_so_not_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_s_study_is_of_what_is_finished_and_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = ("Atari: not installed",)
     plan = Plan(replace(TINY, seeds=1), (ONE,), (3, 4), fixed=True, all_tricks=True, left_out=left_out)
     first = next(iter(plan.jobs))

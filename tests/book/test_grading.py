@@ -355,9 +355,7 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     assert [Path(each["notebook"]).stem for each in rows].count("ada") == 1  # named twice
 
 
-def test_any_message_is_written_and_no_file_of_somebody_elses_over(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_message_is_written_and_no_file_of_others_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade, "judge", lambda *_: Verdict("fails", "raises X: \udcff\x1b[2J"))
     grades = folder / "grades.json"
     for ending in ("json", "csv"):
@@ -415,9 +413,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
             assert name in there
 
 
-def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_it_may_read(
-    tmp_path: Path,
-) -> None:
+def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_it_may_read(tmp_path: Path) -> None:
     copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
     chapters = tmp_path / "copy" / "chapters"
     assert [each.name for each in (chapters / "exercises").iterdir()].count("clip.py") == 1

@@ -388,9 +388,7 @@ def test_an_arm_of_the_table_is_a_setting_of_the_library(name: str) -> None:
     Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
 
 
-def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a_worker_fails(
-    empty: Browser,
-) -> None:
+def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a_worker_fails(empty: Browser) -> None:
     for here in HERE.values():
         short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=30", "") + "&agents=2"
         empty.ask("put", short)

@@ -25,9 +25,7 @@ def test_six_stops_take_twenty_minutes_and_have_every_tagged_cell() -> None:
 
 
 @pytest.mark.parametrize("number", range(1, len(STOPS) + 1))
-def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_it_lacks(
-    number: int,
-) -> None:
+def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_it_lacks(number: int) -> None:
     stop, made = STOPS[number - 1], notebook(number)
     found, *theirs = (
         [(cell.id, cell.source, cell.metadata, cell.get("outputs")) for cell in cells]

@@ -265,9 +265,7 @@ def test_what_took_time_to_compile_says_so(
     assert capsys.readouterr().err == said
 
 
-def test_what_numba_cannot_compile_stays_plain(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_numba_cannot_do_is_plain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def failing(name: str) -> Any:
         raise ValueError(name)
 

@@ -198,9 +198,7 @@ def test_numba_s_own_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPa
         exec(compile(source, kernels.__file__, "exec"), {"__file__": kernels.__file__, "__name__": "again"})
 
 
-def test_without_a_folder_one_line_asks_for_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_folder_one_line_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def failing(name: str) -> Any:
         raise RuntimeError(f"cannot cache function {name!r}: no locator available for file '/x.py'")
 

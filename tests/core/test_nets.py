@@ -189,9 +189,7 @@ def test_without_gradients_a_body_sees_so_many_rows_at_a_time_that_a_cache_holds
 @pytest.mark.parametrize(
     ("shape", "low", "seen"), [((1, 8, 8), np.uint8, torch.uint8), ((4,), np.int64, torch.float32)]
 )
-def test_own_bodies_see_images_as_bytes_and_vectors_as_floats(
-    shape: tuple[int, ...], low: type, seen: torch.dtype
-) -> None:
+def test_own_bodies_see_bytes_of_images_and_floats(shape: tuple[int, ...], low: type, seen: torch.dtype) -> None:
     body = Noting(3)
     spaces = Spaces("x", gym.spaces.Box(0, 9, shape, low), gym.spaces.Discrete(3))
     Agent(spaces, Config(seeds=2), body=lambda generators, spaces: body)

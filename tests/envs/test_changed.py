@@ -250,9 +250,7 @@ gym.register("Script-v0", entry_point=Counting)
 """
 
 
-def test_a_scripts_run_is_played_anywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]
-) -> None:
+def test_a_script_s_run_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]) -> None:
     Path("a_script.py").write_text(REGISTERS)
     monkeypatch.syspath_prepend(tmp_path)
     gym.register("Script-v0", entry_point="support.contracts:Counting")

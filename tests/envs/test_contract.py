@@ -194,9 +194,7 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
         ("ppo", "BreaksInAWorker", "ValueError: the floor gave way, in contracts.py, line "),
     ],
 )
-def test_the_shell_prints_that_line_and_no_other(
-    rung: str, id: str, said: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert main(f"train {rung} --env {id}-v0 --backend processes --seeds 1 --lanes 2".split()) == 2
@@ -230,9 +228,7 @@ LINES = {"make": 10, "reset": 13, "step": 16}
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
 @pytest.mark.parametrize("how", LINES)
-def test_it_names_the_line_of_the_user_s(
-    how: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_names_the_line_of_the_user(how: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("my_env.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("my_env", None)

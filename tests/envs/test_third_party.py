@@ -36,9 +36,7 @@ def trains_saves_plays_and_goes_on(id: str, rung: str, options: list[str]) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", LISTED)
-def test_a_listed_environment_trains_plays_and_goes_on(
-    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listed_environment_trains_plays_goes_on(id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rung, packages, options = LISTED[id]
     for package in packages:
         pytest.importorskip(package)

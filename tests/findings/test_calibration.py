@@ -265,9 +265,7 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     assert (logits.shape, logits.unique().tolist()) == ((1, 4, 5), [0])
 
 
-def test_runs_of_one_name_stay_apart(
-    run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_a_name_stay_apart(run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = tmp_path / "a" / "x", tmp_path / "b" / "x"
     run.save(a)
     train(Config(seeds=(3, 4), steps=200), PPO).save(b)

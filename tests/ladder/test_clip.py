@@ -161,9 +161,7 @@ def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop(
     assert log.curve().policy_loss.tolist() == [1.5, 3] and log.active.tolist() == [False, True]
 
 
-def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     moved, step = [], Adam.step
 
     def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:

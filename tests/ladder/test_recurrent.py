@@ -229,9 +229,7 @@ RECALL = Config(seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16
 
 
 @KINDS
-def test_it_learns_what_must_be_remembered_and_acts_by_its_state_until_an_episode_begins(
-    kind: str, tmp_path: Path
-) -> None:
+def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kind: str, tmp_path: Path) -> None:
     run = train(replace(RECALL, recurrent_cell=kind), replace(PPO, recurrent=True), env=Recall)
     assert run.evaluate(20, greedy=True).mean() > 0.9
     run.save(tmp_path)
@@ -260,9 +258,7 @@ def test_it_learns_what_must_be_remembered_and_acts_by_its_state_until_an_episod
     torch.testing.assert_close(again[:, 1], alone[:, 0])
 
 
-def test_without_memory_it_is_a_coin_and_resumed_it_keeps_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_memory_it_is_a_coin_and_resumed_it_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert train(RECALL, PPO, env=Recall).evaluate(20, greedy=True).mean() < 0.75
     annealed = replace(UNANNEALED, lr_anneal=True)
     interrupted(tmp_path, CARTPOLE, annealed, 2, monkeypatch)

@@ -216,9 +216,7 @@ def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
     assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
 
 
-def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, agent = Memory(1), Agent(make_env(PHASES).spaces, PHASES)
     memory.add(rows(), IDENTITY, 0)
     monkeypatch.setattr(ppg, "CHUNK", 6)

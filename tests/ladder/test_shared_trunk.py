@@ -84,9 +84,7 @@ def asked_to_learn(config: Config, tricks: Tricks, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("state_norm", [False, True])
-def test_a_step_asks_a_shared_body_once_and_two_bodies_each_once(
-    state_norm: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_asks_a_shared_body_once_and_two_each_once(state_norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for tricks, bodies in ((named("shared_trunk"), 1), (PPO, 2), (REINFORCE, 1), (PPG, 2)):  # in either phase
         asked, steps = asked_to_learn(replace(CONFIG, aux_every=1), replace(tricks, state_norm=state_norm), monkeypatch)
         assert asked == bodies * steps

@@ -342,9 +342,7 @@ def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_i
         player.rollout(last=False)
 
 
-def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:
     made = itertools.count()
 
     def make() -> Misbehaving:

@@ -166,9 +166,7 @@ FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its cont
 
 
 @pytest.mark.parametrize(("name", "content", "said"), FOLDERS)
-def test_nothing_whole_is_refused(
-    name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_what_is_whole_is_read(name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses) -> None:
     if content is not None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)

@@ -96,9 +96,7 @@ def _deadly(job: Job) -> int:
     return job.config.seed_list[0]
 
 
-def test_a_killed_worker_costs_no_result(
-    tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch
-) -> None:
+def test_killed_workers_cost_nothing(tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch) -> None:
     def kill_one() -> None:
         until(lambda: list(tmp_path.glob("*.csv")))
         multiprocessing.active_children()[0].kill()

@@ -146,9 +146,7 @@ IMPOSSIBLE: list[dict[str, Any] | RowChange] = [
 
 
 @pytest.mark.parametrize("change", IMPOSSIBLE)
-def test_impossible_jobs_stay_out(
-    change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture
-) -> None:
+def test_no_impossible_job(change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture) -> None:
     store, (about, curve) = Store(tmp_path), untagged(text)
     curve = change(curve) if callable(change) else curve
     about |= {"rows": len(curve)} if callable(change) else change
@@ -159,9 +157,7 @@ def test_impossible_jobs_stay_out(
     assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
 
 
-def test_unreadable_results_are_failures_and_studies_are_kept(
-    monkeypatch: Patch, tmp_path: Path, capsys: Capture
-) -> None:
+def test_unreadable_results_are_failures_and_studies_kept(monkeypatch: Patch, tmp_path: Path, capsys: Capture) -> None:
     run = train(SMALL.config, SMALL.tricks)
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
@@ -241,9 +237,7 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
-def test_another_version_s_job_is_made_anew(
-    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
-) -> None:
+def test_other_versions_jobs_train_anew(change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
     store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
     path.write_text(job_of(change))

@@ -90,9 +90,7 @@ def crossing(row: float, column: float, *things: tuple[int, float, float, float]
         (treasure.UP, NOW, False),
     ],
 )
-def test_gold_pays_and_a_guard_ends_the_game_where_they_touch(
-    kind: int, action: int, moves: float, touches: bool
-) -> None:
+def test_gold_pays_and_a_guard_ends_the_game_on_touch(kind: int, action: int, moves: float, touches: bool) -> None:
     after, reward, over = goes(crossing(3, 4, (3, kind, 5, -1)), action, moves)
     assert (reward, over) == (float(touches and kind == GOLD), touches and kind == GUARD)
     assert (after[3:11].sum() == 0) == touches

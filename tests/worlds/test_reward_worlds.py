@@ -78,9 +78,7 @@ def test_shocks_are_seldom_huge_and_constant_features_are_all_that_is_added() ->
         assert torch.equal(more.obs[..., 2:], torch.full((2, 31, 2, count), float(w.line.REACH)))
 
 
-def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(w.jump, "JUMP", 100)
     env = TensorEnv(w.jump.REWARD_JUMP, Config(env=w.jump.REWARD_JUMP.id, seeds=2, lanes=3, horizon=32))
     clock, jumped, step = torch.zeros(2, 3), 0, env.step
