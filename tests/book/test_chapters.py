@@ -173,7 +173,7 @@ def test_what_follows_a_prediction_at_once_is_covered_too(name: str) -> None:
 def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
     cells = cells_of(name)
     pictures = [
-        k for k, cell in enumerate(cells) for out in cell.get("outputs", []) if "image/png" in out.get("data", {})
+        k for k, cell in enumerate(cells) for out in cell.get("outputs", []) if "image/png" in out.get("data", ())
     ]
     prose = "\n".join(cell.source for cell in cells[: pictures[0]] if cell.cell_type == "markdown")
     code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not build.is_folded(cell)]

@@ -216,10 +216,7 @@ def test_each_exercise_has_a_cell_and_an_id_of_its_own(name: str) -> None:
     found = json.loads((CHAPTERS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     numbers = [cell["id"].rpartition("-exercise-")[2] for cell in found if "-exercise-" in cell["id"]]
     assert numbers == [str(each.number) for each in exercises(name)]
-    assert {each.id for each in asked_cells(name)} == {cell["id"] for cell in found} - {
-        f"{name}-badges",
-        f"{name}-setup",
-    }
+    assert {x.id for x in asked_cells(name)} == {cell["id"] for cell in found} - {f"{name}-badges", f"{name}-setup"}
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])

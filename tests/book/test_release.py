@@ -74,9 +74,7 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-P", "-m", "chapters", "handout", "s.zip"], cwd=clone, env=made, check=True)
     shutil.unpack_archive(clone / "s.zip", tmp_path)
     assert copy.exists() and not (copy / "tests").exists()
-    there, whole = (
-        {path.relative_to(top).as_posix() for path in (top / "chapters").rglob("*.py")} for top in (copy, ROOT)
-    )
+    there, whole = ({path.relative_to(x).as_posix() for path in (x / "chapters").rglob("*.py")} for x in (copy, ROOT))
     assert there == {name for name in whole if not name.startswith("chapters/solutions/")}
     assert not (copy / "chapters" / "solutions").exists()
     for path in [*(copy / "chapters").glob("*.py"), *(copy / "chapters").glob("*.ipynb"), copy / "chapters/README.md"]:

@@ -251,9 +251,7 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
         loaded.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("misses", "seconds"), [({}, 7), ({"(int64,)": 1}, 7), ({"(int64,)": 1}, 0.5), ({"(int64,)": 1}, 0.4)]
-)
+@pytest.mark.parametrize(("misses", "seconds"), [({}, 7), *(({"(int64,)": 1}, seconds) for seconds in (7, 0.5, 0.4))])
 def test_what_took_time_to_compile_says_so(
     misses: dict[str, int], seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

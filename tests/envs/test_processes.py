@@ -36,9 +36,8 @@ class Closing(Endless):
 @pytest.mark.parametrize("id", ["ShortCartPole-v0", "Acrobot-v1", "Forbidding-v0", "ResetMask-v0", "Taxi-v4"])
 def test_the_workers_see_what_one_process_would(id: str) -> None:
     ends, masks = 0, 0
-    for one, many in zip(
-        play(make_env(processes(id, "gymnasium")), 80), play(make_env(processes(id)), 80), strict=True
-    ):
+    both = (play(make_env(config), 80) for config in (processes(id, "gymnasium"), processes(id)))
+    for one, many in zip(*both, strict=True):
         assert one[-2:] == many[-2:] == (None, None)  # lives and record
         assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(one[:-2], many[:-2], strict=True))
         ends, masks = ends + int(one.over.sum()), masks + int((~one.legal).sum())

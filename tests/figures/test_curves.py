@@ -132,14 +132,8 @@ def effect(
     """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
     detected = int(np.sign(difference) * (p < 0.01))
     row: dict[str, Any] = {"design": design, "env": env, "trick": trick, "label": label or added([trick])}
-    row |= {
-        "difference": difference,
-        "low": difference - 0.1,
-        "high": difference + 0.1,
-        "p": p,
-        "p_holm": p,
-        "detected": detected,
-    }
+    row |= {"difference": difference, "low": difference - 0.1, "high": difference + 0.1}
+    row |= {"p": p, "p_holm": p, "detected": detected}
     row |= {"without": 0.5, "with": 0.5 + difference}
     row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
     return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)

@@ -141,7 +141,7 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
         if isinstance(line, ast.AnnAssign) and isinstance(said, ast.Expr):
             words = re.findall(r"\(([a-z_, ]+)\)", ast.literal_eval(said.value))
             named_in[ast.unparse(line.target)] = [
-                name for group in words for name in group.split(", ") if name in NEEDS
+                name for names in words for name in names.split(", ") if name in NEEDS
             ]
     for f in fields(Config):
         assert named_in[f.name] == [name for name in NEEDS if f.name in HYPERPARAMETERS[name]], f.name

@@ -396,7 +396,7 @@ class Parts(State):
     def end_update(self, steps: Tensor) -> None:
         self.active.append(self._parts["log"].active.clone())
         self.seen.append(
-            {f"{name}/{entry}": x.clone() for name, part in self._parts.items() for entry, x in owned(part).items()}
+            {f"{name}/{at}": x.clone() for name, part in self._parts.items() for at, x in owned(part).items()}
         )
 
 

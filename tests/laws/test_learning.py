@@ -71,7 +71,7 @@ def test_finds_the_known_answer(rung: str, probe: str) -> None:
     tricks: Tricks = RUNGS[rung]
     world = PROBES[probe]
     config = Config(
-        env=probe, seeds=2, steps=4_000, lanes=16, horizon=8, lr=0.03, gamma=world.gamma, hidden=(16,), minibatches=1
+        probe, seeds=2, steps=4_000, lanes=16, horizon=8, lr=0.03, gamma=world.gamma, hidden=(16,), minibatches=1
     )
     agent = train(config, tricks).agent
     if tricks.baseline and not tricks.reward_scaling:  # which learns values in other units

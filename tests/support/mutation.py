@@ -120,7 +120,7 @@ def try_room(room: Room, tried: list[Mutant], patience: float, note: Note) -> No
     """Try mutants with a room's tests."""
     reached = RESULTS.with_name(f"mutation_{room.name}.json")
     changed = max(
-        path.stat().st_mtime for part in ("tricks", "ablations", "tests") for path in (ROOT / part).rglob("*.py")
+        path.stat().st_mtime for room in ("tricks", "ablations", "tests") for path in Path(room).rglob("*.py")
     )
     if reached.exists() and reached.stat().st_mtime < changed:
         reached.unlink()

@@ -401,11 +401,8 @@ def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(mo
 
 def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, capsys: Capture) -> None:
     store(("Other-v0", 100, "", "", 0.1, 1.0, 1.0, 1, "1"))
-    before, own, few = (
-        rates.read_bytes(),
-        rates.with_name("learning_rates.csv"),
-        ["--tricks", "baseline", "--steps", "200"],
-    )
+    before, own = rates.read_bytes(), rates.with_name("learning_rates.csv")
+    few = ["--tricks", "baseline", "--steps", "200"]
     words = ["tune", "--env", TINY.env, *few, "--seeds-per-rate", "1", "--workers", "1"]
     assert cli.main([*words, "--out", str(rates.parent)]) == 0
     assert f"wrote {own}" in capsys.readouterr().out

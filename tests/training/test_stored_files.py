@@ -176,13 +176,7 @@ def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothin
     for place in (out, out / "jobs", out / "ladder_CartPole-v1"):
         place.mkdir()
         ours += [place / f".{name}.{HOST}.{DEAD}" for name in ("report.md", "x.csv", "y.runs.csv.gz", "z.png", "z.svg")]
-        names = (
-            "report.md",
-            ".hidden",
-            f".x.csv.elsewhere.{DEAD}",
-            f".x.csv.{HOST}.{os.getpid()}",
-            f".x.{HOST}.{DEAD}",
-        )
+        names = "report.md", ".hidden", f".x.csv.elsewhere.{DEAD}", f".x.csv.{HOST}.{os.getpid()}", f".x.{HOST}.{DEAD}"
         kept += [place / name for name in (*names, f"x.csv.{HOST}.{DEAD}")]
     for path in ours + kept:
         path.write_text("half")

@@ -336,9 +336,7 @@ def test_marathons_and_tightropes_have_the_length_in_their_name_and_segments_lea
     config = Config(env=w.marathon.MARATHON.id, seeds=1, lanes=2, steps=2 * w.marathon.LENGTH, horizon=200, hidden=(4,))
     assert len(train(config, Tricks(baseline=True)).curve) == 1
     assert len(train(config, Tricks(baseline=True, segments=True)).curve) == w.marathon.LENGTH // 200
-    limits = {
-        world.id: world.time_limit for world in (*w.marathon.SHORTER, w.marathon.MARATHON, *w.tightrope.SHORT_ROPES)
-    }
+    limits = {x.id: x.time_limit for x in (*w.marathon.SHORTER, w.marathon.MARATHON, *w.tightrope.SHORT_ROPES)}
     lengths = {"Marathon100": 100, "Marathon500": 500, "Marathon": 2000, "Tightrope12": 12, "Tightrope50": 50}
     assert limits == {f"tricks/{name}-v0": length for name, length in lengths.items()}
 
@@ -411,9 +409,7 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
 
 
 KINDS = {"reinforce": REINFORCE, "ppo": PPO, "shared trunk": ATARI, "ppg": PPG}
-PAIRS = [
-    (id, k) for id in ("tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0") for k in list(KINDS)[:2]
-]
+PAIRS = [(f"tricks/{id}-v0", k) for id in ("CartPoleJump", "Commute", "Tightrope") for k in list(KINDS)[:2]]
 PAIRS += [*zip(GAMES, KINDS, strict=True), ("tricks/Squadron-v0", "ppg"), ("tricks/Squadron-v0", "shared trunk")]
 
 
