@@ -57,21 +57,26 @@ def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_in_step_with_its_script_and_ran_in_order_without_an_error_or_a_warning(name: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_a_notebook_is_in_step_with_its_script_and_of_this_version(name: str) -> None:
     notebook = stored(CHAPTERS / f"{name}.ipynb")
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
     assert outputs and {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
     assert all(out.name == "stdout" for out in outputs if out.output_type == "stream")
     assert not [out for out in outputs if "<Figure" in out.get("text", "")]
-    for cell in code:
+    for cell in cells:
         if cell.source.endswith("plt.show()"):
             assert [out for out in cell.outputs if "image/png" in out.get("data", {})], cell.source
     for cell in notebook.cells:
         cell.metadata.pop("jupyter", None)  # made of the tags, and tested with the form of a chapter
     compare_notebooks(jupytext.read(CHAPTERS / f"{name}.py"), notebook, fmt="py:percent")
+    notebook = jupytext.read(CHAPTERS / f"{name}.ipynb")
+    assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
+    assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
+    assert notebook.cells[0].source == badges(name)
+    assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)
 
 
 def functions(nodes: Iterable[ast.AST]) -> Iterator[tuple[tuple[str, list[str]], str]]:
@@ -91,8 +96,8 @@ def of_the_library() -> list[tuple[tuple[str, list[str]], str]]:
     return [found for each in code for found in functions(ast.walk(ast.parse(each))) if len(found[1]) > 100]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_somewhere(name: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_nothing_of_the_library_is_copied_into_a_chapter_which_needs_its_dependencies_alone(name: str) -> None:
     signatures, bodies = zip(*of_the_library(), strict=True)
     for cell in jupytext.reads(script(name), "py:percent").cells:
         if cell.cell_type == "code":
@@ -101,6 +106,8 @@ def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_some
                 assert body not in bodies
     links = re.findall(r"\]\(([\w./-]+)\)", script(name))
     assert links and [link for link in links if not (CHAPTERS / link).exists()] == []
+    roots = {each.partition(".")[0] for each in needed((CHAPTERS / f"{name}.py").read_text(encoding="utf-8"))}
+    assert {"torch", "chapters"} <= roots and roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
@@ -149,7 +156,7 @@ def cells_of(name: str) -> list[NotebookNode]:
 
 
 @pytest.mark.parametrize("name", names())
-def test_code_that_checks_draws_or_picks_evidence_is_folded_unless_it_is_the_lesson(name: str) -> None:
+def test_code_is_folded_unless_it_is_the_lesson_and_what_follows_a_prediction_at_once(name: str) -> None:
     for cell in cells_of(name):
         tags = cell.metadata.get("tags", [])
         if cell.cell_type == "code" and SCAFFOLD.search(cell.source):
@@ -160,13 +167,13 @@ def test_code_that_checks_draws_or_picks_evidence_is_folded_unless_it_is_the_les
         assert hidden == build.is_folded(cell), cell.source  # Jupyter folds what the web book folds
         if cell.cell_type == "code" and not build.is_folded(cell):
             assert max(map(len, cell.source.split("\n"))) <= WIDE, cell.source
-
-
-@pytest.mark.parametrize("name", names())
-def test_what_follows_a_prediction_at_once_is_covered_too(name: str) -> None:
     for cell, following in pairwise(cells_of(name)):
         if "predict" in cell.metadata.get("tags", []) and following.get("outputs"):
             assert "predict" in following.metadata.get("tags", []), following.source
+    first, further = build.minutes(name)
+    assert first <= AT_MOST
+    headings = [cell.source.split("\n")[0] for cell in cells_of(name) if cell.source.startswith(build.FURTHER)]
+    assert headings == [build.FURTHER] * (further > 0)
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
@@ -179,14 +186,6 @@ def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
     code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not build.is_folded(cell)]
     assert len(prose.split()) <= SCREEN and "|---" not in prose
     assert sum(cell.source.count("\n") + 1 for cell in code) <= 5
-
-
-@pytest.mark.parametrize("name", names())
-def test_a_chapter_takes_at_most_half_an_hour_and_the_rest_is_below_a_line(name: str) -> None:
-    first, further = build.minutes(name)
-    assert first <= AT_MOST
-    headings = [cell.source.split("\n")[0] for cell in cells_of(name) if cell.source.startswith(build.FURTHER)]
-    assert headings == [build.FURTHER] * (further > 0)
 
 
 def test_every_chapter_is_in_one_part_and_jupyter_forgets_a_fold_that_is_gone() -> None:
@@ -377,15 +376,6 @@ THERE |= {*OWN, *sys.stdlib_module_names, "PIL", "IPython"}  # pillow's module, 
 CPU = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_stored_notebook_has_the_badges_and_the_set_up_of_this_version(name: str) -> None:
-    notebook = jupytext.read(CHAPTERS / f"{name}.ipynb")
-    assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
-    assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
-    assert notebook.cells[0].source == badges(name)
-    assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)
-
-
 def test_the_badges_open_this_version_and_other_cells_stay_as_they_are(tmp_path: Path) -> None:
     path = CHAPTERS / "04_gae.ipynb"
     plain, copy = without_setup(jupytext.read(path)), tmp_path / path.name
@@ -468,12 +458,6 @@ def needed(text: str) -> set[str]:
                 waiting += [name.rsplit(".", k)[0] for k in range(1, name.count(".") + 1)]
                 waiting += behind(name)
     return found
-
-
-@pytest.mark.parametrize("name", names())
-def test_a_chapter_needs_nothing_but_the_packages_dependencies(name: str) -> None:
-    roots = {each.partition(".")[0] for each in needed((CHAPTERS / f"{name}.py").read_text(encoding="utf-8"))}
-    assert {"torch", "chapters"} <= roots and roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
 def test_what_is_foreign_is_found_behind_ours_and_a_guard_is_seen() -> None:

@@ -77,17 +77,15 @@ def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_a_name_that_no_info_has_is_said_once(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_no_info_has_is_said_once_and_what_is_no_number_an_error(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     curve = train(replace(SMALL, record=("sucess", "cost"), backend=backend), PPO, env=Telling).curve
     assert curve["sucess"].isna().all()
     assert capsys.readouterr().err == (
         "own: no info has had sucess in 4 episodes; "
         "the last one has cost, inner, is_success, junk, level, level_, speed\n"
     )
-
-
-@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_what_is_no_number_is_an_error_that_names_it(backend: str) -> None:
     for name, what in (("junk", "<object"), ("inner", "{'depth'"), ("level_", "'x'")):
         with pytest.raises(InputError, match=rf"^own: record: info\['{name}'\] must be a number, not {what}"):
             train(replace(SMALL, record=(name,), backend=backend), PPO, env=Telling)

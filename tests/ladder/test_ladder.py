@@ -59,14 +59,10 @@ def test_all_that_is_missing_is_named_at_once_with_the_switches_to_type(on: list
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
+def test_every_trick_has_a_file_that_names_it_a_test_and_bare_ifs_in_the_loop(name: str) -> None:
     assert (LIBRARY / f"{FILES[name]}.py").read_text().splitlines()[0].split(":")[0].find(name) > 0
     first = [path.read_text().splitlines()[0] for path in Path(__file__).parent.glob("test_*.py")]
     assert any(re.search(rf'\b{name}\b[^"]*:', line) for line in first)
-
-
-@pytest.mark.parametrize("name", NEEDS)
-def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
     loop = (LIBRARY / "loop.py").read_text()
     tests = re.findall(rf"^ *(?!from).*\btricks\.{name}\b.*$", loop, re.MULTILINE)
     assert [test.split("#")[0].strip() for test in tests] == [f"if tricks.{name}:"] * TIMES.get(name, 1)

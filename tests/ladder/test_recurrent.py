@@ -44,7 +44,7 @@ def cell_of(kind: str, size: int = 5, features: int = 3) -> Cell:
 
 
 @KINDS
-def test_a_cell_equals_torch_s(kind: str) -> None:
+def test_a_cell_equals_torch_s_and_begins_orthogonal(kind: str) -> None:
     cell, x = cell_of(kind), torch.randn(7, 2, 3)
     theirs = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](3, 5)
     with torch.no_grad():
@@ -57,10 +57,6 @@ def test_a_cell_equals_torch_s(kind: str) -> None:
     for row, out in zip(x, theirs(x)[0], strict=True):
         state = cell(cell.contribution(row.unsqueeze(0)), state)
         torch.testing.assert_close(state[0, :, :5], out)
-
-
-@KINDS
-def test_weights_begin_orthogonal_and_the_bias_at_zero(kind: str) -> None:
     cell = cell_of(kind, size=4, features=30)
     for weight in (cell.inward[0], cell.onward[0]):
         rows, columns = weight.shape

@@ -256,17 +256,13 @@ def test_a_seed_whose_environment_fails_is_marked_and_the_others_go_on(discrete_
 
 
 @pytest.mark.parametrize("how", [*WAYS, "endless"])
-def test_the_others_learn_what_they_learn_without_it(how: str) -> None:
+def test_the_others_learn_what_they_learn_without_it_and_none_is_an_error(how: str) -> None:
     tricks = switched(["baseline", "reuse", "segments"]) if how != "endless" else REINFORCE
     with_it = train(FAILING, tricks, env=second_seed(how, lanes=2)).curve
     healthy = train(FAILING, tricks, env=second_seed("well", lanes=2)).curve
     mine, theirs = (curve[curve.seed == 3].reset_index(drop=True) for curve in (with_it, healthy))
     pd.testing.assert_frame_equal(mine, theirs, rtol=1e-4, atol=1e-6)
     assert mine.step.max() >= 200
-
-
-@pytest.mark.parametrize("how", [*WAYS, "endless"])
-def test_if_every_environment_fails_that_is_an_error(how: str) -> None:
     said = WAYS.get(how, "an episode has not ended after 60 steps").replace("seed 8", "seed 3")
     with pytest.raises(InputError, match=rf"^own: {said}"):
         train(FAILING, REINFORCE, env=lambda: Misbehaving(how))
