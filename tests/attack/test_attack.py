@@ -38,7 +38,6 @@ TINY = Config(seeds=2, steps=64, lanes=2, horizon=8, hidden=(4,))
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run."""
     folder = tmp_path_factory.mktemp("attack") / "saved"
     train(TINY, PPO).save(folder)
     return folder
@@ -46,7 +45,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that was interrupted after a checkpoint."""
     folder = tmp_path_factory.mktemp("attack") / "cut"
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:

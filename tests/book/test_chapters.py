@@ -151,7 +151,6 @@ EXERCISES = "**Exercise 1.** Do it.\n\n**Exercise 2.** Do it again.\n"
 
 @cache
 def cells_of(name: str) -> list[NotebookNode]:
-    """The cells of a stored notebook."""
     return list(stored(CHAPTERS / f"{name}.ipynb").cells)
 
 

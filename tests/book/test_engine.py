@@ -228,7 +228,6 @@ SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "num
 
 
 def curves(engine: Browser, **setting: Any) -> dict[str, list[dict[str, Any]]]:
-    """Each seed's rows."""
     found: dict[str, list[dict[str, Any]]] = engine.told("curvesOf(...arguments)", SETTING | setting)
     assert engine.complaints() == []
     return found

@@ -71,7 +71,6 @@ def wait(
 
 
 def trained(browser: Browser, selector: str = "#playground", seconds: float = 60) -> dict[str, Any]:
-    """What a playground tells at the end of the training."""
     return wait(browser, lambda found: found.get("done"), selector, seconds)
 
 
@@ -83,7 +82,6 @@ def opened(browser: Browser, address: str) -> Browser:
 
 
 def click(browser: Browser, text: str) -> None:
-    """Press the button with this text."""
     browser.ask("press", text)
 
 
@@ -96,7 +94,6 @@ def speed(browser: Browser, value: int) -> None:
 
 
 def address(browser: Browser) -> str:
-    """What follows the page's name."""
     return str(browser.run("return location.hash"))
 
 

@@ -116,7 +116,6 @@ class Place(NamedTuple):
 
     @property
     def installed(self) -> set[str]:
-        """What is in the environment's own folder."""
         (folder,) = (self.python.parents[1]).rglob("site-packages")
         return {path.name for path in folder.iterdir()}
 

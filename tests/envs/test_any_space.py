@@ -153,8 +153,6 @@ ASKED = [[np.nan, np.inf], [-np.inf, 0], [1e30, -1e30], [0.5, -0.5], [1, -1], [2
 
 
 class Taking(AnySpace):
-    """Remembers the actions."""
-
     def __init__(self, box: Box) -> None:
         super().__init__(THREE, box)
         self.taken: list[Any] = []

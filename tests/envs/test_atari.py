@@ -33,7 +33,6 @@ def ale(request: pytest.FixtureRequest) -> None:
 
 
 def frames(step: Step) -> np.ndarray:
-    """How many frames each game has played."""
     assert step.record is not None
     return step.record[0, :, 0].numpy()
 
@@ -134,8 +133,6 @@ def test_a_game_begins_after_a_random_number_of_idle_frames_up_to_thirty(backend
 
 
 class Counted(gym.Wrapper):
-    """Remembers the actions."""
-
     def step(self, action: Any) -> Any:
         self.actions = [*getattr(self, "actions", []), action]
         return self.env.step(action)

@@ -217,7 +217,6 @@ def actions(env: Env, rng: np.random.Generator) -> torch.Tensor:
 
 
 def random_returns(id: str, backend: str) -> list[float]:
-    """Returns of the first 300 episodes with Gaussian actions."""
     env, rng, returns = lanes(id, backend, 10), np.random.default_rng(0), list[float]()
     total = torch.zeros(1, env.lanes, dtype=torch.float64)
     while len(returns) < 300:

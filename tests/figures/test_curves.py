@@ -68,7 +68,6 @@ def seen(color: str, deuteranope: bool) -> np.ndarray:
 
 
 def linear(color: str) -> np.ndarray:
-    """Red, green and blue light."""
     rgb = np.array(to_rgb(color))
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
@@ -345,7 +344,6 @@ def test_what_other_seeds_showed_stands_thin_below_unconfirmed_cells_are_hatched
 
 
 def corner(line: Line2D) -> tuple[float, float]:
-    """The first point of a line."""
     (x, *_), (y, *_) = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
     return round(x, 6), round(y, 6)
 

@@ -172,7 +172,6 @@ def test_arms_keep_their_spread_and_a_shared_one_comes_twice(estimates: Callable
 
 @pytest.fixture
 def asked(monkeypatch: Patch) -> dict[str, list[Any]]:
-    """What `calibration` asks for, with answers that take no time."""
     said: dict[str, list[Any]] = {"alarms": [], "rows": [], "differences": []}
 
     def alarms(every: Population, design: Design, seeds: int, draws: int, **how: bool) -> float:

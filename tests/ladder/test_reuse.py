@@ -117,7 +117,6 @@ def equal(one: nn.Module, other: nn.Module) -> bool:
 
 
 def way(net: nn.Module, start: nn.Module) -> float:
-    """How far a net has moved."""
     pairs = zip(net.parameters(), start.parameters(), strict=True)
     return torch.stack([(a - b).norm().float() for a, b in pairs]).norm().item()
 

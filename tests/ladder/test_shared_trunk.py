@@ -235,7 +235,6 @@ def drawn(rows: int = 500) -> tuple[Tensor, Tensor]:
 
 
 def theirs(logits: Tensor) -> Independent:
-    """The same distribution, by PyTorch."""
     mean, log_std = logits.chunk(2, -1)
     half = (torch.tensor(HIGH) - torch.tensor(LOW)).double() / 2
     stretch = AffineTransform((torch.tensor(HIGH) + torch.tensor(LOW)).double() / 2, half)

@@ -176,7 +176,6 @@ FIRST = torch.tensor([[True], [False]])
 
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    """Which seeds took each step of any optimizer."""
     step, moved = Adam.step, list[list[bool]]()
 
     def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
@@ -477,7 +476,6 @@ def test_an_evaluation_in_the_middle_changes_no_number(tricks: Tricks) -> None:
 
 
 def tensors(state: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where there are tensors in a checkpoint."""
     for name, x in state.items():
         if isinstance(x, Mapping):
             yield from tensors(x, (*path, name))

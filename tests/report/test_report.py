@@ -386,7 +386,6 @@ def told(text: str) -> list[Study]:
 
 
 def line(text: str) -> str:
-    """The text as it is shown: on one line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -214,7 +214,6 @@ DAMAGED = "is damaged or not a table of learning rates: "
 
 @pytest.fixture
 def rates(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
-    """Where a test's own table is."""
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     table.cache_clear()
     yield tmp_path / "rates.csv"

@@ -53,13 +53,11 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has t
 
 
 def run_all(folder: str) -> None:
-    """The command that is killed and then run again."""
     assert not run_jobs(JOBS, Store(Path(folder)), workers=2)
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """The results of an undisturbed run without workers."""
     store = Store(tmp_path_factory.mktemp("reference"))
     assert not any(record(job, store, compute(job)) for job in JOBS)
     return [content(store, job) for job in JOBS]

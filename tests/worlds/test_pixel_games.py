@@ -246,7 +246,6 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
 
 
 def scores(id: str, player: Player, games: int = 200) -> Tensor:
-    """The score of the first game of each lane."""
     env, alive = TensorEnv(GAMES[id], Config(env=id, seeds=1, lanes=games)), torch.ones(games, dtype=torch.bool)
     total = torch.zeros(games, dtype=torch.float64)
     while alive.any():

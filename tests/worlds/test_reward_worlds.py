@@ -120,12 +120,10 @@ def test_magnitudes_and_tightrope_pay_for_what_is_shown_with_a_mean_of_zero() ->
 
 
 def dose(world: World) -> str:
-    """The number in its name."""
     return re.findall(r"[\d.]+", world.id.removesuffix("-v0"))[0]
 
 
 def rollout_of(world: World, lanes: int, steps: int, seeds: int = 2) -> Rollout:
-    """A segment of random play."""
     env = TensorEnv(world, Config(env=world.id, seeds=seeds, lanes=lanes))
     return play_segment(Player(env, steps), uniform, steps, torch.ones(seeds) > 0)
 

@@ -179,13 +179,11 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def run_content(folder: Path) -> object:
-    """All that `load` reads of a run."""
     run: Run = load(folder)
     return run.config, run.tricks.on, run.curve, run.diverged, run.seconds, dict(run.agent.state_dict())
 
 
 def checkpoint_content(folder: Path) -> object:
-    """All that `resume` reads of a checkpoint."""
     saved = checkpoint.read(folder)
     return saved.config, saved.tricks.on, saved.every, saved.step, saved.parts, saved.evaluation
 

@@ -46,7 +46,6 @@ def bounded(seconds: float = PATIENCE) -> Iterator[None]:
 
 @contextlib.contextmanager
 def heard() -> Iterator[list[warnings.WarningMessage]]:
-    """The warnings that a user would see."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("default")
         for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
