@@ -119,7 +119,7 @@ def tried(by_rate: dict[float, list[float]]) -> None:
     stored([(*ARM, lr, means[lr], means[lr], len(areas), joined(areas)) for lr, areas in by_rate.items()])
 
 
-def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
+def test_arms_share_the_noise_of_their_tuning_seeds_and_nothing_is_said_where_scores_are_not_known() -> None:
     few, more = np.random.default_rng(0).normal(size=(2, 20))
     found = list[np.ndarray]()
     for by in (0, 5):
@@ -129,6 +129,13 @@ def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
         found.append(means)
     assert found[0].std() > 0
     assert np.ptp(found[1] - found[0]) < 1e-3  # each draw chooses the same rate for both, and the table rounds
+    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
+    assert np.isnan(choice_variance(*ARM, 0.01)) and np.isnan(choice_variance("y", 9, "", "gae", 0.03))
+    assert choice_variance(*ARM, 0.03) >= 0
+    stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
+    assert np.isnan(choice_variance(*ARM, 0.03)) and chosen_means(*ARM, 0.03) is None
+    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
+    assert np.isnan(choice_variance(*ARM, 0.03))
 
 
 def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_often() -> None:
@@ -146,13 +153,3 @@ def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_ofte
     worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
     for areas in (looks, worse):
         assert set(choices([np.repeat(each, 5) for each in areas])) == {1}
-
-
-def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
-    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
-    assert np.isnan(choice_variance(*ARM, 0.01)) and np.isnan(choice_variance("y", 9, "", "gae", 0.03))
-    assert choice_variance(*ARM, 0.03) >= 0
-    stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
-    assert np.isnan(choice_variance(*ARM, 0.03)) and chosen_means(*ARM, 0.03) is None
-    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
-    assert np.isnan(choice_variance(*ARM, 0.03))

@@ -151,12 +151,18 @@ def test_what_is_detected_is_tried_again_and_confirmed_if_other_seeds_show_it_ag
     assert module.detected_arms(study(THREE, lambda on: 0)) == frozenset()
 
 
-def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:
+def test_a_comparison_without_runs_is_left_out_and_rates_count_the_seeds_that_all_have() -> None:
     made = study(TWO, lambda on: 0)
     runs = made.runs[(made.runs.tricks != "baseline entropy")]
     partly = Study("made", (TWO,), runs[~((runs.tricks == "baseline") & (runs.seed > 5))], made.about)
     assert effects(partly, TWO)[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
     assert partly.missing(TWO) == ["+ baseline", "+ entropy"]
+    areas: dict[str, dict[float, tuple[float, ...]]]
+    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
+    areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
+    found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
+    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
+    assert found.difference["base"].isna().all()
 
 
 LEVELS = {NOT_LEARNED: 0.02, NOTHING: 0.5, AT_CEILING: 0.97}
@@ -210,7 +216,7 @@ def runs(areas: dict[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["arm", "seed", "lr", "area", "late", "diverged"])
 
 
-def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_for_their_number() -> None:
+def test_each_arm_is_tested_against_the_reference_and_within_the_margin_is_practically_nothing() -> None:
     table, names = compared_arms(runs(AREAS), "base").set_index("arm"), ["up", "down", "same"]
     welch = [stats.ttest_ind(AREAS[name], AREAS["base"], equal_var=False) for name in names]
     p = np.array([each.pvalue for each in welch])
@@ -219,9 +225,6 @@ def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_fo
     assert (table.low["up"], table.high["up"]) == pytest.approx(welch[0].confidence_interval())
     assert list(table.verdict) == ["", HELPS, HURTS, UNKNOWN]
     assert list(compared_arms(runs(AREAS), "same").arm) == ["same", "base", "up", "down"]  # the reference comes first
-
-
-def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_rates_widens_the_interval() -> None:
     table = compared_arms(runs(AREAS), "base", margin=20.0).set_index("arm")
     assert (table.verdict["same"], table.verdict["up"]) == (NOTHING, HELPS)
     assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3)) and margin_of("nobody's") is None
@@ -241,15 +244,6 @@ def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_
     detected = [unpaired(rng.normal(0.8, 1, count), rng.normal(0, 1, count)).p < 0.05 for _ in range(400)]
     assert np.mean(detected) == pytest.approx(0.8, abs=0.06)
     assert would_do(b, a, tests=3) > count and np.isnan(would_do(a, a))
-
-
-def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
-    areas: dict[str, dict[float, tuple[float, ...]]]
-    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
-    areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
-    found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
-    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
-    assert found.difference["base"].isna().all()
 
 
 PAIR = factorial(["gae", "entropy"])

@@ -225,13 +225,10 @@ def test_reading_time_counts_words_code_and_what_goes_further(tmp_path: Path, mo
     assert reading_time([cell]) == 2
 
 
-def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
+def test_what_was_compiled_is_not_kept_and_a_planted_fault_is_gone_afterwards() -> None:
     before, after = "compiling for this CPU, once\n", "compiled_rows: compiled for this CPU, once, in 2 s\n"
     assert all(build.COMPILING.fullmatch(said) for said in (before, after, before + after))
     assert not build.COMPILING.fullmatch(f"{after}UserWarning\n") and not build.COMPILING.fullmatch("")
-
-
-def test_source_is_the_librarys_own_and_a_planted_fault_is_called_by_the_loop_and_gone_afterwards() -> None:
     assert source(gae).startswith("def gae(")
     assert source(gae)._repr_markdown_().startswith("```python\ndef gae(")
     with planted(gae=print):

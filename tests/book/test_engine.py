@@ -119,11 +119,17 @@ def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
     return 1.0 if np.isnan(distance) else float(distance)
 
 
-def test_the_sets_have_any_two_flags_in_every_way_that_is_legal() -> None:
+def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_does_not_offer() -> None:
     for a, b in product(offered(), offered()):
         illegal = {(x, y) for x, y in EVERY_WAY if (x > y and b in closed([a])) or (x < y and a in closed([b]))}
         found = {(a in tricks.on, b in tricks.on) for _, tricks in CASES.values()}
         assert found == {*EVERY_WAY} - illegal, (a, b)
+    assert set(NEEDS) - set(offered()) == {
+        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
+        *("reward_scaling", "recompute", "separate_optimizers"),
+        "squash",  # its worlds' actions are one choice from a few
+    }
+    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
 def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
@@ -142,15 +148,6 @@ def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
 
 def in_camel_case(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name.strip("_"))
-
-
-def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
-    assert set(NEEDS) - set(offered()) == {
-        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
-        *("reward_scaling", "recompute", "separate_optimizers"),
-        "squash",  # its worlds' actions are one choice from a few
-    }
-    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
 COMPARED = (
@@ -381,7 +378,7 @@ def test_an_episode_that_terminates_at_its_time_limit_is_not_truncated(engine: B
         assert tuple(engine.run("return ends(...arguments)", "tricks/Loan6Pay0.1-v0", limit)) == ends
 
 
-def test_actions_come_as_often_as_the_policy_says_and_differ_from_rollout_to_rollout(engine: Browser) -> None:
+def test_chances_are_the_policy_s_orders_as_likely_and_streams_apart(engine: Browser) -> None:
     logits = np.array([0.0, 1.0, -1e30, -1.0])
     found = engine.run("return actions(...arguments)", "tricks/Grid0-v0", logits.tolist(), 50)
     assert len({tuple(rollout) for rollout in found}) == len(found)
@@ -389,9 +386,6 @@ def test_actions_come_as_often_as_the_policy_says_and_differ_from_rollout_to_rol
     share, expected = np.bincount(taken, minlength=4) / len(taken), np.exp(logits) / np.exp(logits).sum()
     assert share[2] == 0
     assert (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / len(taken))).all()
-
-
-def test_every_order_of_rows_is_as_likely_and_streams_are_uniform_and_apart(engine: Browser) -> None:
     found = engine.run("return chances(6000)")
     orders, counts = np.unique(found["orders"], return_counts=True)
     assert len(orders) == 6

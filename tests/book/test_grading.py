@@ -424,7 +424,7 @@ def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folde
     assert may == [str(place / "site" / "torch")]
 
 
-def test_an_answer_that_knows_the_chapters_cases_by_heart_is_wrong_in_those_that_a_seed_draws() -> None:
+def test_what_knows_the_chapters_cases_or_has_no_gradient_is_wrong() -> None:
     def drawn(seed: int) -> list[str]:
         return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(HONEST, seed)]
 
@@ -434,9 +434,6 @@ def test_an_answer_that_knows_the_chapters_cases_by_heart_is_wrong_in_those_that
     )
     assert reply(HONEST, HOSTILE["by heart"].replace("+ 0 *", "+ 1e-9 *"), cases_of(HONEST, 5)).status == "wrong"
     assert reply(HONEST, RIGHT, cases_of(HONEST, 5)) == Verdict("right", "in 13 of 13 cases.")
-
-
-def test_right_numbers_without_their_gradient_are_wrong() -> None:
     for spoiled in ("ratio.detach()", "torch.tensor(ratio.tolist())"):
         said = reply(HONEST, RIGHT.replace("torch.minimum(ratio", f"torch.minimum({spoiled}")).said
         assert "gives the right numbers, but the gradient in ratio is wrong." in said

@@ -72,7 +72,7 @@ KINDS |= {"report": cli.ReportOptions, "tune": experiments.design_runs.TuneOptio
 Output, Playing, Saving = train_command.Output, play_command.Playing, save_policy_command.Saving
 
 
-def test_the_readme_fits_one_sitting_and_shows_the_one_agent_s_code() -> None:
+def test_the_readme_fits_one_sitting_and_its_ladder_speed_and_code_are_those_there_are() -> None:
     assert len(README.splitlines()) <= 180
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
@@ -80,6 +80,13 @@ def test_the_readme_fits_one_sitting_and_shows_the_one_agent_s_code() -> None:
     before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
     changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
     pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
+    pages.check("ladder", f"{table(markdown=True)}\n")
+    assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
+    assert all(f"- `{name}`: " in pages.PAGES["docs/running.md"] for name in PRESETS)
+    stored = pd.read_csv(RESULTS / "speed.csv")
+    pages.check("speed", f"{speed.in_words(stored)}\n")
+    ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
+    assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
 
 
 def functions(tricks: Tricks) -> str:
@@ -88,16 +95,6 @@ def functions(tricks: Tricks) -> str:
     found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     found = [node for node in found if node.name in ("losses", "train")]
     return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
-
-
-def test_the_ladder_and_the_speed_on_the_pages_are_those_that_there_are() -> None:
-    pages.check("ladder", f"{table(markdown=True)}\n")
-    assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
-    assert all(f"- `{name}`: " in pages.PAGES["docs/running.md"] for name in PRESETS)
-    stored = pd.read_csv(RESULTS / "speed.csv")
-    pages.check("speed", f"{speed.in_words(stored)}\n")
-    ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
-    assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
@@ -248,7 +245,7 @@ def test_a_term_is_something_in_the_code(term: str, where: str) -> None:
             import_module(path)
 
 
-def test_the_wall_chart_has_the_defaults_of_ppo_and_the_chapter_s_tables() -> None:
+def test_the_wall_chart_has_ppo_s_defaults_and_is_one_page(tmp_path: Path) -> None:
     found = {name: value for name, value, _ in numbers()}
     assert found["clip_range"] == str(Config.clip_range)
     assert "return_beta" not in found  # PPO does not normalize returns
@@ -261,9 +258,6 @@ def test_the_wall_chart_has_the_defaults_of_ppo_and_the_chapter_s_tables() -> No
     assert not any("$" in cell or "`" in cell for row in (*sound, *symptoms) for cell in row)
     assert in_plain_text(r" `entropy` stays at $\log A$ ") == "entropy stays at log A"
     assert in_plain_text(r"ratio $\pi/\pi_\text{old}$ of `max_grad_norm`") == "ratio π/πold of max_grad_norm"
-
-
-def test_the_wall_chart_is_one_page_of_pdf(tmp_path: Path) -> None:
     wall_chart(tmp_path / "chart.pdf")
     written = (tmp_path / "chart.pdf").read_bytes()
     assert written.startswith(b"%PDF") and written.count(b"/Type /Page ") == 1

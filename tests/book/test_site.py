@@ -147,16 +147,13 @@ def test_dark_is_dark_for_the_loop_too_and_mathematics_is_set(browser: Browser) 
     assert browser.run("return document.querySelectorAll('mjx-container').length") > 10
 
 
-def test_the_search_finds_a_word_and_what_a_reader_is_to_predict_is_covered(browser: Browser) -> None:
+def test_what_a_reader_is_to_predict_is_covered_and_revealed_with_its_outcome(browser: Browser) -> None:
     browser.open("search.html?q=surrogate")
     assert browser.told(SEARCHED)
     guess = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["predict", "hide-input"]})
     shown = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     notebook = covered(nbformat.v4.new_notebook(cells=[guess, shown]))
     assert ["hide-output" in cell.metadata.tags for cell in notebook.cells] == [True, False]
-
-
-def test_what_the_text_says_about_a_covered_outcome_is_revealed_with_it(browser: Browser) -> None:
     browser.open("chapters/03_clip.html")
     said = "return [...document.querySelectorAll('p')].find((p) => /^The typical agent pays/.test(p.textContent))"
     assert not browser.run(f"{said}.checkVisibility()")

@@ -16,12 +16,15 @@ from chapters.book.two_hours import END, START, STOPS, TAG, Stop, minutes, noteb
 from tricks.ladder import named
 
 
-def test_six_stops_take_twenty_minutes_and_have_every_tagged_cell() -> None:
+def test_six_stops_take_twenty_minutes_have_every_tagged_cell_and_say_where_they_end() -> None:
     assert len(STOPS) == 6
     assert max(minutes()) <= 20
     assert (CHAPTERS / "README.md").read_text(encoding="utf-8").split(START)[1].split(END)[0] == table()
     tagged = {name for name in names() for c in stored(name).cells if TAG in c.metadata.get("tags", [])}
     assert tagged == {chapter for stop in STOPS for chapter in stop.parts}
+    assert "segments" in named("ppo").on and "segments" not in named("gae").on
+    for text in (STOPS[3].ends, whole_ppo()):
+        assert "core of PPO" in text and "[segments](13_segments.ipynb)" in text
 
 
 @pytest.mark.parametrize("number", range(1, len(STOPS) + 1))
@@ -44,12 +47,6 @@ def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_i
     assert stop.plays in HERE
     assert jupytext.read(CHAPTERS / f"{stop.name}.ipynb").metadata.jupytext == {"formats": "ipynb"}
     assert not (CHAPTERS / f"{stop.name}.py").exists()
-
-
-def test_what_ends_at_gae_is_not_called_all_of_ppo() -> None:
-    assert "segments" in named("ppo").on and "segments" not in named("gae").on
-    for text in (STOPS[3].ends, whole_ppo()):
-        assert "core of PPO" in text and "[segments](13_segments.ipynb)" in text
 
 
 CODE = "from ablations import read\nfrom tricks import listing, train as play\nplay('CartPole-v1', 'ppo')"

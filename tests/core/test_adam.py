@@ -86,7 +86,7 @@ def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() ->
     assert again.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
 
 
-def test_means_are_over_rows_that_are_valid_now_and_zero_where_there_are_none() -> None:
+def test_discounted_sums_and_means_by_hand_of_rows_that_are_valid_now() -> None:
     x = torch.tensor([[1.0, 3.0, 100.0]]).repeat(3, 1)
     valid = torch.tensor([[True, True, False], [True, True, True], [False, False, False]])
     torch.testing.assert_close(mean(x, valid), torch.tensor([2.0, 104 / 3, 0.0]))
@@ -96,6 +96,11 @@ def test_means_are_over_rows_that_are_valid_now_and_zero_where_there_are_none() 
             assert mean(x, valid).item() == 2
             valid[0, 2] = True
             torch.testing.assert_close(mean(x, valid), torch.tensor([104 / 3]))
+    variance = torch.tensor([0.0, 1e-20, 4.0, 1e20, torch.inf]).double()
+    assert ReturnStats(variance, variance).std.tolist() == [1e-4, 1e-4, 2, 1e6, 1e6]
+    x, discount = torch.tensor([[[1.0], [10.0], [100.0]]]), torch.tensor([[[0.5], [0.25], [7.0]]])
+    assert discounted_sum(x[:, :1], discount[:, :1]).flatten().tolist() == [1]
+    assert discounted_sum(x, discount).flatten().tolist() == [18.5, 35, 100]
 
 
 def test_no_gradient_reaches_filler_rows_not_even_one_that_is_not_finite() -> None:
@@ -113,14 +118,6 @@ def test_no_gradient_reaches_filler_rows_not_even_one_that_is_not_finite() -> No
     signs = [x.signbit().where(x.isfinite(), False) for x in found]
     assert signs[0].equal(signs[1])
     assert found[0][2].tolist() == [torch.inf, 0, torch.inf]
-
-
-def test_a_discounted_sum_by_hand_and_a_deviation_that_can_be_divided_by() -> None:
-    variance = torch.tensor([0.0, 1e-20, 4.0, 1e20, torch.inf]).double()
-    assert ReturnStats(variance, variance).std.tolist() == [1e-4, 1e-4, 2, 1e6, 1e6]
-    x, discount = torch.tensor([[[1.0], [10.0], [100.0]]]), torch.tensor([[[0.5], [0.25], [7.0]]])
-    assert discounted_sum(x[:, :1], discount[:, :1]).flatten().tolist() == [1]
-    assert discounted_sum(x, discount).flatten().tolist() == [18.5, 35, 100]
 
 
 def test_streams_differ_by_seed_purpose_and_place_and_keys_are_put_in_order() -> None:

@@ -191,14 +191,15 @@ def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not
     assert capsys.readouterr().err == ""
 
 
-def test_numba_s_own_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numba_s_switch_leaves_everything_plain_and_without_a_folder_one_line_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     source = Path(kernels.__file__).read_text(encoding="utf-8")
     with pytest.raises(ImportError, match="NUMBA_DISABLE_JIT is set"):
         exec(compile(source, kernels.__file__, "exec"), {"__file__": kernels.__file__, "__name__": "again"})
+    monkeypatch.undo()
 
-
-def test_without_a_folder_one_line_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def failing(name: str) -> Any:
         raise RuntimeError(f"cannot cache function {name!r}: no locator available for file '/x.py'")
 

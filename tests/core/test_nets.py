@@ -39,7 +39,7 @@ def generators(seeds: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in range(seeds)]
 
 
-def test_each_seed_of_an_mlp_is_a_net_of_torch_with_tanh_or_relu() -> None:
+def test_passes_of_a_few_rows_and_layers_of_torch_give_what_one_pass_gives() -> None:
     net, x = mlp(generators(2), (3, 8, 7, 6, 2)), torch.randn(2, 5, 3)
     layers = [each for weight, _ in net.layers for each in (nn.Linear(*weight.shape[1:]), nn.Tanh())]
     torch.testing.assert_close(net(x)[1], theirs(net, *layers[:-1])(x[1]))
@@ -49,6 +49,12 @@ def test_each_seed_of_an_mlp_is_a_net_of_torch_with_tanh_or_relu() -> None:
     torch.testing.assert_close(rectified(x), expected)
     found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (rectified(x), expected))
     torch.testing.assert_close(found, wanted)
+    net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
+    x = torch.randn(2, 250, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
+        assert torch.equal(net(x)[:, :100], net(x[:, :100]))
+    torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -103,15 +109,6 @@ def test_images_too_small_get_shallow_with_their_brightness_or_are_refused() -> 
     assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
     with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
         Shallow(generators(1), (1, 3, 2), 255)
-
-
-def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
-    net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
-    x = torch.randn(2, 250, 3)
-    with torch.no_grad():
-        torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
-        assert torch.equal(net(x)[:, :100], net(x[:, :100]))
-    torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
 
 
 class Bright(Endless):

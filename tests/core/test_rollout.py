@@ -86,12 +86,21 @@ def test_one_wrong_number_of_one_lane_is_a_fault_of_its_seed(step: int, fault: s
     assert find_faults(obs, legal, reward, valid, 10) == {}
 
 
-def test_the_rows_of_the_faulty_seeds_alone_are_taken_out() -> None:
+def test_a_seed_stops_with_enough_rows_and_faulty_rows_alone_are_taken_out() -> None:
     rows = torch.ones(3, 4, 2, dtype=torch.bool)
     for found in without([0, 2], rows, rows):
         assert found.flatten(1).all(1).tolist() == [False, True, False]
         assert found.flatten(1).any(1).tolist() == [False, True, False]
     assert rows.all()
+    rollout = played(env_of([5], [5], [2], [3]), rows=10, limit=9)
+    assert rollout.valid.sum((1, 2)).tolist() == [10, 12]
+    assert rollout.terminated.sum(1).tolist() == [[1, 1], [3, 2]]
+    assert rollout.score.sum((1, 2)).tolist() == [10, 12]
+    rollout = played(env_of([5], [7], [99], [3]), rows=10, limit=7)
+    assert rollout.faults == {8: "an episode has not ended after 7 steps; --episode-limit raises that limit (seed 8)"}
+    assert rollout.valid.sum(1).tolist() == [[5, 7], [0, 0]]
+    assert (rollout.valid.shape, rollout.obs.shape) == ((2, 7, 2), (2, 8, 2, 1))
+    assert replace(rollout, valid=rollout.valid & False).trimmed().valid.shape == (2, 1, 2)
 
 
 EVERYONE = torch.ones(2, dtype=torch.bool)
@@ -109,18 +118,6 @@ def indifferent(obs: Tensor, legal: Tensor) -> Tensor:
 
 def played(env: Env, rows: int, limit: int) -> Rollout:
     return play_episodes(Player(env, 16, limit=limit), indifferent, rows, EVERYONE)
-
-
-def test_a_seed_stops_with_enough_rows_and_keeps_none_of_a_game_without_end() -> None:
-    rollout = played(env_of([5], [5], [2], [3]), rows=10, limit=9)
-    assert rollout.valid.sum((1, 2)).tolist() == [10, 12]
-    assert rollout.terminated.sum(1).tolist() == [[1, 1], [3, 2]]
-    assert rollout.score.sum((1, 2)).tolist() == [10, 12]
-    rollout = played(env_of([5], [7], [99], [3]), rows=10, limit=7)
-    assert rollout.faults == {8: "an episode has not ended after 7 steps; --episode-limit raises that limit (seed 8)"}
-    assert rollout.valid.sum(1).tolist() == [[5, 7], [0, 0]]
-    assert (rollout.valid.shape, rollout.obs.shape) == ((2, 7, 2), (2, 8, 2, 1))
-    assert replace(rollout, valid=rollout.valid & False).trimmed().valid.shape == (2, 1, 2)
 
 
 def test_a_lane_that_waits_is_not_too_slow_and_an_end_on_the_time_limit_is_an_end() -> None:

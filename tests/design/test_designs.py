@@ -28,7 +28,7 @@ NAMES = list(usable(Config("CartPole-v1")))
 OUTSIDE = tuple(name for name in NEEDS if name not in LADDER)
 
 
-def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> None:
+def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> None:
     cartpole, taxi = ladder(NAMES), ladder(list(usable(Config("Taxi-v4"))))
     assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
     assert (taxi.arms[-1].tricks, set(LADDER) - set(NAMES)) == (EVERY, {"action_mask"})
@@ -38,9 +38,6 @@ def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> Non
     masks = {"auto": True, "gymnasium": True, "envpool": False}  # they are found whatever steps the environment
     assert {backend: gives_mask(Config("Taxi-v4", backend)) for backend in masks} == masks
     assert gives_mask(Config("tricks/Trading-v0")) and not gives_mask(Config("tricks/Corridor-v0"))
-
-
-def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
     three = ["shared_trunk", "ppg", "ppg_buffers"]
     design, normed = beyond(three), beyond_normed(three)
     assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]

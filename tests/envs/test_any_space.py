@@ -104,12 +104,16 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
     assert (train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2]))).late() > 9).all()  # of 10
 
 
-def test_images_are_not_standardized_and_the_likeliest_of_bools_is_rounded() -> None:
+def test_images_are_not_standardized_and_another_space_s_agent_is_refused() -> None:
     for name, what in (("last", "are images"), ("dict with image", "have images")):
         with pytest.raises(InputError, match=f"state_norm standardizes vectors, but these observations {what}"):
             train(CONFIG, switched(["state_norm"]), env=partial(AnySpace, OBSERVATIONS[name]))
     spaces = Spaces("x", THREE, ACTIONS["bool box"])
     assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
+    run = train(CONFIG, REINFORCE, env=partial(AnySpace, THREE, MultiDiscrete([3, 2])))
+    for action in (MultiDiscrete([2, 3]), Discrete(5)):
+        with pytest.raises(InputError, match="but the agent was trained with"):
+            replace(run, env=partial(AnySpace, THREE, action)).evaluate(1)
 
 
 register("Colors-v0", partial(AnySpace, OBSERVATIONS["last"]))
@@ -124,13 +128,6 @@ def test_the_summary_and_run_json_say_how_an_image_is_seen(told: Callable[..., s
     assert "an image" not in told(f"{command} --as-vector --out flat")
     assert load("flat").agent.spaces.shape == (360,)
     told("play flat --no-gif --episodes 1")
-
-
-def test_the_agent_of_another_space_with_as_many_numbers_is_refused() -> None:
-    run = train(CONFIG, REINFORCE, env=partial(AnySpace, THREE, MultiDiscrete([3, 2])))
-    for action in (MultiDiscrete([2, 3]), Discrete(5)):
-        with pytest.raises(InputError, match="but the agent was trained with"):
-            replace(run, env=partial(AnySpace, THREE, action)).evaluate(1)
 
 
 F32, F64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
@@ -203,7 +200,7 @@ def test_the_middle_of_the_range_is_the_middle_of_the_bounds_which_rounding_does
         squashed(Box(-1e300, 1e300, (2,), np.float64))  # with which a policy cannot compute
 
 
-def test_a_policy_that_asks_for_nan_stops_its_seed_with_the_reason() -> None:
+def test_a_nan_stops_its_seed_and_rescaled_integers_come_out_rounded() -> None:
     config = Config("own", seeds=2, steps=400, lanes=2, horizon=16, lr=(1e-3, 1e38), epochs=2, minibatches=2)
     made: list[Taking] = []
 
@@ -213,9 +210,6 @@ def test_a_policy_that_asks_for_nan_stops_its_seed_with_the_reason() -> None:
 
     assert train(config, PPO, env=make).reasons == {1: "the loss or its gradient is not finite"}
     assert all(np.isfinite(action).all() for env in made for action in env.taken)
-
-
-def test_rescaled_integers_come_out_rounded_as_in_training() -> None:
     box = Box(-2, 3, (2,), np.int64)
     config = Config("own", seeds=2, steps=64, lanes=2, horizon=8, minibatches=2, rescale_actions=True)
     run = train(config, PPO, env=lambda: AnySpace(THREE, box)).only()

@@ -97,12 +97,17 @@ def test_a_record_is_a_name_with_a_rule(text: str) -> None:
         Config(record=(text,))
 
 
-def test_a_column_that_is_there_already_and_a_backend_without_infos_are_refused() -> None:
+def test_a_column_that_is_there_lives_that_are_no_number_and_odd_lanes_are_refused() -> None:
     with pytest.raises(InputError, match=r"^record: every curve has a column 'length'"):
         train(replace(SMALL, record=("length",)), PPO, env=Telling)
     for backend in ("tensor", "envpool"):
         with pytest.raises(InputError, match=f"^backend {backend} has no infos to record"):
             train(Config(backend=backend, record=("x",)), PPO)
+    with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
+        make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
+    actions = iter([2, 2, 2, 2, 3, 3, 3])
+    with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
+        train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))
 
 
 def test_the_shell_takes_names_with_commas_or_again_and_finds_a_backend_that_has_them(told: Callable[..., str]) -> None:
@@ -180,14 +185,6 @@ def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
     silent = curve(lambda rng: {})
     for name, tell in INFOS.items():
         pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
-
-
-def test_lives_that_are_no_number_and_lanes_with_other_spaces_are_named() -> None:
-    with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
-        make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
-    actions = iter([2, 2, 2, 2, 3, 3, 3])
-    with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
-        train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))
 
 
 def test_a_seed_that_waits_is_not_stepped() -> None:

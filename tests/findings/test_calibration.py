@@ -99,7 +99,7 @@ def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_fewest(m
     assert looks == [[4, 8, 8, 8]] * 3
 
 
-def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkeypatch: Patch) -> None:
+def test_an_arm_without_a_score_is_left_out_and_one_that_was_tuned_is_in_the_table(monkeypatch: Patch) -> None:
     rows = pd.DataFrame({"areas": ["190 200 210 180", "1 2 3 4"]})
     monkeypatch.setattr(module, "rows_of", lambda *arm: rows)
     found = calibration(normal(), 4)
@@ -107,9 +107,6 @@ def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkey
     assert ({*about_tuning.what}, about_tuning.seeds.tolist()) == ({WITH, WITHOUT}, [10, 10, 30, 30])
     monkeypatch.setattr(module, "rows_of", lambda *arm: rows.assign(areas=["1 2", ""]))
     assert not calibration(normal(), 4).what.str.contains("tuned").any()
-
-
-def test_an_arm_of_which_one_seed_has_no_score_is_left_out() -> None:
     first = MADE.runs.tricks.iloc[0]
     late = MADE.runs.late.mask(MADE.runs.tricks.eq(first) & MADE.runs.seed.eq(3))
     broken = replace(MADE, runs=MADE.runs.assign(late=late))
@@ -264,7 +261,9 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     assert (logits.shape, logits.unique().tolist()) == ((1, 4, 5), [0])
 
 
-def test_runs_of_a_name_stay_apart(run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_a_name_stay_apart_and_agents_do_not_overwrite_each_other(
+    run: Run, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b = tmp_path / "a" / "x", tmp_path / "b" / "x"
     run.save(a)
     train(Config(seeds=(3, 4), steps=200), PPO).save(b)
@@ -272,6 +271,12 @@ def test_runs_of_a_name_stay_apart(run: Run, tmp_path: Path, capsys: Capture, mo
     assert "holds the games of an earlier or another run of this name; choose another --out" in capsys.readouterr().err
     monkeypatch.setattr(games, "played", lambda *_: pytest.fail("played before it was refused"))
     assert play(b, tmp_path) == 2
+    for name in ("one", "two"):
+        run.save(tmp_path / name)
+    for name, *asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
+        assert play(tmp_path / name, tmp_path, *asked) == 0
+    names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
+    assert sorted(study.name for study in load_all(tmp_path)) == names
 
 
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: Capture) -> None:
@@ -293,15 +298,6 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: Cap
     assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
     assert "![stack: the score during training, and of whole games after it](games_stack_seed4.png)" in page
     assert "whole blocks" not in page and "; seed 4; " in page
-
-
-def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        run.save(tmp_path / name)
-    for name, *asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
-        assert play(tmp_path / name, tmp_path, *asked) == 0
-    names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
-    assert sorted(study.name for study in load_all(tmp_path)) == names
 
 
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:

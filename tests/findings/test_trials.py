@@ -184,7 +184,7 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
     assert outcome_of(wide, ZERO, having)["small"]
 
 
-def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(monkeypatch: Patch) -> None:
+def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monkeypatch: Patch) -> None:
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row and "2 of 2" in row
@@ -192,9 +192,6 @@ def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
     assert trial_table([found(MORE)]).seen.tolist() == [0]
-
-
-def test_of_a_seed_that_is_there_twice_the_first_run_counts() -> None:
     runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
     later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
     trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))

@@ -39,13 +39,18 @@ def test_worked_by_hand_at_lambda_zero_where_it_is_the_td_error_and_in_between(l
     assert found.flatten().tolist() == pytest.approx(truth)
 
 
-def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
+def test_lambda_one_is_the_monte_carlo_return_minus_v_and_its_error_half_the_square() -> None:
     cut = ~TERMINATED & column(0, 0, 0, 1, 1).bool()
     returns = reward_to_go(REWARD, DONE, GAMMA) + value_at_cut(cut, NEXT_VALUE, DONE, GAMMA)
     torch.testing.assert_close(gae(REWARD, VALUE, NEXT_VALUE, TERMINATED, DONE, GAMMA, 1.0), returns - VALUE)
     assert returns.flatten().tolist() == pytest.approx([1 + 0.9 * 2, 2, 3 + 0.9 * (4 + 0.9 * 8), 4 + 0.9 * 8, 5 + 54])
     cut, done = column(0, 1, 0, 0, 0).bool(), column(0, 1, 0, 1, 0).bool()
     assert value_at_cut(cut, torch.full((1, 5, 1), 100.0), done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
+    assert squared_error(torch.tensor([[1.0]]), torch.tensor([[4.0]])).item() == 4.5
+    target, valid = column(1, 2, 4, 99), column(1, 1, 1, 0).bool()
+    assert explained_variance(target, target, valid).item() == 1
+    assert abs(explained_variance(torch.full_like(target, 7.0), target, valid).item()) < 1e-6
+    assert math.isnan(explained_variance(target, torch.ones_like(target), valid).item())
 
 
 @pytest.mark.parametrize(
@@ -60,14 +65,6 @@ def test_what_lies_beyond_a_time_limit(env: str, flags: list[str], truth: float)
     agent = train(replace(ONE_STATE, env=env), switched(["baseline", "reuse", *flags])).agent
     value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.return_stats)
     np.testing.assert_allclose(value.detach(), truth, rtol=0.1)
-
-
-def test_squared_error_is_half_the_square_and_explained_variance_a_share() -> None:
-    assert squared_error(torch.tensor([[1.0]]), torch.tensor([[4.0]])).item() == 4.5
-    target, valid = column(1, 2, 4, 99), column(1, 1, 1, 0).bool()
-    assert explained_variance(target, target, valid).item() == 1
-    assert abs(explained_variance(torch.full_like(target, 7.0), target, valid).item()) < 1e-6
-    assert math.isnan(explained_variance(target, torch.ones_like(target), valid).item())
 
 
 def test_advantages_are_standardized_whatever_the_scale_and_a_single_row_is_zero() -> None:

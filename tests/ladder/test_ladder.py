@@ -119,7 +119,7 @@ def test_what_is_no_set_is_named_and_a_mistyped_name_gets_a_suggestion(made: Cal
         made()
 
 
-def test_a_trick_needs_a_color_and_a_diagnostic_a_name() -> None:
+def test_a_trick_needs_a_color_a_diagnostic_a_name_in_the_order_of_stored_curves() -> None:
     with pytest.raises(TypeError, match="color"):
         trick("magic", "Nobody 2030")  # type: ignore[call-arg]
     assert all(re.fullmatch("#[0-9A-F]{6}", color) for color in COLORS.values())
@@ -128,6 +128,13 @@ def test_a_trick_needs_a_color_and_a_diagnostic_a_name() -> None:
         log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
     shown = " ".join(table().split())
     assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))
+    stored = (
+        *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
+        *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
+        *("learning_rate", "eval_return", "reward", "clip_range", "return_mean", "return_std"),
+    )
+    further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
+    assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS
 
 
 def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> None:
@@ -142,16 +149,6 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
     for f in fields(Config):
         assert named_in[f.name] == [name for name in NEEDS if f.name in HYPERPARAMETERS[name]], f.name
     assert {number for numbers in HYPERPARAMETERS.values() for number in numbers} <= named_in.keys()
-
-
-def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_stored_curves() -> None:
-    stored = (
-        *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
-        *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
-        *("learning_rate", "eval_return", "reward", "clip_range", "return_mean", "return_std"),
-    )
-    further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
-    assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS
 
 
 @pytest.mark.parametrize("name", [name for name, brought in DIAGNOSTICS.items() if brought])
@@ -279,7 +276,7 @@ def test_a_wrong_call_is_one_line(name: str, run: Run, tmp_path: Path) -> None:
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_what_is_left_is_legal_lists_are_arrays_and_every_function_checks_its_arguments() -> None:
+def test_what_is_left_is_legal_one_number_stays_and_several_become_a_column() -> None:
     functions = [getattr(tricks, name) for name in tricks.__all__ if name.islower()]
     assert [f.__name__ for f in functions if f is not tricks.source and not hasattr(f, "__wrapped__")] == []
     for action in (0, 1):
@@ -287,6 +284,12 @@ def test_what_is_left_is_legal_lists_are_arrays_and_every_function_checks_its_ar
         assert agent_of().act([0.0] * 4, legal=mask) == action
         assert agent_of().act(torch.zeros(4), legal=torch.tensor(mask)) == action
     assert agent_of(seeds=2).act(np.zeros((2, 3, 4))).shape == (2, 3)
+    like = torch.zeros(2, 3, 4, dtype=torch.float64)
+    assert per_seed(0.5, like) == 0.5
+    column = per_seed((0.1, 0.2), like)
+    assert isinstance(column, torch.Tensor)
+    assert (column.shape, column.dtype, column.flatten().tolist()) == ((2, 1, 1), torch.float64, [0.1, 0.2])
+    assert per_seed((0.1, 0.2), torch.zeros(2)).shape == (2,)  # type: ignore[union-attr]
 
 
 CART = Spaces("Cart", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2))
@@ -372,12 +375,3 @@ def test_there_are_as_many_numbers_as_seeds_or_one(name: str) -> None:
         replace(two, **{name: (usual,) * 3})  # type: ignore[arg-type]
     both = replace(two, **{name: (usual, usual)})  # type: ignore[arg-type]
     assert both.each(name) == (usual, usual) and getattr(both.only(1), name) == usual
-
-
-def test_one_number_stays_as_it_is_and_several_become_a_column() -> None:
-    like = torch.zeros(2, 3, 4, dtype=torch.float64)
-    assert per_seed(0.5, like) == 0.5
-    column = per_seed((0.1, 0.2), like)
-    assert isinstance(column, torch.Tensor)
-    assert (column.shape, column.dtype, column.flatten().tolist()) == ((2, 1, 1), torch.float64, [0.1, 0.2])
-    assert per_seed((0.1, 0.2), torch.zeros(2)).shape == (2,)  # type: ignore[union-attr]

@@ -53,7 +53,7 @@ def test_one_move_mixes_old_and_new_moments(old: ReturnStats, target: Tensor, me
     assert unmoved(USUAL, first_batch=False) == USUAL
 
 
-def test_a_constant_target_has_no_variance_and_only_valid_rows_count() -> None:
+def test_a_constant_target_has_no_variance_and_a_seed_without_rows_waits() -> None:
     now = USUAL
     for _ in range(200):
         now = move_stats(now, torch.full((1, 4, 1), 1e6), ALL, beta=0.5)
@@ -62,9 +62,6 @@ def test_a_constant_target_has_no_variance_and_only_valid_rows_count() -> None:
     target, some = torch.tensor([[[1.0], [3.0], [1e9], [1e9]]]), torch.tensor([1, 1, 0, 0]).view(1, 4, 1) > 0
     assert move_stats(USUAL, target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats([5], [2]), target, torch.zeros_like(ALL), beta=1.0) == stats([5], [2])
-
-
-def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
     zero = torch.zeros(2, 2, dtype=torch.float64)  # [S, K]
     target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)
     task = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]]).view(2, 4, 1)
@@ -192,23 +189,11 @@ def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_las
         assert RewardScale(1, 1)(reward, done, done, 0.9)[0, -1, 0] == sign * 10
 
 
-def test_curves_report_the_rewards_as_they_were() -> None:
+def test_curves_report_rewards_as_they_were_and_statistics_survive_a_checkpoint(tmp_path: Path) -> None:
     config = Config("ShortCartPole-v0", seeds=2, steps=200, lanes=2, horizon=16)
     curve = train(config, switched(["reward_scaling"])).curve
     assert curve["return"].dropna().between(1, 15).all() and (curve["return"] == curve["length"]).all()
     assert (curve["reward_std"] > 0).all() and (curve["reward_std"] != 1).all()
-
-
-def interrupted(config: Config, folder: Path, after: int) -> None:
-    def interrupt(rows: Rows) -> None:
-        if rows[0]["step"] > after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(config, CONTINUOUS, checkpoints=Checkpoints(folder, every=64), on_update=interrupt)
-
-
-def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> None:
     config = Config("Pendulum-v1", seeds=2, steps=1200, lanes=2, horizon=32, minibatches=2)
     whole = train(config, CONTINUOUS)
     interrupted(config, tmp_path / "a", 600)
@@ -218,6 +203,15 @@ def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> 
     loaded, saved, second = (cast(RewardScale, agent.reward_scale) for agent in (again, whole.agent, again[1]))
     torch.testing.assert_close(loaded.state_dict(), saved.state_dict())
     assert second.moments.shape == (1, 3)
+
+
+def interrupted(config: Config, folder: Path, after: int) -> None:
+    def interrupt(rows: Rows) -> None:
+        if rows[0]["step"] > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, CONTINUOUS, checkpoints=Checkpoints(folder, every=64), on_update=interrupt)
 
 
 def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

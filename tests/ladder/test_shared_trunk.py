@@ -90,7 +90,7 @@ def test_a_step_asks_a_shared_body_once_and_two_each_once(state_norm: bool, monk
         assert asked == bodies * steps
 
 
-def test_values_follow_observations_that_change_in_place_and_weights_that_move() -> None:
+def test_values_follow_what_changes_in_place_and_a_loaded_agent_still_shares(tmp_path: Path) -> None:
     made, obs = agent(), torch.randn(2, 5, 4)
     first, doubled = made.value(obs), made.value(2 * obs)
     made.policy(obs)
@@ -98,6 +98,14 @@ def test_values_follow_observations_that_change_in_place_and_weights_that_move()
     with torch.no_grad():
         made.policy_net.body.layers[0][0].mul_(0.5)  # as much less as the observations are more
     torch.testing.assert_close(made.value(obs), first)
+    run = train(CONFIG, ATARI)
+    run.save(tmp_path)
+    kept = load(tmp_path).agent
+    assert kept.policy_net.body is kept.value_net.body
+    obs = torch.randn(2, 5, 4)
+    torch.testing.assert_close(kept.value(obs), run.agent.value(obs), rtol=0, atol=0)
+    torch.testing.assert_close(run.agent[1].value(obs[1:]), run.agent.value(obs)[1:])
+    assert not train(CONFIG, PPO).curve.equals(run.curve)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -107,17 +115,6 @@ def test_what_is_seen_serves_every_head_as_the_observations_do(shared: bool) -> 
     features = made.features(obs)
     for head in (made.policy, made.value, partial(made.read, auxiliary_net(made))):
         torch.testing.assert_close(head(features), head(obs), rtol=0, atol=0)
-
-
-def test_a_loaded_agent_still_shares_and_learns_another_curve_than_one_that_does_not(tmp_path: Path) -> None:
-    run = train(CONFIG, ATARI)
-    run.save(tmp_path)
-    kept = load(tmp_path).agent
-    assert kept.policy_net.body is kept.value_net.body
-    obs = torch.randn(2, 5, 4)
-    torch.testing.assert_close(kept.value(obs), run.agent.value(obs), rtol=0, atol=0)
-    torch.testing.assert_close(run.agent[1].value(obs[1:]), run.agent.value(obs)[1:])
-    assert not train(CONFIG, PPO).curve.equals(run.curve)
 
 
 def assert_orthogonal(net: Net, *gains: float) -> None:
@@ -265,7 +262,7 @@ def test_far_out_everything_is_finite_and_within_the_bounds(u: float) -> None:
     assert all(x.isfinite().all() for x in (log_prob, entropy, gradient))
 
 
-def test_ratio_kl_and_gradient_are_those_of_the_gaussian_at_the_same_u() -> None:
+def test_ratios_are_the_gaussian_s_at_the_same_u_and_entropies_the_mean_of_minus_log_pi() -> None:
     logits, u = drawn()
     other, found = logits.roll(1, 0), list[list[Tensor]]()
     for family in (FAMILY, DiagonalGaussian):
@@ -273,17 +270,6 @@ def test_ratio_kl_and_gradient_are_those_of_the_gaussian_at_the_same_u() -> None
         (gradient,) = torch.autograd.grad(family.log_prob(parameters, u).sum(), parameters)
         found.append([gradient, family.log_prob(other, u) - family.log_prob(logits, u), family.kl(logits, other)])
     torch.testing.assert_close(*found)
-
-
-@pytest.mark.parametrize(("std", "error"), [*((std, 2e-6) for std in (0.05, 0.5, 1.0, 2.0)), (3.0, 1e-4), (5.0, 3e-3)])
-def test_the_entropy_is_as_exact_as_it_says(std: float, error: float) -> None:
-    mean = torch.linspace(-4, 4, 41, dtype=torch.float64)
-    z = torch.linspace(-9, 9, 36_001, dtype=torch.float64)
-    exact = (log_slope(mean.unsqueeze(1) + std * z) * (-z.square() / 2).softmax(0)).sum(1)
-    assert (mean_log_slope(mean, torch.full_like(mean, std)) - exact).abs().max() < error
-
-
-def test_the_entropy_is_the_mean_of_minus_log_pi_and_at_most_that_of_the_uniform_distribution() -> None:
     logits, _ = drawn(6)
     u = FAMILY.sample(logits, torch.randn(100_000, 6, 2).double())
     surprise = -FAMILY.log_prob(logits, u)
@@ -293,6 +279,14 @@ def test_the_entropy_is_the_mean_of_minus_log_pi_and_at_most_that_of_the_uniform
     assert math.log(0.4) - 0.01 < entropy.max() < math.log(0.4)
     assert 0.8 < log_std[entropy.argmax()].exp() < 0.95  # wider than that, it falls again
     assert entropy[-1] < entropy.max() - 1
+
+
+@pytest.mark.parametrize(("std", "error"), [*((std, 2e-6) for std in (0.05, 0.5, 1.0, 2.0)), (3.0, 1e-4), (5.0, 3e-3)])
+def test_the_entropy_is_as_exact_as_it_says(std: float, error: float) -> None:
+    mean = torch.linspace(-4, 4, 41, dtype=torch.float64)
+    z = torch.linspace(-9, 9, 36_001, dtype=torch.float64)
+    exact = (log_slope(mean.unsqueeze(1) + std * z) * (-z.square() / 2).softmax(0)).sum(1)
+    assert (mean_log_slope(mean, torch.full_like(mean, std)) - exact).abs().max() < error
 
 
 @pytest.mark.parametrize(

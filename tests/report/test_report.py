@@ -40,7 +40,7 @@ Refuses = Callable[..., None]
 NAMES, ENVS = ["baseline", "entropy"], ("CartPole-v1", "Acrobot-v1")
 
 
-def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> None:
+def test_another_base_gets_a_heat_map_and_a_table_a_row_an_arm(tmp_path: Path) -> None:
     made = study(ladder(NAMES), lambda on: 320 * ("baseline" in on))  # 420, 430, ..., 490 with a baseline
     frame = tables.arms_table(made, made.designs[0]).set_index("arm")
     assert frame.area["reinforce"] == frame.iqm["reinforce"] == 135
@@ -49,6 +49,15 @@ def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> Non
     assert "| 25%            | > 100,000      |" in tables.arms_text(frame.reset_index(), made)
     solved = study(ladder(NAMES), lambda on: 400)
     assert tables.arms_table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
+    robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
+    both = [study(ladder(NAMES), lambda on: 0, env) for env in ENVS]
+    page.write([*robots, *both], tmp_path, "again", brief=True)
+    text = (tmp_path / "report.md").read_text()
+    assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
+    assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == set(ENVS)
+    across = text.split("## Across environments, around continuous\n")[1]
+    assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
+    assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
 def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
@@ -76,18 +85,6 @@ def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path:
     assert len(sources) == len(images) and all(source.startswith("data:image/png") for source in sources)
     assert "<table>" in html
     assert "Across environments" in text and "the command" in text
-
-
-def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -> None:
-    robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
-    both = [study(ladder(NAMES), lambda on: 0, env) for env in ENVS]
-    page.write([*robots, *both], tmp_path, "again", brief=True)
-    text = (tmp_path / "report.md").read_text()
-    assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
-    assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == set(ENVS)
-    across = text.split("## Across environments, around continuous\n")[1]
-    assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
-    assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
 def test_environments_weigh_the_same_and_a_published_score_stands_beside_ours() -> None:

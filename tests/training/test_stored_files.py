@@ -430,7 +430,9 @@ def made_by(algorithm: int | None, env: str = "CartPole-v1", first: int = 0) -> 
     return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
 
 
-def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[int], None], capsys: Capture) -> None:
+def test_another_algorithm_s_job_is_trained_anew_and_its_study_kept_beside(
+    tmp_path: Path, by: Callable[[int], None], capsys: Capture
+) -> None:
     store = Store(tmp_path)
     for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
         by(now)
@@ -440,6 +442,12 @@ def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[i
         assert (said in capsys.readouterr().out) == (now != NOW and not known)
         assert store.has(SMALL)
     assert len(list(tmp_path.glob("*.csv"))) == 3
+    _, path = save(made_by(NOW - 1), tmp_path)
+    save(made_by(NOW), tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
+    assert load(kept).algorithm == str(NOW - 1)
+    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
 @pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
@@ -460,15 +468,6 @@ def test_studies_of_two_algorithms_stay_apart(other: int | None, tmp_path: Path,
     save(one, tmp_path / "two")
     with pytest.raises(InputError, match=f"ALGORITHM {other}" if other else "an older ALGORITHM"):
         load_all(tmp_path / "two")
-
-
-def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
-    _, path = save(made_by(NOW - 1), tmp_path)
-    save(made_by(NOW), tmp_path)
-    (kept,) = tmp_path.glob("*-kept")
-    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
-    assert load(kept).algorithm == str(NOW - 1)
-    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
 def test_comparisons_say_their_algorithm_and_other_rates_are_refused(tmp_path: Path, by: Callable[[int], None]) -> None:

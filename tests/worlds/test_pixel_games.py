@@ -114,12 +114,21 @@ def test_things_leave_at_the_edge_and_arrive_on_a_free_track_when_things_move() 
         assert not goes(crossing(1, 5), treasure.STAY, *chance, last, 0.2, 0.1)[0][3:11].any()
 
 
-def test_the_speed_rises_with_time_and_is_shown() -> None:
+def test_a_shot_rises_and_pays_and_the_speed_rises_with_time() -> None:
     for time, tenths in ((0, 2), (49, 2), (50, 3), (400, 10), (499, 10)):
         state = crossing(4, 4, (2, GUARD, 5, -1), time=time)
         assert cells(TREASURE, state, 3) == [*((0, i) for i in range(tenths)), (2, 6)]
         for moves, column in ((tenths / 10 - 0.01, 4), (tenths / 10 + 0.01, 5)):
             assert cells(TREASURE, goes(state, treasure.STAY, moves)[0], 2) == [(2, column)]
+    after, *_ = marches(shooting((6, 4), (2, 2)), squadron.FIRE)
+    assert seen(after) == [[(9, 4)], [], [(2, 2), (6, 4)], [(8, 4)], []]
+    after, reward, _ = marches(after, squadron.FIRE)
+    assert (seen(after)[3], reward) == ([(7, 4)], 0)
+    after, reward, over = marches(after, squadron.RIGHT)
+    assert (seen(after), reward, over) == ([[(9, 5)], [], [(2, 2)], [], []], 1, False)
+    assert seen(marches(after, squadron.FIRE)[0])[3] == [(8, 5)]
+    missed, *_ = marches(shooting((5, 5), shot=(0, 3)), squadron.FIRE)
+    assert seen(missed)[3] == []  # it left the board, and the cannon is ready in the next step
 
 
 def shooting(
@@ -136,18 +145,6 @@ def seen(state: Tensor) -> list[list[tuple[int, int]]]:
     return [cells(SQUADRON, state, k) for k in range(5)]
 
 
-def test_a_shot_rises_hits_pays_and_only_then_there_is_another() -> None:
-    after, *_ = marches(shooting((6, 4), (2, 2)), squadron.FIRE)
-    assert seen(after) == [[(9, 4)], [], [(2, 2), (6, 4)], [(8, 4)], []]
-    after, reward, _ = marches(after, squadron.FIRE)
-    assert (seen(after)[3], reward) == ([(7, 4)], 0)
-    after, reward, over = marches(after, squadron.RIGHT)
-    assert (seen(after), reward, over) == ([[(9, 5)], [], [(2, 2)], [], []], 1, False)
-    assert seen(marches(after, squadron.FIRE)[0])[3] == [(8, 5)]
-    missed, *_ = marches(shooting((5, 5), shot=(0, 3)), squadron.FIRE)
-    assert seen(missed)[3] == []  # it left the board, and the cannon is ready in the next step
-
-
 def test_aliens_march_turn_lower_and_the_faster_the_fewer_they_are() -> None:
     state = shooting((2, 8), (4, 1))
     for movers in ([[], [(2, 9), (4, 2)]], [[(3, 9), (5, 2)], []], [[(3, 8), (5, 1)], []]):
@@ -161,7 +158,7 @@ def test_aliens_march_turn_lower_and_the_faster_the_fewer_they_are() -> None:
             assert torch.equal(marches(state, squadron.STAY, chance)[0][15:], state[15:]) == (chance > share)
 
 
-def test_a_bomb_falls_from_the_lowest_alien_of_a_column_and_ends_the_game_on_the_cannon() -> None:
+def test_an_alien_s_bomb_or_its_row_ends_the_game_and_the_next_wave_comes_lower() -> None:
     low = state = shooting((2, 4), (6, 4), (3, 0))
     for row in (6, 7):
         low, *_ = marches(low, squadron.STAY, NEVER, NOW, 0.45)
@@ -171,9 +168,6 @@ def test_a_bomb_falls_from_the_lowest_alien_of_a_column_and_ends_the_game_on_the
     assert seen(low)[4] == [(8, 4)] and marches(low, squadron.STAY)[2]
     past, _, over = marches(low, squadron.LEFT)
     assert (seen(past)[4], over) == ([], False)
-
-
-def test_an_alien_in_the_cannons_row_ends_the_game_and_the_last_hit_brings_the_next_wave_lower() -> None:
     assert marches(shooting((8, 9), (2, 3)), squadron.STAY, NOW)[2]
     for wave, top in ((0, 2), (1, 3), (2, 4), (3, 4), (7, 4)):
         for right in (1, -1):
