@@ -136,8 +136,7 @@ def exercises() -> list[tuple[str, str]]:
 def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
     exercise = getattr(__import__(f"chapters.exercises.{module}", fromlist=[name]), name)
     assert exercise.verdict(exercise.right).startswith("Right")
-    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
-    assert exercise.mistakes
+    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing") and exercise.mistakes
     for said, wrong in exercise.mistakes.items():
         assert exercise.verdict(wrong) == f"Not yet: {said}"
 
@@ -229,8 +228,7 @@ def test_what_was_compiled_is_not_kept_and_a_planted_fault_is_gone_afterwards() 
     before, after = "compiling for this CPU, once\n", "compiled_rows: compiled for this CPU, once, in 2 s\n"
     assert all(build.COMPILING.fullmatch(said) for said in (before, after, before + after))
     assert not build.COMPILING.fullmatch(f"{after}UserWarning\n") and not build.COMPILING.fullmatch("")
-    assert source(gae).startswith("def gae(")
-    assert source(gae)._repr_markdown_().startswith("```python\ndef gae(")
+    assert source(gae).startswith("def gae(") and source(gae)._repr_markdown_().startswith("```python\ndef gae(")
     with planted(gae=print):
         assert vars(tricks.loop)["gae"] is print
     assert vars(tricks.loop)["gae"] is gae

@@ -384,8 +384,7 @@ def test_chances_are_the_policy_s_orders_as_likely_and_streams_apart(engine: Bro
     assert len({tuple(rollout) for rollout in found}) == len(found)
     taken = np.concatenate(found)
     share, expected = np.bincount(taken, minlength=4) / len(taken), np.exp(logits) / np.exp(logits).sum()
-    assert share[2] == 0
-    assert (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / len(taken))).all()
+    assert share[2] == 0 and (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / len(taken))).all()
     found = engine.run("return chances(6000)")
     orders, counts = np.unique(found["orders"], return_counts=True)
     assert len(orders) == 6

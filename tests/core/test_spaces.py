@@ -366,8 +366,7 @@ def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> N
     for image, factor in ((0, 1), (1, 2)):
         expected = (100 + factor * bright).view(10, 1, 1, 1).expand(10, 3, 5, 4)
         assert torch.equal(rollout.obs[0, :, :, image].long(), expected)
-    assert not rollout.obs[1].any()
-    assert rollout.valid[0, :, 0].tolist() == [True, True, True, False] * 2 + [True]
+    assert not rollout.obs[1].any() and rollout.valid[0, :, 0].tolist() == [True, True, True, False] * 2 + [True]
 
 
 def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:

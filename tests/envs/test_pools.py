@@ -121,8 +121,7 @@ def test_ppg_trains_on_a_procgen_game_of_envpool_where_qt_is_installed() -> None
     assert env.now.obs.shape[-3:] == (3, 64, 64)
     env.close()
     curve = train(config, PPG).curve
-    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None)
-    assert curve.auxiliary_loss.notna().any()
+    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None) and curve.auxiliary_loss.notna().any()
 
 
 def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:

@@ -186,8 +186,7 @@ def test_lives_that_envpool_reports_end_episodes() -> None:
     for _ in range(120):
         before = env.now
         step = env.step(torch.from_numpy(rng.integers(4, size=(2, 2))), torch.tensor([True, False]))
-        assert before.lives is not None
-        assert step.lives is not None and torch.equal(step.lives[1], before.lives[1])
+        assert before.lives is not None and step.lives is not None and torch.equal(step.lives[1], before.lives[1])
         fewer = (step.lives < before.lives) & ~before.over
         assert torch.equal(step.terminated, fewer)
         lost += int((fewer & ~step.over).sum())

@@ -102,8 +102,7 @@ def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None
     curve = alone.grid(400)
     assert (alone.lr, curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == (0.1, [7], 400, {3.0})
     row = found(BASE, BASE | {3: np.nan}).row()
-    assert np.isnan([row["without"], row["difference"]]).all()
-    assert (row["with"], row["doses"]) == (2.5, "1:+nan")
+    assert np.isnan([row["without"], row["difference"]]).all() and (row["with"], row["doses"]) == (2.5, "1:+nan")
     row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
     assert np.isnan(row["with"]) and row["seen"] == 0 and "no episode ended" in caption(pd.DataFrame([row]))
 

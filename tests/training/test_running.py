@@ -172,8 +172,7 @@ def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
-    assert list(run_jobs([BROKEN, JOB], store, workers=1)) == [BROKEN]
-    assert store.read(JOB) is not None
+    assert list(run_jobs([BROKEN, JOB], store, workers=1)) == [BROKEN] and store.read(JOB) is not None
     assert "Nonsense" in (tmp_path / f"{BROKEN.key}.error.txt").read_text()
 
     def noting(total: int, initial: int, leave: bool) -> object:

@@ -240,8 +240,7 @@ def test_other_versions_jobs_train_anew(change: Change, tmp_path: Path, capsys: 
     assert said.startswith(f"{path} was saved by ")
     assert "ppo-tricks 9.8.7" in said or "an early version of ppo-tricks" in said
     assert "which can't read it, so it will be recomputed (" in said
-    assert said.endswith(f"kept as {SMALL.key}.other-version") and "is damaged" not in said
-    assert store.has(SMALL)
+    assert said.endswith(f"kept as {SMALL.key}.other-version") and "is damaged" not in said and store.has(SMALL)
     path.write_text(job_of(lambda about, rows: rows.pop("entropy")))
     assert Store(tmp_path).has(SMALL)  # of another version, and this one can read it
 
@@ -446,8 +445,7 @@ def test_another_algorithm_s_job_is_trained_anew_and_its_study_kept_beside(
     save(made_by(NOW), tmp_path)
     (kept,) = tmp_path.glob("*-kept")
     assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
-    assert load(kept).algorithm == str(NOW - 1)
-    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
+    assert load(kept).algorithm == str(NOW - 1) and [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
 @pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
@@ -550,8 +548,7 @@ def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: 
     reads(folder, jobs)
     for job, expected in zip(jobs, first, strict=True):
         found, seeds = Store(folder).scored(job), job.config.seed_list
-        assert found is not None
-        assert expected is not None and (found.grid == expected.grid).all()
+        assert found is not None and expected is not None and (found.grid == expected.grid).all()
         pd.testing.assert_frame_equal(found.table(seeds), expected.table(seeds), check_exact=True)
         assert replace(found, grid=expected.grid, late=expected.late) == expected
     path, expected = folder / "scores.sqlite", first[0]

@@ -114,8 +114,7 @@ def test_magnitudes_and_tightrope_pay_for_what_is_shown_with_a_mean_of_zero() ->
         right = (cue > 0.5) == action
         state = torch.full((1, count, 1), cue)
         _, reward, terminated = w.tightrope.TIGHTROPE.dynamics(state, torch.full((1, count), action), chance)
-        assert (terminated == (not right)).all()
-        assert reward.mean().item() == pytest.approx(float(right), abs=1e-6)
+        assert (terminated == (not right)).all() and reward.mean().item() == pytest.approx(float(right), abs=1e-6)
         assert reward.std().item() == pytest.approx(w.tightrope.NOISE, rel=0.01)
 
 
