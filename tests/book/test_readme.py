@@ -24,11 +24,22 @@ import torch
 from support import pages
 from support.pages import PAGES, ROOT, blocks_of, region
 
-from ablations import cli, experiments
+from ablations import cli
 from ablations.analysis.estimates import holm
 from ablations.analysis.study_files import RESULTS
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
+from ablations.experiments import (
+    around_base,
+    compare,
+    design_runs,
+    judge,
+    plotting,
+    quoted,
+    random_design,
+    sweep,
+    worlds,
+)
 from ablations.findings import calibrate, games, speed
 from ablations.findings.our_designs import SB3
 from ablations.training.plan import plans
@@ -59,16 +70,16 @@ SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
 PRINTS = [command for command in SHELL if command and command not in TRAINS]
 OF_EXPERIMENTS = {
-    "run": experiments.design_runs,
-    "compare": experiments.compare,
-    "judge": experiments.judge,
-    "plot": experiments.plotting,
-    "around": experiments.around_base,
+    "run": design_runs,
+    "compare": compare,
+    "judge": judge,
+    "plot": plotting,
+    "around": around_base,
 }
-OF_EXPERIMENTS |= {"worlds": experiments.worlds, "sweep": experiments.sweep, "random": experiments.random_design}
+OF_EXPERIMENTS |= {"worlds": worlds, "sweep": sweep, "random": random_design}
 KINDS = {name: module.Options for name, module in OF_EXPERIMENTS.items()}
 KINDS |= {"calibrate": calibrate.Options, "games": games.Options, "speed": speed.Options}
-KINDS |= {"report": cli.ReportOptions, "tune": experiments.design_runs.TuneOptions}
+KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
 Output, Playing, Saving = train_command.Output, play_command.Playing, save_policy_command.Saving
 
 
@@ -154,17 +165,13 @@ def test_the_one_liners_import_what_is_there(code: str) -> None:
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
     name, *words = shlex.split(command) or ["run"]
     if name in ("compare", "judge"):
-        assert (
-            experiments.compare.requested(words)
-            if name == "compare"
-            else experiments.quoted.parsed(words, experiments.judge.Options, name)
-        )
+        assert compare.requested(words) if name == "compare" else quoted.parsed(words, judge.Options, name)
         return
-    if name == "run" and experiments.around_base.is_asked_for(words):
-        assert experiments.around_base.requested(words)
+    if name == "run" and around_base.is_asked_for(words):
+        assert around_base.requested(words)
         return
     chosen: object = options(KINDS[name], words, "")
-    if isinstance(chosen, experiments.design_runs.Options):
+    if isinstance(chosen, design_runs.Options):
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
 
 
@@ -283,9 +290,9 @@ def steps_of(command: str) -> int:
         config = parse(words, name, Config, Printed)[1][0]
         return config.steps * len(config.seed_list)
     if name == "judge":
-        seeds = int(experiments.judge.Options.seeds) + len(experiments.judge.RATES) * experiments.judge.RATE_SEEDS
-        return sum(2 * seeds * config.steps for config in experiments.judge.USUAL)
-    asked, _ = experiments.compare.requested(words)
+        seeds = int(judge.Options.seeds) + len(judge.RATES) * judge.RATE_SEEDS
+        return sum(2 * seeds * config.steps for config in judge.USUAL)
+    asked, _ = compare.requested(words)
     return len(asked.arms) * (len(asked.seeds) + len(asked.rates or ()) * asked.rate_seeds) * asked.config.steps
 
 

@@ -270,12 +270,14 @@ def test_runs_of_a_name_stay_apart_and_agents_do_not_overwrite_each_other(
     assert "holds the games of an earlier or another run of this name; choose another --out" in capsys.readouterr().err
     monkeypatch.setattr(games, "played", lambda *_: pytest.fail("played before it was refused"))
     assert play(b, tmp_path) == 2
+    monkeypatch.undo()
+    (out := tmp_path / "out").mkdir()
     for name in ("one", "two"):
         run.save(tmp_path / name)
     for name, *asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
-        assert play(tmp_path / name, tmp_path, *asked) == 0
+        assert play(tmp_path / name, out, *asked) == 0
     names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
-    assert sorted(study.name for study in load_all(tmp_path)) == names
+    assert sorted(study.name for study in load_all(out)) == names
 
 
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: Capture) -> None:
