@@ -170,9 +170,7 @@ def judge(t: Training, rollout: Rollout) -> Batch:
             t.note(return_mean=stats.mean, return_std=stats.std)
             if agent.spaces.tasks > 1:
                 advantage = per_task(advantage, stats)
-            batch.add(
-                value=normalize(value, before), target=normalize(target, stats)
-            )  # in the net's units
+            batch.add(value=normalize(value, before), target=normalize(target, stats))  # in the net's units
         else:
             batch.add(value=value, target=target)
         if tricks.popart:
