@@ -61,9 +61,7 @@ def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kep
     stored(rows)
 
 
-def test_each_rate_counts_with_the_first_look_s_seeds_and_has_a_cell_and_a_sentence(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_each_rate_counts_with_the_first_look_and_has_a_cell_and_a_sentence(tmp_path: Path, monkeypatch: Patch) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
     found = effects_by_rate(study(DESIGN, lambda on: 90 * ("baseline" in on)), DESIGN)
     rows = found[found.trick == "baseline"].set_index("at")
@@ -91,11 +89,16 @@ def test_each_rate_counts_with_the_first_look_s_seeds_and_has_a_cell_and_a_sente
     assert "; +0.13 [+0.12, +0.15] on average over these learning rates, and +0.19 [" in said
 
 
-def test_the_common_rate_is_best_for_all_arms_together() -> None:
+def test_a_clearly_best_rate_is_always_chosen_and_the_common_one_is_best_for_all_arms() -> None:
     tuned(lambda on, lr: 50 * (lr == 0.03) + 80 * (lr == 0.1) * ("entropy" in on))
     assert common_rate(NOTHING) == 0.03
     tuned(lambda on, lr: (50 - NOISE) * (lr == 0.1))
     assert common_rate(NOTHING) == 0.1  # the best one, though all of its seeds are alike
+    tried({0.01: [90.0, 100.0, 110.0], 0.03: [10.0, 20.0, 30.0]})
+    assert choice_variance(*ARM, 0.01) == 0
+    even = [0.0, 10.0] * 500
+    tried({0.01: [x + 0.002 for x in even], 0.03: even})
+    assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -116,15 +119,7 @@ def tried(by_rate: dict[float, list[float]]) -> None:
     stored([(*ARM, lr, means[lr], means[lr], len(areas), joined(areas)) for lr, areas in by_rate.items()])
 
 
-def test_a_clearly_best_rate_is_always_chosen_and_two_equally_good_cost_a_quarter_of_their_squared_distance() -> None:
-    tried({0.01: [90.0, 100.0, 110.0], 0.03: [10.0, 20.0, 30.0]})
-    assert choice_variance(*ARM, 0.01) == 0
-    even = [0.0, 10.0] * 500
-    tried({0.01: [x + 0.002 for x in even], 0.03: even})
-    assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
-
-
-def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
+def test_arms_share_the_noise_of_their_tuning_seeds_and_nothing_is_said_where_scores_are_not_known() -> None:
     few, more = np.random.default_rng(0).normal(size=(2, 20))
     found = list[np.ndarray]()
     for by in (0, 5):
@@ -134,39 +129,27 @@ def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
         found.append(means)
     assert found[0].std() > 0
     assert np.ptp(found[1] - found[0]) < 1e-3  # each draw chooses the same rate for both, and the table rounds
+    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
+    assert np.isnan(choice_variance(*ARM, 0.01)) and np.isnan(choice_variance("y", 9, "", "gae", 0.03))
+    assert choice_variance(*ARM, 0.03) >= 0
+    stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
+    assert np.isnan(choice_variance(*ARM, 0.03)) and chosen_means(*ARM, 0.03) is None
+    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
+    assert np.isnan(choice_variance(*ARM, 0.03))
 
 
-def test_every_seed_is_drawn_as_often_as_any_other_and_one_in_which_no_episode_ended_rules_its_rate_out() -> None:
-    """The mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are."""
+def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_often() -> None:
+    # the mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are
     for seeds in ([10.0, 0.0], [0.0, 10.0]):
         found = choices([np.array(seeds), np.full(2, 5.1)], resamples=4000)
         assert (found == 0).mean() == pytest.approx(0.25, abs=0.03)
     assert (choices([np.array([1.0, 2.0, 3.0]), np.array([90.0, 100.0, np.nan])]) == 0).all()
-
-
-def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:
     noise = np.random.default_rng(0).normal(size=10)
-    areas = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
-    share = np.bincount(choices(areas), minlength=4) / choosing.RESAMPLES
-    assert share.argmax() == 0
-    assert share[3] > 0.05
-
-
-def test_the_second_look_is_for_the_three_that_did_best_at_the_first() -> None:
-    """Without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins."""
+    close = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
+    share = np.bincount(choices(close), minlength=4) / choosing.RESAMPLES
+    assert share.argmax() == 0 and share[3] > 0.05
+    # without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins.
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
     for areas in (looks, worse):
         assert set(choices([np.repeat(each, 5) for each in areas])) == {1}
-
-
-def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
-    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
-    assert np.isnan(choice_variance(*ARM, 0.01))
-    assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
-    assert choice_variance(*ARM, 0.03) >= 0
-    stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
-    assert np.isnan(choice_variance(*ARM, 0.03))
-    assert chosen_means(*ARM, 0.03) is None
-    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
-    assert np.isnan(choice_variance(*ARM, 0.03))

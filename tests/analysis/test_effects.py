@@ -1,26 +1,29 @@
-"""Effects are Welch's, corrected for their number, confirmed by other seeds, and small only where there is room; main
-effects, interactions, and Shapley values are exact in a factorial."""
+"""Effects are Welch's, corrected, confirmed by other seeds, and small only where there is room; their statistics."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.studies import study
+from support.studies import bimodal, study
 
 from ablations.analysis import effects as module
 from ablations.analysis import factors
+from ablations.analysis import stats as reaching
 from ablations.analysis.compared import compared_arms, differences_by_rate, margin_of, span_of, would_do
 from ablations.analysis.effects import AT_CEILING, HELPS, HURTS, MARGIN, NOT_LEARNED, NOTHING, UNKNOWN, effects, scores
-from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
+from ablations.analysis.estimates import LEVEL, holm, known, paired, second_try, unpaired
 from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
+from ablations.analysis.stats import FEWEST, improvement, interval, iqm, normalized, stratified_interval
 from ablations.analysis.studies import SHARES, Study
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import ladder
 from ablations.figures.cells import told_apart
 from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
+from ablations.findings.game_scores import mean_score
 from ablations.report.compared_words import sentence
 from ablations.report.tables import effects_text
 from tricks.ladder import Tricks
@@ -33,15 +36,12 @@ FOUR = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
 FLAT = study(ONE, lambda on: 0)
 
 
-def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
+def test_an_effect_is_welchs_corrected_for_how_many_there_are_of_the_area_over_random() -> None:
     found = scores(FLAT, Tricks())
     assert (found.area[3], found.score[3]) == (130, pytest.approx((130 - SCALE.random) / UNIT))
     assert scores(study(ONE, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
     assert scores(study(ONE, lambda on: 500), Tricks()).reached[3] == 10_000
     assert np.isnan(found.reached[3])
-
-
-def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
     made = study(THREE, lambda on: 90 * ("baseline" in on) + 30 * ("lr_anneal" in on))
     found = effects(made, THREE).set_index("trick")
     assert found.difference["baseline"] == pytest.approx(90 / UNIT)
@@ -99,20 +99,25 @@ def test_the_noise_of_choosing_is_that_of_both_rates_in_the_units_of_the_score(m
     assert asked[:2] == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
 
 
-def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: Patch) -> None:
+def test_a_p_value_at_the_level_is_no_effect_no_confirmation_and_no_main_effect(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
     assert effects(study(ONE, lambda on: 500 * ("baseline" in on)), ONE).detected.tolist() == [0]
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
-    found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
-    assert found.confirmed.tolist() == [0, 1, 0]
+    assert second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k}).confirmed.tolist() == [0, 1, 0]
+    made = study(PAIR, lambda on: 90 * ("gae" in on))
+    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
+    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
+    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
 
 
-def test_the_last_tenth_has_an_effect_of_its_own() -> None:
+def test_the_last_tenth_has_an_effect_of_its_own_and_a_single_seed_no_interval() -> None:
     spread = np.arange(8.0) ** 2
     late = np.where(FLAT.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
     found = effects(replace(FLAT, runs=FLAT.runs.assign(late=late)), ONE).iloc[0]
     expected = unpaired(2 * spread, spread)
     assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
+    found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
+    assert found.difference == pytest.approx(5 / UNIT) and np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() -> None:
@@ -127,12 +132,6 @@ def test_every_arm_keeps_its_own_runs_scores_and_with_one_missing_has_no_mean() 
     runs = runs.assign(**{name: runs[name].mask(broken) for name in SHARES})
     found = effects(replace(made, designs=(TWO,), runs=runs), TWO)
     assert found[["without", "with"]].isna().to_numpy().tolist() == [[False, True], [True, False]]
-
-
-def test_a_single_seed_has_a_difference_and_no_interval() -> None:
-    found = effects(study(ONE, lambda on: 5.0 * len(on), seeds=1), ONE).iloc[0]
-    assert found.difference == pytest.approx(5 / UNIT)
-    assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_what_is_detected_is_tried_again_and_confirmed_if_other_seeds_show_it_again() -> None:
@@ -152,12 +151,18 @@ def test_what_is_detected_is_tried_again_and_confirmed_if_other_seeds_show_it_ag
     assert module.detected_arms(study(THREE, lambda on: 0)) == frozenset()
 
 
-def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:
+def test_a_comparison_without_runs_is_left_out_and_rates_count_the_seeds_that_all_have() -> None:
     made = study(TWO, lambda on: 0)
     runs = made.runs[(made.runs.tricks != "baseline entropy")]
     partly = Study("made", (TWO,), runs[~((runs.tricks == "baseline") & (runs.seed > 5))], made.about)
     assert effects(partly, TWO)[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
     assert partly.missing(TWO) == ["+ baseline", "+ entropy"]
+    areas: dict[str, dict[float, tuple[float, ...]]]
+    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
+    areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
+    found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
+    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
+    assert found.difference["base"].isna().all()
 
 
 LEVELS = {NOT_LEARNED: 0.02, NOTHING: 0.5, AT_CEILING: 0.97}
@@ -179,7 +184,7 @@ def test_tables_figures_claims_and_comparisons_refuse_a_small_effect_without_roo
     assert words.startswith("cannot tell here what other does: ") == (said != NOTHING)
 
 
-def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_small() -> None:
+def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_floor_without_a_scale() -> None:
     floor, ceiling = module.LEARNED * MARGIN, 1 - module.HEADROOM * MARGIN
     out_of_room = module.out_of_room
     assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == NOT_LEARNED
@@ -195,9 +200,6 @@ def test_room_is_three_margins_above_random_or_two_below_the_best_for_what_is_sm
         assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, None) == UNKNOWN
         assert verdict(at | {"low": np.nan, "high": np.nan}, MARGIN) == ""
     assert verdict(SMALL, MARGIN) == NOTHING
-
-
-def test_without_a_scale_what_the_untrained_arms_earn_is_the_floor() -> None:
     rows = [("a", 0, np.nan), ("a", 0, 1.0), ("a", 0, 9.0), ("b", 0, 3.0)]
     floor, ceiling = span_of("nobody's", pd.DataFrame(rows, columns=["arm", "seed", "return"]))
     assert floor == 2
@@ -214,7 +216,7 @@ def runs(areas: dict[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["arm", "seed", "lr", "area", "late", "diverged"])
 
 
-def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_for_their_number() -> None:
+def test_each_arm_is_tested_against_the_reference_and_within_the_margin_is_practically_nothing() -> None:
     table, names = compared_arms(runs(AREAS), "base").set_index("arm"), ["up", "down", "same"]
     welch = [stats.ttest_ind(AREAS[name], AREAS["base"], equal_var=False) for name in names]
     p = np.array([each.pvalue for each in welch])
@@ -223,13 +225,9 @@ def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_fo
     assert (table.low["up"], table.high["up"]) == pytest.approx(welch[0].confidence_interval())
     assert list(table.verdict) == ["", HELPS, HURTS, UNKNOWN]
     assert list(compared_arms(runs(AREAS), "same").arm) == ["same", "base", "up", "down"]  # the reference comes first
-
-
-def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_rates_widens_the_interval() -> None:
     table = compared_arms(runs(AREAS), "base", margin=20.0).set_index("arm")
     assert (table.verdict["same"], table.verdict["up"]) == (NOTHING, HELPS)
-    assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3))
-    assert margin_of("nobody's") is None
+    assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3)) and margin_of("nobody's") is None
     noisy = compared_arms(runs(AREAS), "base", {"up": 30.0, "base": 20.0}).set_index("arm")
     expected = unpaired(AREAS["up"], AREAS["base"], 50.0)
     assert (noisy.low["up"], noisy.p["up"]) == pytest.approx((expected.low, expected.p))
@@ -237,9 +235,7 @@ def test_within_the_margin_it_is_practically_nothing_and_the_noise_of_choosing_r
 
 def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_of_five_tries() -> None:
     table = compared_arms(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
-    assert set(table.verdict) == {""}
-    assert table.low.isna().all()
-    assert table.would_do["same"] > 5
+    assert set(table.verdict) == {""} and table.low.isna().all() and table.would_do["same"] > 5
     # A pair of samples with a difference and a spread that are known; then many pairs from the normal distribution.
     a, b = np.array([0.0, 2.0]) / 2**0.5, np.array([0.0, 2.0]) / 2**0.5 + 0.8  # variance 1 each
     count = int(would_do(b, a))
@@ -247,17 +243,7 @@ def test_too_few_seeds_have_no_verdict_but_say_how_many_would_detect_it_in_four_
     rng = np.random.default_rng(1)
     detected = [unpaired(rng.normal(0.8, 1, count), rng.normal(0, 1, count)).p < 0.05 for _ in range(400)]
     assert np.mean(detected) == pytest.approx(0.8, abs=0.06)
-    assert would_do(b, a, tests=3) > count
-    assert np.isnan(would_do(a, a))
-
-
-def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
-    areas: dict[str, dict[float, tuple[float, ...]]]
-    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}}
-    areas["up"] = {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6}
-    found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
-    assert (found.difference["up"].to_dict(), set(found.seeds)) == (pytest.approx({0.1: 3.0, 0.01: 6.0}), {6})
-    assert found.difference["base"].isna().all()
+    assert would_do(b, a, tests=3) > count and np.isnan(would_do(a, a))
 
 
 PAIR = factorial(["gae", "entropy"])
@@ -292,7 +278,7 @@ def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
     assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
 
 
-def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
+def test_effects_come_from_the_arms_that_are_there_and_half_a_billionth_is_a_rounding_error() -> None:
     design = factorial(["baseline", "gae", "entropy"])
     made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
     main = main_effects(made, design).set_index("trick")
@@ -303,18 +289,8 @@ def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> Non
     for missing in range(4):  # an interaction needs all four arms
         made = study(replace(PAIR, arms=PAIR.arms[:missing] + PAIR.arms[missing + 1 :]), lambda on: 0)
         assert np.isnan(interactions(made, PAIR).interaction[0])
-
-
-def test_effects_of_half_a_billionth_are_rounding_errors() -> None:
     made = study(PAIR, lambda on: UNIT * 4e-10 * ("gae" in on) + UNIT * 6e-10 * ("entropy" in on))
     assert main_effects(made, PAIR).effect.tolist() == [0, 1e-9]
-
-
-def test_an_adjusted_p_value_at_the_level_is_no_main_effect(monkeypatch: Patch) -> None:
-    made = study(PAIR, lambda on: 90 * ("gae" in on))
-    assert main_effects(made, PAIR).detected.tolist() == [1, 0]
-    monkeypatch.setattr(factors, "holm", lambda p: np.full(len(p), LEVEL))
-    assert main_effects(made, PAIR).detected.tolist() == [0, 0]
 
 
 def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has_too_few_arms() -> None:
@@ -328,5 +304,163 @@ def test_a_screen_finds_main_effects_through_pairwise_interactions_unless_it_has
     design = screen(["gae", "entropy", "grad_clip"])
     few = main_effects(study(replace(design, arms=design.arms[:3]), lambda on: 0), design)
     assert few.trick.tolist() == list(design.names)
-    assert few[["effect", "low", "high", "p"]].isna().all(axis=None)
-    assert few.detected.eq(0).all()
+    assert few[["effect", "low", "high", "p"]].isna().all(axis=None) and few.detected.eq(0).all()
+
+
+SEEDS: dict[str, Callable] = {  # quantile functions: where the truth is known, and samples are drawn
+    "normal": stats.norm.ppf,
+    "exponential": lambda u: -np.log1p(-u),
+    "bimodal": lambda u: bimodal(u, 0.4),
+    "rare failure": lambda u: bimodal(u, 0.2),
+}
+SEEN = {  # coverage of the nominal 95% over 2,000 sets of 5, 10, 20, 30 seeds; of a plain bootstrap, up to 0.09 less
+    (np.mean, "normal"): (0.921, 0.947, 0.945, 0.948),
+    (np.mean, "exponential"): (0.865, 0.914, 0.917, 0.933),
+    (np.mean, "bimodal"): (0.910, 0.962, 0.957, 0.957),
+    (np.mean, "rare failure"): (0.684, 0.887, 0.934, 0.941),
+    (iqm, "normal"): (0.939, 0.979, 0.961, 0.955),
+    (iqm, "exponential"): (0.936, 0.979, 0.961, 0.955),
+    (iqm, "bimodal"): (0.910, 0.976, 0.960, 0.960),
+}
+CASES = [(*what, count, seen) for what, row in SEEN.items() for count, seen in zip((5, 10, 20, 30), row, strict=True)]
+
+
+@pytest.mark.parametrize(("statistic", "name", "count", "seen"), CASES)
+def test_an_interval_covers_as_often_as_the_table_says(statistic: Callable, name: str, count: int, seen: float) -> None:
+    truth = statistic(SEEDS[name]((np.arange(100_000) + 0.5) / 100_000))
+    trials = 400 if statistic is np.mean else 200
+    samples = SEEDS[name](np.random.default_rng(count).random((count, trials)))
+    low, high = interval(samples, statistic)  # a column a sample: see the next test
+    coverage = ((low <= truth) & (truth <= high)).mean()
+    error = (seen * (1 - seen) * (1 / trials + 1 / 2000)) ** 0.5  # of both this number and the table's
+    assert abs(coverage - seen) <= 2.5 * error + 0.005  # a last half percent for other versions' random numbers
+    if statistic is np.mean and count >= 10 and name in ("normal", "bimodal"):
+        assert 0.93 <= coverage <= 0.98
+
+
+@pytest.mark.parametrize("statistic", [np.mean, iqm])
+def test_an_interval_of_columns_is_each_columns_own(statistic: Callable) -> None:
+    samples = np.random.default_rng(0).exponential(size=(10, 7))
+    low, high = found = interval(samples, statistic)
+    assert low.shape == high.shape == (7,)
+    for i in range(7):
+        assert interval(samples[:, i], statistic) == (pytest.approx(low[i]), pytest.approx(high[i]))
+    np.testing.assert_array_equal(interval(samples, statistic), found)
+
+
+@pytest.mark.parametrize("statistic", [np.mean, np.std, np.median])
+def test_an_interval_is_two_quantiles_of_the_resampled_statistic(statistic: Callable[..., np.ndarray]) -> None:
+    values, rng = np.arange(6.0) ** 2, np.random.default_rng(0)
+    found = statistic(values[rng.integers(0, 6, (5000, 6))], axis=1)
+    tail = stats.norm.cdf(-stats.t.ppf(0.975, 5) * (6 / 5) ** 0.5)
+    assert interval(values, statistic) == pytest.approx(np.quantile(found, [tail, 1 - tail]), rel=1e-6)
+    assert interval(values) == interval(values, np.mean)
+
+
+def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
+    values = np.arange(FEWEST, dtype=float)
+    assert all(np.isfinite(interval(values)))
+    for broken in (values[1:], np.array([*values, np.nan])):
+        assert all(np.isnan(interval(broken)))
+        found = stratified_interval([values, broken])
+        assert all(np.isnan(found[1:])) and np.isnan(found.value) == np.isnan(broken).any()
+        for pair in ((broken, broken), (values, broken), (broken, values)):  # a NaN in either arm
+            assert np.isnan(improvement(*pair)) == np.isnan(broken).any()
+        assert all(np.isnan(paired(broken)[1:]))
+    curves = np.full((FEWEST, 2), 3.0)
+    assert [x.tolist() for x in interval(curves)] == [[3, 3], [3, 3]]
+    curves[0, 0] = np.nan
+    assert np.isnan(interval(curves)).tolist() == [[True] * 2] * 2  # its other columns are of the same broken run
+
+
+def test_the_interquartile_mean_leaves_quarters_out_and_environments_weigh_the_same() -> None:
+    assert iqm(np.array([900.0, 1.0, 2.0, 3.0, -50.0])) == 2  # ⌊5 / 4⌋ = 1 on either side
+    assert iqm(np.array([[9.0, 0.0, 4.0, 1.0], [8.0, 2.0, 3.0, 5.0]]), axis=1).tolist() == [2.5, 4]
+    assert np.isnan(iqm(np.array([1.0, 2.0, 3.0, 4.0, np.nan])))
+    many = np.random.default_rng(0).normal(size=(31, 4, 3))
+    for axis in (0, 1, -1):
+        np.testing.assert_allclose(iqm(many, axis), stats.trim_mean(many, 0.25, axis))
+    few, many = np.array([0.0, 0.1, 0.2, 0.3, 0.4]), np.linspace(0.6, 1.0, 15)
+    assert stratified_interval([few, many], np.mean).value == pytest.approx((0.2 + 0.8) / 2)
+    assert stratified_interval([few, many], np.max).value == 1
+    # each of `few` counts three times: without the 7 lowest and the 7 highest of 30
+    assert stratified_interval([few, many]).value == pytest.approx((2 * 0.2 + 3 * 0.3 + 3 * 0.4 + many[:8].sum()) / 16)
+    low, high = np.arange(5.0), 1000 + np.arange(5.0)
+    found, one = stratified_interval([low, high], np.mean), stratified_interval([low], np.mean)
+    assert found.value == 502
+    assert 500 <= found.low < 501.5 < 502.5 < found.high <= 504  # mixed, it would reach from about 0 to 1000
+    assert one[1:] == interval(low)
+    assert found.high - found.low == pytest.approx((one.high - one.low) / 2**0.5, rel=0.15)  # drawn independently
+
+
+@pytest.mark.filterwarnings("error")
+def test_paired_is_students_t_unpaired_welchs_and_differences_without_variance_are_certain() -> None:
+    values, five = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.arange(5.0)
+    found, reach = paired(values), 2.776445 * (2.5 / 5) ** 0.5
+    assert found[:3] == pytest.approx((3, 3 - reach, 3 + reach), abs=1e-5)
+    # P(|t| > x) of 4 degrees of freedom: 1 - s (3 - s²) / 2 with s = x / √(x² + 4), and x² = 18
+    s = (18 / 22) ** 0.5
+    assert paired(-values).p == found.p == pytest.approx(1 - s * (3 - s**2) / 2)
+    having, without = np.random.default_rng(0).normal(size=(2, 8))
+    assert paired(having - without).p == pytest.approx(stats.ttest_rel(having, without).pvalue)
+    assert paired(np.arange(FEWEST - 1.0)).mean == 1.5
+    assert paired(five, more=0.1) == paired(five)  # more degrees of freedom would make it narrower
+    more = paired(five, more=0.5)  # as much again as the squared error of 4 degrees of freedom: 1 and 16
+    assert (more.low, more.high) == pytest.approx((2 - 2.119905, 2 + 2.119905), abs=1e-5)
+    assert more.p == pytest.approx(2 * stats.t.cdf(-2, 16))
+    having, without = np.array([3.0, 4.0, 8.0, 5.0, 9.0, 7.0]), np.array([1.0, 2.0, 2.5, 0.0, 3.0])
+    welch = stats.ttest_ind(having, without, equal_var=False)
+    assert unpaired(having, without) == pytest.approx((4.3, *welch.confidence_interval(0.95), welch.pvalue))
+    few = unpaired(having, without[:4])
+    assert few.mean == pytest.approx(6 - 5.5 / 4)  # of few seeds nothing else
+    assert np.isnan(few[1:]).all()
+    assert unpaired(np.full(60, 0.1), np.full(30, 0.1)) == (0, 0, 0, 1)  # means of 0.1 differ in the last digit
+    assert paired(np.zeros(6)) == known(0.0, 0.0) == (0, 0, 0, 1)
+    assert paired(np.full(6, -2.0)) == known(-2.0, 0.0) == (-2, -2, -2, 0)
+    assert unpaired(np.ones(5), np.zeros(5)) == (1, 1, 1, 0)
+    assert paired(np.full(6, 0.1)).p == 0  # its standard deviation is 1e-17
+    normal = pytest.approx((1, 1 - 1.959964 / 2, 1 + 1.959964 / 2, 2 * stats.norm.cdf(-2)))
+    assert paired(np.ones(5), more=0.25) == unpaired(np.ones(5), np.zeros(5), more=0.25) == normal
+    assert known(-1.0, 0.25) == pytest.approx((-1, -1 - 1.959964 / 2, -1 + 1.959964 / 2, 2 * stats.norm.cdf(-2)))
+    assert np.isnan(known(1.0, np.nan)[1:]).all()
+
+
+def test_improvement_counts_pairs_and_holm_by_hand() -> None:
+    having, without = np.array([1.0, 2.0, 3.0, 9.0, 9.0]), np.array([2.0, 2.0, 0.0, 9.0, 5.0])
+    share = (1 + (1 + 1 / 2 + 1 / 2) + 3 + 2 * (4 + 1 / 2)) / 25
+    assert improvement(having, without) == pytest.approx(share)
+    assert improvement(having, without) == pytest.approx(stats.mannwhitneyu(having, without).statistic / 25)
+    assert improvement(without, having) == pytest.approx(1 - share)
+    assert (improvement(having + 10, having), improvement(having, having)) == (1, 0.5)
+    assert normalized(np.array([-500.0, -80.0, -290.0]), -500, -80).tolist() == [0, 1, 0.5]
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
+    found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
+    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1] and np.isnan(found[[0, 3]]).all()
+    assert np.isnan(holm(np.array([np.nan]))).all()
+
+
+def test_a_threshold_is_reached_by_a_tenth_of_the_budget_and_the_times_to_it_are_censored() -> None:
+    times = pd.Series([20, np.nan, 10, 40, np.nan], index=[3, 4, 5, 6, 7])
+    assert reaching.restricted_mean(times, 40) == (20 + 40 + 10 + 40 + 40) / 5
+    assert reaching.restricted_mean(times, 15) == (15 + 15 + 10 + 15 + 15) / 5
+    assert reaching.median_reached(times) == 40
+    assert reaching.median_reached(times[:4]) == 20  # half of them had got there by then
+    assert np.isnan(reaching.median_reached(times[[3, 4, 7]]))
+    steps = np.array([5, 10, 20, 30, 40])
+    assert reaching.share_reached(times, steps).tolist() == [0, 0.2, 0.4, 0.4, 0.6]
+    censored = stats.CensoredData.right_censored(times.fillna(40), times.isna())
+    np.testing.assert_allclose(reaching.share_reached(times, steps), stats.ecdf(censored).cdf.evaluate(steps))
+    lucky, late, at_once = ([0.0] * 20 for _ in range(3))
+    lucky[7], late[8:18], at_once[:10] = 80, [8, 10] * 5, [9] * 10
+    rows = [lucky, late, at_once, [8.9] * 20, [np.nan] * 20]
+    found = reaching.reached(pd.DataFrame(rows, index=[3, 4, 5, 6, 7], columns=range(10, 210, 10)), 9)
+    pd.testing.assert_series_equal(found, pd.Series([np.nan, 180, 100, np.nan, np.nan], index=[3, 4, 5, 6, 7]))
+
+
+@pytest.mark.parametrize(("agents", "over"), [(FEWEST, "agents"), (FEWEST - 1, "games")])
+def test_scores_of_games_are_averaged_over_enough_agents_and_else_over_all_games(agents: int, over: str) -> None:
+    scores = [[10.0 * k, 10.0 * k + 1] for k in range(agents)]
+    made = study(ladder(["baseline"]), lambda on: 0)
+    made.about["games"] = {"trained": scores, "random": [[1.0]]}
+    values = np.array(scores).mean(axis=1) if over == "agents" else np.array(scores).ravel()
+    assert mean_score(made, "trained") == paired(values)

@@ -1,23 +1,34 @@
-"""Stored results as tidy tables: nothing is lost, rliable and scipy take them, and other people's runs join them."""
+"""Stored results as tidy tables, from finished jobs to studies, which are ordered, joined, and confirmed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.jobs import TINY
 from support.studies import study
 
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
+from ablations.analysis.effects import effects
 from ablations.analysis.foreign import Columns, curves_of
+from ablations.analysis.joining import gathered, merged
 from ablations.analysis.reading import short_name
 from ablations.analysis.stats import interval
-from ablations.analysis.studies import SHARES
-from ablations.analysis.study_files import load, save
-from ablations.design.designs import ladder
+from ablations.analysis.studies import SHARES, Done, Study, about_runs, gather, study_of
+from ablations.analysis.study_files import load, load_all, save, save_again
+from ablations.design.designs import DESIGNS, ladder, leave_one_out
+from ablations.design.flag_sets import flags
+from ablations.training.jobs import Job
+from ablations.training.plan import Plan
+from ablations.training.scores import POINTS, Scored
+from ablations.training.store import Store
 from tricks import PPO, Config, InputError, train
+from tricks.ladder import REINFORCE, switched
+from tricks.runs.provenance import VERSIONS
 
 SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 STORED, OTHER = (RESULTS / f"ppo_{env}-v1_500000steps.runs.csv.gz" for env in ("CartPole", "Acrobot"))
@@ -73,7 +84,7 @@ def monitor(path: Path, returns: list[float], start: float = 0.0) -> None:
     path.write_text("\n".join(['#{"t_start": 1.0, "env_id": "CartPole-v1"}', "r,l,t", *rows]) + "\n")
 
 
-def test_a_monitor_file_counts_the_steps_of_all_its_episodes(tmp_path: Path) -> None:
+def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_long_and_wide(tmp_path: Path) -> None:
     monitor(tmp_path / "a" / "monitor.csv", [1.0, 2.0, 3.0])
     curve = curves_of(tmp_path / "a", Columns())
     assert curve[["step", "return"]].to_numpy().tolist() == [[10, 1], [20, 2], [30, 3]]
@@ -81,9 +92,6 @@ def test_a_monitor_file_counts_the_steps_of_all_its_episodes(tmp_path: Path) -> 
     monitor(tmp_path / "b" / "1.monitor.csv", [2.0, 4.0], start=0.5)  # another environment of the same run
     assert curves_of(tmp_path / "b", Columns())["return"].tolist() == [1, 2, 3, 4]
     assert sorted(set(curves_of(tmp_path, Columns()).seed)) == [0, 1]
-
-
-def test_tables_in_long_and_in_wide_form_are_read(tmp_path: Path) -> None:
     long, wide = tmp_path / "long.csv", tmp_path / "wide.csv"
     table = pd.DataFrame({"name": list("xxyy"), "t": [1, 2, 1, 2], "score": [1.0, 2.0, 3.0, 4.0], "kind": list("ppqq")})
     table.to_csv(long, index=False)
@@ -116,8 +124,7 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsy
         monitor(tmp_path / "logs" / f"PPO_{seed}" / "monitor.csv", [100.0 + seed + k for k in range(500)])
     assert cli.main(["plot", f"theirs={tmp_path / 'logs'}", str(STORED), "--out", str(tmp_path / "shown")]) == 0
     said = capsys.readouterr().out
-    assert "| theirs " in said
-    assert "helps" in said
+    assert "| theirs " in said and "helps" in said
     assert {path.name for path in tmp_path.glob("shown*")} == {f"shown.{kind}" for kind in ("png", "svg", "csv", "md")}
     assert pd.read_csv(tmp_path / "shown.csv").step.max() == 5_000  # as far as all groups go
     arm = read(STORED).runs.arm.iloc[0]  # one arm of a study stands under the name of its source
@@ -138,9 +145,7 @@ BROKEN = [
 ]
 
 
-def test_what_is_no_curve_or_not_there_is_refused_by_its_name_and_figure_takes_any_table(
-    tmp_path: Path, refuses: Callable[..., None]
-) -> None:
+def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path, refuses: Callable[..., None]) -> None:
     path = tmp_path / "theirs.csv"
     for text, said in BROKEN:
         path.write_text(text)
@@ -168,3 +173,150 @@ def test_what_is_no_curve_or_not_there_is_refused_by_its_name_and_figure_takes_a
         figure(table.assign(step=[2, 1, 1, 2]), by="kind", y="loss")
     with pytest.raises(InputError, match="unknown statistic 'mode'"):
         figure(table, by="kind", y="loss", statistic="mode")
+
+
+ONE = ladder(["baseline"])
+
+
+def done(seeds: tuple[int, ...], diverged: Mapping[int, int], device: str = "cpu", **made: str | None) -> Done:
+    """A finished job: seed k has returns of k, and 10 k at the end."""
+    values = np.array(seeds, dtype=float)
+    config = replace(TINY, seeds=seeds, lr=tuple(0.01 * (seed + 1) for seed in seeds), device=device)
+    known, grid = dict.fromkeys(VERSIONS) | made, np.repeat(values[:, None], POINTS, axis=1)
+    return Done(Job(config, REINFORCE), "x", Scored(seeds, grid, 10 * values, diverged, 0.63, 200, known))
+
+
+def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_their_jobs() -> None:
+    runs = gather([done((3, 4, 5), {4: 150}), done((6,), {})], {4, 5, 6})
+    assert (runs.seed.tolist(), runs.lr.tolist()) == ([4, 5, 6], pytest.approx([0.05, 0.06, 0.07]))
+    assert (runs.diverged.fillna(-1).tolist(), runs.late.tolist()) == ([150, -1, -1], [40, 50, 60])
+    assert runs[SHARES].to_numpy().tolist() == [[seed] * POINTS for seed in (4, 5, 6)]
+    with pytest.raises(InputError, match="there are no results"):
+        gather([], {4})
+    jobs = [done((0, 1), {}, torch="2", gpu="H"), done((2,), {}, device="cuda:1", torch="1", commit="c")]
+    about = about_runs("x", jobs, (5, 3, 4))
+    assert (about["command"], about["seconds"], about["steps"], about["seeds"]) == ("x", 1.3, 400, [3, 6])
+    nothing: dict[str, list[str]] = {key: [] for key in VERSIONS}
+    versions = {"torch": ["1", "2"], "commit": ["c"], "backend": ["auto"], "device": ["cpu", "cuda"], "gpu": ["H"]}
+    assert about["made with"] == nothing | versions
+    assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
+
+
+def test_a_plan_s_study_is_of_what_is_finished_and_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = ("Atari: not installed",)
+    plan = Plan(replace(TINY, seeds=1), (ONE,), (3, 4), fixed=True, all_tricks=True, left_out=left_out)
+    first = next(iter(plan.jobs))
+    monkeypatch.setattr(Store, "scored", lambda _, job: done((3, 4), {}).result if job == first else None)
+    found = study_of(plan, Store(tmp_path), "run")
+    assert (found.name, found.designs, found.about["command"]) == (plan.name, (ONE,), "run")
+    assert (found.about["left out"], found.about["seeds"]) == (left_out, [3, 5])
+    assert found.runs[["tricks", "seed", "tuned"]].to_numpy().tolist() == [["", 3, "fixed"], ["", 4, "fixed"]]
+    assert found.missing(ONE) == ["+ baseline"]
+    made = study(ONE, lambda on: 0)
+    assert made.subject == replace(made, designs=()).subject == "ladder"
+    assert replace(made, designs=(ONE, DESIGNS["beyond"](["huber", "dual_clip"]))).subject == "beyond"
+    late = replace(made, runs=made.runs.assign(seed=made.runs.seed + made.runs.tricks.eq("baseline")))
+    assert (made.missing(ONE), made.is_whole) == ([], True)
+    assert (late.missing(ONE), late.is_whole) == (["+ baseline"], False)
+    assert late.of(switched(["baseline"])).seed.tolist() == [*range(1, 9)]
+
+
+def trials(name: str, first: int, **facts: str | float) -> Study:
+    """Trials on four seeds, in which an arm may have other facts, such as its rate."""
+    made = study(ONE, lambda on: 0, seeds=4)
+    return part(replace(made, name=name, designs=()), lambda seed: seed >= 0, [first, first + 4], by=first, **facts)
+
+
+def part(whole: Study, keep: Callable[[Any], Any], seeds: list[int], by: int = 0, **facts: str | float) -> Study:
+    """The runs of a study on these seeds, moved `by`; one that does not begin with 0 is named for its first."""
+    runs = whole.runs[keep(whole.runs.seed)]
+    return replace(whole, runs=runs.assign(seed=runs.seed + by, **facts), about=whole.about | {"seeds": seeds})
+
+
+def tried_again(first: Study, runs: pd.DataFrame, folder: Path) -> Study:
+    save(first, folder)
+    last = int(runs.seed.max()) + 1
+    save_again(replace(first, runs=runs, about=first.about | {"seeds": [first.seeds, last]}), first, folder)
+    return load_all(folder)[0]
+
+
+def test_studies_come_in_the_order_of_the_suites_environments_worlds_last_or_of_their_seeds(tmp_path: Path) -> None:
+    envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
+    for env in envs[::-1]:
+        save(replace(study(ONE, lambda on: 0, env), name=f"ladder_{env}"), tmp_path)
+    save(trials("worlds_from10", 10), tmp_path)
+    assert [found.env for found in load_all(tmp_path)] == [*envs, "CartPole-v1"]
+    short, long = trials("worlds_gae_from2", 2), trials("worlds", 0)
+    long = replace(long, about=long.about | {"seeds": [0, 9]})
+    assert merged([short, long]) == [long, short]
+
+
+def test_parts_of_a_study_are_one_in_which_shared_seeds_are_counted_once() -> None:
+    whole = study(design := ladder(["baseline", "entropy"]), lambda on: len(on), seeds=8)
+    first, rest = part(whole, lambda seed: seed < 5, [0, 5]), part(whole, lambda seed: seed >= 5, [5, 8])
+    rest = replace(rest, name=f"{whole.name}_from5")
+    (both,) = merged([rest, first])
+    assert (both.about["seeds"], both.about["steps"], both.about["seconds"]) == ([0, 8], 2.0, 2.0)
+    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
+    pd.testing.assert_frame_equal(both.runs, pd.concat([first.runs, rest.runs], ignore_index=True))
+    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
+    elsewhere = replace(rest, runs=rest.runs.assign(lr=rest.runs.lr.where(rest.runs.tricks.eq(""), 0.1)))  # one arm
+    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
+    for other in (gap, elsewhere, stepped):
+        assert merged([first, other]) == [first, other]
+    # the full set has as many seeds again, and those of today's part may be tomorrow's own.
+    whole = study(leave_one_out(["baseline", "entropy"]), lambda on: 0, seeds=8)
+    full = whole.designs[0].arms[0].tricks
+    early = whole.runs[(whole.runs.seed < 4) | ((whole.runs.tricks == flags(full)) & (whole.runs.seed >= 6))]
+    one = replace(whole, runs=early, about=whole.about | {"seeds": [0, 4]})
+    other = replace(part(whole, lambda seed: seed >= 4, [4, 8]), name=f"{whole.name}_from4")
+    (both,) = merged([one, other])
+    assert sorted(both.of(full).seed) == list(range(8))
+    # in the worlds, a trial may repeat another's arm at a fixed rate.
+    first, rest = trials("worlds", 0), trials("worlds_from4", 4)
+    runs = pd.concat([first.runs, first.runs.assign(lr=0.1, tuned="fixed")], ignore_index=True)
+    (both,) = merged([replace(first, runs=runs), replace(rest, runs=runs.assign(seed=runs.seed + 4))])
+    assert len(both.runs) == 2 * len(runs)
+    made = {"torch": ["2.1", "2"], "numpy": ["2"]}
+    (both,) = merged([first, replace(rest, about=rest.about | {"command": "y", "made with": made})])
+    assert both.about["command"] == "x; y" and both.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
+    other = replace(first, about=first.about | {"made with": {"gpu": ["H"]}})
+    assert merged([other, rest])[0].about["made with"] == {"gpu": ["H"], "torch": ["2"]}
+
+
+def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Path) -> None:
+    every, later = trials("worlds_from10", 10), trials("worlds_clip_from10", 10, numbers="epochs=20")
+    for made in (later, every, trials("worlds_gae_from20", 20)):
+        save(made, tmp_path)
+    save_again(trials("worlds", 14), every, tmp_path)
+    save_again(trials("worlds", 14, numbers="epochs=20"), later, tmp_path)
+    one, other = load_all(tmp_path)
+    assert (one.name, len(one.runs), other.name) == ("worlds_from10", 2 * len(every.runs), "worlds_gae_from20")
+    assert one.again is not None and (set(one.again.runs.numbers), other.again) == ({"", "epochs=20"}, None)
+
+
+def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen_unless_both_were() -> None:
+    given, chosen = trials("worlds_from10", 10, tuned="fixed"), trials("worlds_gae_from10", 10)
+    (one,) = gathered([given, chosen])
+    assert (len(one.runs), set(one.runs.tuned)) == (len(chosen.runs), {""})
+    (one,) = gathered([given, trials("worlds_gae_from10", 10, tuned="tuned at 9 steps")])
+    assert (set(one.runs.tuned), one.runs.index.tolist()) == ({"tuned at 9 steps"}, [*range(len(given.runs))])
+    old, new = trials("worlds_from10", 10), trials("worlds_gae_from10", 10, lr=0.3)
+    assert gathered([old, new]) == [old, new]
+    half = replace(new, runs=new.runs.assign(lr=new.runs.lr.where(new.runs.tricks.eq(""), 0.02)))
+    assert gathered([old, half]) == [old, half]  # one of the two arms is enough
+    given = trials("worlds_gae_from10", 10, lr=0.3, tuned="fixed")
+    assert len(gathered([old, given])) == 1  # a given rate is another arm
+
+
+def test_a_second_try_is_of_some_arms_at_the_same_rates_on_seeds_that_have_not_joined_the_first(tmp_path: Path) -> None:
+    first = study(ONE, lambda on: 90 * ("baseline" in on), seeds=10)
+    runs = first.runs.assign(seed=first.runs.seed + 10)
+    assert tried_again(first, runs.assign(lr=first.runs.lr * 3), tmp_path).again is None  # a rate chosen anew
+    some = tried_again(first, runs[runs.tricks.ne("")], tmp_path).again
+    assert some is not None and set(some.runs.tricks) == {"baseline"}
+    assert effects(tried_again(first, runs, tmp_path), ONE).confirmed.tolist() == [1]
+    later = replace(first, name=f"{first.name}_from10", runs=runs, about=first.about | {"seeds": [10, 20]})
+    save(later, tmp_path)  # the same seeds are reported
+    (joined,) = load_all(tmp_path)
+    assert (joined.seeds, joined.again) == (20, None)

@@ -60,15 +60,13 @@ def test_taxis_ceiling_is_its_best_return_robots_published_and_classic_threshold
     assert float((best * starts).sum()) == pytest.approx(SCALES["Taxi-v4"].ceiling)
     for setting in SUITES["classic"].settings:
         scale = SCALES[setting.config.env]
-        assert scale.threshold is not None
-        assert scale.random < scale.threshold < scale.ceiling
+        assert scale.threshold is not None and scale.random < scale.threshold < scale.ceiling
         official = gym.spec(setting.config.env).reward_threshold
         assert official in (None, scale.threshold) or official > scale.ceiling  # Taxi's 8 is out of reach
     for id in FEWER:
         ceiling = SCALES[id].ceiling
         assert ceiling - 500 < PUBLISHED[id, 1_000_000].score <= ceiling  # rounded up
-        assert ceiling % 500 == 0
-        assert (gym.spec(id).reward_threshold or np.inf) > ceiling
+        assert ceiling % 500 == 0 and (gym.spec(id).reward_threshold or np.inf) > ceiling
 
 
 def test_published_effects_are_shares_of_these_scales_and_ceilings_in_pixels_what_is_said() -> None:

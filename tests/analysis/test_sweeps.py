@@ -25,10 +25,9 @@ Refuses = Callable[..., None]
 NAMES = [name for name in LADDER if name != "action_mask"]
 
 
-def test_the_first_draws_are_the_same_however_many_are_drawn_and_their_numbers_are_in_their_ranges() -> None:
+def test_sets_differ_in_every_number_and_the_first_are_the_same_however_many_are_drawn() -> None:
     few, many = list(drawn(Config(), NAMES, 3)), list(drawn(Config(), NAMES, 20))
-    assert many[:3] == few
-    assert len({each.tricks for each in many}) > 15
+    assert many[:3] == few and len({each.tricks for each in many}) > 15
     assert [seed for each in many for seed in each.config.seed_list] == list(range(20 * PER_SET))
     for each in many:
         for name, (low, high) in RANGES.items():
@@ -37,9 +36,6 @@ def test_the_first_draws_are_the_same_however_many_are_drawn_and_their_numbers_a
             assert len(set(values)) > PER_SET // 2  # they differ within a stack
         assert all(set(each.config.each(name)) <= set(values) for name, values in VALUES.items())
         assert all(getattr(each.config, name) in values for name, values in WHOLE.items())
-
-
-def test_sets_differ_in_every_number_that_is_drawn_from_a_list() -> None:
     made = [each.config for each in drawn(Config(), NAMES, 60)]
     for name, values in WHOLE.items():
         counts = [sum(getattr(config, name) == value for config in made) for value in values]
@@ -52,8 +48,7 @@ def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named
     sets = [legal(np.random.default_rng(k), NAMES) for k in range(1000)]
     for name in NAMES:
         able = [tricks for tricks in sets if all(getattr(tricks, need) for need in NEEDS[name])]
-        assert len(able) > 250
-        assert 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
+        assert len(able) > 250 and 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
     sets = [each.tricks for each in drawn(Config(), ["clip", "gae"], 30)]
     assert all(tricks.reuse and tricks.baseline for tricks in sets)
     assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
@@ -75,8 +70,7 @@ def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytes
         for k, (cell, seed) in enumerate(zip(stack.cells, stack.config.seed_list, strict=True)):
             alone = stack.config.only(k)
             assert (cell, (seed,)) == ({name: getattr(alone, name) for name in cell}, alone.seeds)
-    seeds = [stack.config.seed_list for stack in found if stack.config.epochs == 1]
-    assert sum(seeds, ()) == tuple(range(12))
+    assert sum([stack.config.seed_list for stack in found if stack.config.epochs == 1], ()) == tuple(range(12))
 
 
 TUNED = "--rung baseline+separate_optimizers --vary"
@@ -122,7 +116,7 @@ def runs() -> pd.DataFrame:
     return pd.DataFrame(cells).assign(env="tricks/Corridor-v0", rung="ppo")
 
 
-def test_each_value_stands_at_the_best_of_the_others_which_has_no_failed_seed() -> None:
+def test_each_value_stands_at_the_best_of_the_others_and_a_loss_is_a_share_of_the_way() -> None:
     found = best_of_each(runs(), "a")
     assert [(best.value, best.mean, best.others) for best in found] == [(1, 5, {"b": 10}), (2, 8, {"b": 20})]
     half = 2.776445 * 2.5**0.5 / 5**0.5  # t₀.₉₇₅ with 4 degrees of freedom, s² = 2.5
@@ -132,6 +126,15 @@ def test_each_value_stands_at_the_best_of_the_others_which_has_no_failed_seed() 
         broken.loc[(broken.a == 2) & (broken.b == failed), "score"] = [100.0, 100, 100, 100, np.nan]
         assert best_of_each(broken, "a")[1].others == {"b": best}
         assert sweeps.means(broken, ["a", "b"]).round(6).fillna(-1)[2].to_dict() == {failed: -1, best: mean}
+    assert sweeps.floor_score(runs()) == 3  # the worst mean
+    assert sweeps.floor_score(runs().head(1)) == 3  # a single run is its own mean
+    assert sweeps.floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
+    scores = pd.Series([-100.0, -60, -20])
+    assert share_lost(scores, floor=-100).tolist() == [1, 0.5, 0]
+    for floor in (0, -20):  # none is above it
+        assert share_lost(scores, floor=floor).tolist() == [1, 1, 0]
+    assert share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
+    assert sweeps.nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -149,18 +152,6 @@ def test_nearly_as_good_is_within_a_twentieth(means: tuple[float, ...], expected
     assert sweeps.good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
 
 
-def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None:
-    assert sweeps.floor_score(runs()) == 3  # the worst mean
-    assert sweeps.floor_score(runs().head(1)) == 3  # a single run is its own mean
-    assert sweeps.floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
-    scores = pd.Series([-100.0, -60, -20])
-    assert share_lost(scores, floor=-100).tolist() == [1, 0.5, 0]
-    for floor in (0, -20):  # none is above it
-        assert share_lost(scores, floor=floor).tolist() == [1, 1, 0]
-    assert share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
-    assert sweeps.nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
-
-
 def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
     arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "lr=0.01", "--vary", "epochs=1,2", "--seeds", "5"]
     arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
@@ -170,8 +161,7 @@ def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capt
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
     frame, first = pd.read_csv(path), path.read_text()
-    assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
-    assert frame.score.notna().all()
+    assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4 and frame.score.notna().all()
     best = frame.groupby(["gamma", "epochs"]).score.mean().groupby("gamma").max().idxmax()
     assert f"`gamma` is best at {best:g} (the {'smallest' if best == 0.9 else 'largest'}), and " in said
     assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
@@ -200,7 +190,7 @@ def test_a_stored_sweep_is_told_in_one_line() -> None:
     assert "`a` is best at 2 (the largest), and nearly as good at 1.2; `b`" in ranges(apart)
 
 
-def test_the_best_value_is_named_with_those_that_it_cannot_be_told_from() -> None:
+def test_the_best_is_named_with_what_it_cannot_be_told_from_and_one_value_is_a_condition() -> None:
     near = runs().query("a == 2").assign(a=3).assign(score=lambda rows: rows.score - 1)
     found = pd.concat([runs(), near]).assign(diverged=None)
     # 8 against 7, s = 1.58: t = 1; 8 against 5: t = 3, p = 0.017, times 2 by Holm's correction
@@ -215,9 +205,6 @@ def test_the_best_value_is_named_with_those_that_it_cannot_be_told_from() -> Non
     assert "cannot tell" not in in_words(found[(found.a == 2) & (found.b == 20)])
     found.loc[found.a == 1, "score"] = np.nan
     assert "| 1 | – " in in_words(found)  # a value without a score has no best of the others
-
-
-def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
     assert fixed(runs()) == ""
     found = runs().assign(diverged=None)
     found.insert(1, "c", 0.9)
@@ -229,7 +216,7 @@ def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
     assert "`a` is best at 2, and nothing else" in ranges(one)  # and there is no edge
 
 
-def test_a_choice_explains_everything_or_nothing_in_whatever_unit() -> None:
+def test_a_choice_explains_all_or_nothing_and_a_shuffle_as_good_counts_against_it() -> None:
     level = np.repeat([0, 1], 500)
     assert explained(level * 10.0, level) == pytest.approx(1.0)
     noise = [explained(np.random.default_rng(k).normal(size=1000), level) for k in range(50)]
@@ -243,6 +230,13 @@ def test_a_choice_explains_everything_or_nothing_in_whatever_unit() -> None:
     for other in (scores * 1e-3, scores * 1e3, scores + 50):
         assert explained(other, level) == pytest.approx(explained(scores, level))
         assert by_chance(other, level, sets) == by_chance(scores, level, sets)
+    # of two sets, any shuffle splits the scores the same way, so chance alone explains all that is explained.
+    two = np.repeat([0, 1], 10)
+    assert by_chance(two * 10.0 + np.tile([0.1, 0.3], 10), two, two) == 1
+    four, odd = np.repeat(np.arange(4), 10), np.repeat([0, 1, 1, 0], 10)  # one in three of the splits of four sets
+    assert by_chance(odd * 10.0, odd, four) == pytest.approx(1 / 3, abs=0.05)
+    own = np.array([0, 1, 0, 1])  # not shared by the two sets, so shuffled over agents: two in six of their splits
+    assert by_chance(own * 10.0, own, np.array([0, 0, 1, 1])) == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_a_choice_is_clear_of_zero_if_interval_and_shuffles_say_so_as_rarely_as_chance_allows() -> None:
@@ -259,28 +253,16 @@ def test_a_choice_is_clear_of_zero_if_interval_and_shuffles_say_so_as_rarely_as_
     assert by_chance(np.repeat([0.0, 1.0], 125), np.repeat([0, 1], 125), sets) < 0.01
 
 
-def test_a_shuffle_that_explains_exactly_as_much_counts_against_the_choice() -> None:
-    """Of two sets, any shuffle splits the scores the same way, so chance alone explains all that is explained."""
-    two = np.repeat([0, 1], 10)
-    assert by_chance(two * 10.0 + np.tile([0.1, 0.3], 10), two, two) == 1
-    four, odd = np.repeat(np.arange(4), 10), np.repeat([0, 1, 1, 0], 10)  # one in three of the splits of four sets
-    assert by_chance(odd * 10.0, odd, four) == pytest.approx(1 / 3, abs=0.05)
-    own = np.array([0, 1, 0, 1])  # not shared by the two sets, so shuffled over agents: two in six of their splits
-    assert by_chance(own * 10.0, own, np.array([0, 0, 1, 1])) == pytest.approx(1 / 3, abs=0.05)
-
-
 def test_numbers_come_in_ranges_with_equally_many_draws_and_a_choice_is_judged_where_it_matters() -> None:
     found = levels(pd.Series(np.linspace(0, 1, 101), index=range(7, 108)))
     assert (found.index.tolist(), found.nunique()) == ([*range(7, 108)], 5)
-    assert found.value_counts().between(20, 21).all()
-    assert found.iloc[0] == "0 to 0.2"
+    assert found.value_counts().between(20, 21).all() and found.iloc[0] == "0 to 0.2"
     assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
     assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
     assert levels(pd.Series([16, 4, 8, 1, 2])).tolist() == ["16", "4", "8", "1", "2"]  # as many values as ranges
     runs = pd.DataFrame({"baseline": [False, True, True, True], "gae": [False, False, True, True]})
     assert matters(runs, "gae").tolist() == [False, True, True, True]
-    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]
-    assert matters(runs, "lr").all()
+    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True] and matters(runs, "lr").all()
     assert matters(runs, "baseline").all()
     either = pd.DataFrame({"value_clip": [False, True, False], "clip_anneal": [False, False, True]})
     assert matters(either, "value_clip_anneals").tolist() == [False, True, True]  # any trick that reads it
@@ -291,8 +273,7 @@ def test_quantiles_are_of_the_agents_with_the_level() -> None:
     runs = pd.DataFrame({"set": np.arange(400) // 10, "flag": np.arange(400) // 10 % 2 == 1})
     runs["score"] = rng.normal(size=400) + 10 * runs.flag
     on = choices(runs, ["flag"]).set_index("level").loc["on"]
-    assert on.agents == 200
-    assert on["q0.5_low"] < 10 < on["q0.5_high"]
+    assert on.agents == 200 and on["q0.5_low"] < 10 < on["q0.5_high"]
     assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
     assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
     assert on.explained_low < on.explained < on.explained_high
@@ -303,7 +284,7 @@ def test_quantiles_are_of_the_agents_with_the_level() -> None:
         np.testing.assert_allclose(module.repeated_quantiles(ordered, times), expected, rtol=1e-12)
 
 
-def test_the_interval_is_what_drawing_whole_sets_again_gives() -> None:
+def test_the_interval_is_of_whole_sets_drawn_again_in_any_order_of_the_agents() -> None:
     rng = np.random.default_rng(0)
     sets, flag = np.arange(120) // 10, np.arange(120) // 10 % 2
     score = rng.normal(size=12)[sets] + flag + rng.normal(size=120)
@@ -314,15 +295,10 @@ def test_the_interval_is_what_drawing_whole_sets_again_gives() -> None:
         found.append(explained(score[drawn], flag[drawn]))
     assert [row.explained_low, row.explained_high] == pytest.approx(np.quantile(found, (0.025, 0.975)), rel=1e-9)
     assert row.chance == by_chance(score, flag, sets)
-
-
-def test_the_order_of_the_agents_changes_no_interval_and_a_choice_without_alternatives_has_none() -> None:
-    rng = np.random.default_rng(0)
-    runs = pd.DataFrame({"set": np.arange(80) // 10, "flag": np.arange(80) // 10 % 2 == 1, "lr": 0.1})
-    runs["score"] = rng.normal(size=80) + runs.flag
-    found, other = choices(runs, ["flag", "lr"]), choices(runs[::-1], ["flag", "lr"])
-    assert found.choice.tolist() == ["flag", "flag"]
-    pd.testing.assert_frame_equal(found.drop(columns="chance"), other.drop(columns="chance"))
+    runs = pd.DataFrame({"set": sets, "flag": flag == 1, "lr": 0.1, "score": score})
+    one, other = choices(runs, ["flag", "lr"]), choices(runs[::-1], ["flag", "lr"])
+    assert one.choice.tolist() == ["flag", "flag"]  # what has no alternative is no choice
+    pd.testing.assert_frame_equal(one.drop(columns="chance"), other.drop(columns="chance"))
 
 
 def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Capture) -> None:
@@ -332,9 +308,7 @@ def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Ca
     assert "20 agents in 2 jobs, 0 of them done before" in capsys.readouterr().out
     (path,) = tmp_path.glob("random_*.csv.gz")
     frame, name = pd.read_csv(path), path.name.removesuffix(".csv.gz")
-    assert len(frame) == 20
-    assert frame.groupby("set").baseline.nunique().eq(1).all()
-    assert frame.lr.nunique() > 15
+    assert len(frame) == 20 and frame.groupby("set").baseline.nunique().eq(1).all() and frame.lr.nunique() > 15
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     stored = pd.read_csv(tmp_path / f"{name}.choices.csv")
     assert stored[stored.choice == "lr"].agents.sum() == 20

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from support.browsing import Browser, started
-from support.once import once
 from support.replayed import write_page
+from support.wheels import once
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site."""
     pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
     with warnings.catch_warnings():  # about what its tools still use
         warnings.simplefilter("ignore")
@@ -24,7 +23,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
-    """The one browser of this process."""
     with started() as found:
         yield found
 

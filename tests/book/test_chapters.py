@@ -1,22 +1,44 @@
-"""The chapters: complete, in step with their notebooks, executed, and right in what they ask."""
+"""The chapters: complete, in step with their notebooks, right in what they ask, and of the form that is theirs."""
 
 import ast
+import json
 import re
 import runpy
-from collections.abc import Iterable, Iterator
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import jupytext
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import pytest
+import torch
 from jupytext.compare import compare_notebooks
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from chapters.book.build import END, START, names, table_of_contents
-from chapters.book.setup_cells import stored
-from tricks import Tricks
+import tricks.loop
+from ablations import SCALES, effects
+from ablations.design.designs import DESIGNS
+from ablations.design.labels import added, taken
+from ablations.design.story import story_of
+from ablations.figures.ends import spread
+from chapters.book import best_at, build, evidence, lost_at, planted, swept, unwatched
+from chapters.book.build import CHAPTERS, names, reading_time, table_of_contents
+from chapters.book.exercise import Exercise
+from chapters.book.results import everything
+from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_setup, without_setup, write
+from tricks import PPG, Config, InputError, Tricks, __version__, source, train
+from tricks.gae import gae
+from tricks.ppg import auxiliary_loss
+from tricks.version import DISTRIBUTION
 
-CHAPTERS = Path(__file__).parents[2] / "chapters"
 SOLUTIONS = CHAPTERS / "solutions"
 NAMES = names()
 CHAPTERS_PROPER = [name for name in NAMES if not name.startswith("a")]  # without the appendices
@@ -26,28 +48,35 @@ def script(name: str) -> str:
     return (CHAPTERS / f"{name}.py").read_text(encoding="utf-8")
 
 
-def test_every_flag_has_its_chapter_numbered_as_on_the_ladder() -> None:
+@pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
+def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_its_question() -> None:
     files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))  # some tricks share one
     asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
     assert NAMES[: len(asked)] == asked
+    assert (CHAPTERS / "README.md").read_text().split(build.START)[1].split(build.END)[0] == table_of_contents()
+    assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_in_step_with_its_script_and_ran_in_order_without_an_error_or_a_warning(name: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_a_notebook_is_in_step_with_its_script_and_of_this_version(name: str) -> None:
     notebook = stored(CHAPTERS / f"{name}.ipynb")
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
+    assert outputs and {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
     assert all(out.name == "stdout" for out in outputs if out.output_type == "stream")
     assert not [out for out in outputs if "<Figure" in out.get("text", "")]
-    for cell in code:
+    for cell in cells:
         if cell.source.endswith("plt.show()"):
             assert [out for out in cell.outputs if "image/png" in out.get("data", {})], cell.source
     for cell in notebook.cells:
         cell.metadata.pop("jupyter", None)  # made of the tags, and tested with the form of a chapter
     compare_notebooks(jupytext.read(CHAPTERS / f"{name}.py"), notebook, fmt="py:percent")
+    notebook = jupytext.read(CHAPTERS / f"{name}.ipynb")
+    assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
+    assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
+    assert notebook.cells[0].source == badges(name)
+    assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)
 
 
 def functions(nodes: Iterable[ast.AST]) -> Iterator[tuple[tuple[str, list[str]], str]]:
@@ -67,8 +96,8 @@ def of_the_library() -> list[tuple[tuple[str, list[str]], str]]:
     return [found for each in code for found in functions(ast.walk(ast.parse(each))) if len(found[1]) > 100]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_somewhere(name: str) -> None:
+@pytest.mark.parametrize("name", names())
+def test_nothing_of_the_library_is_copied_into_a_chapter_which_needs_its_dependencies_alone(name: str) -> None:
     signatures, bodies = zip(*of_the_library(), strict=True)
     for cell in jupytext.reads(script(name), "py:percent").cells:
         if cell.cell_type == "code":
@@ -76,25 +105,24 @@ def test_nothing_of_the_library_is_copied_into_a_chapter_and_its_links_lead_some
                 assert signature not in signatures
                 assert body not in bodies
     links = re.findall(r"\]\(([\w./-]+)\)", script(name))
-    assert links
-    assert [link for link in links if not (CHAPTERS / link).exists()] == []
+    assert links and [link for link in links if not (CHAPTERS / link).exists()] == []
+    roots = {each.partition(".")[0] for each in needed((CHAPTERS / f"{name}.py").read_text(encoding="utf-8"))}
+    assert {"torch", "chapters"} <= roots and roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
-def test_a_chapter_has_exercises_with_right_solutions_and_a_card_whose_code_is_the_loops_own(
+def test_a_chapter_has_right_solutions_and_a_card_of_the_loops_own_code(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "Exercise 2" in script(name)
     (row,) = re.findall(r"^# \| \*\*in the loop\*\* \| (.+) \|$", script(name), re.M)
     loop = (CHAPTERS.parent / "tricks" / "loop.py").read_text()
     lines = re.findall(r"`([^`]+)`", row)
-    assert lines
-    assert [line for line in lines if line not in loop] == []
+    assert lines and [line for line in lines if line not in loop] == []
     if SOLUTIONS.is_dir():  # a student's copy has none
         runpy.run_path(str(SOLUTIONS / f"{name}.py"))
         verdicts = capsys.readouterr().out.splitlines()
-        assert verdicts
-        assert all(verdict.startswith("Right") for verdict in verdicts)
+        assert verdicts and all(verdict.startswith("Right") for verdict in verdicts)
 
 
 def exercises() -> list[tuple[str, str]]:
@@ -108,14 +136,325 @@ def exercises() -> list[tuple[str, str]]:
 def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
     exercise = getattr(__import__(f"chapters.exercises.{module}", fromlist=[name]), name)
     assert exercise.verdict(exercise.right).startswith("Right")
-    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
-    assert exercise.mistakes
+    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing") and exercise.mistakes
     for said, wrong in exercise.mistakes.items():
         assert exercise.verdict(wrong) == f"Not yet: {said}"
 
 
-@pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
-def test_the_map_lists_every_chapter_with_its_question() -> None:
-    page = (CHAPTERS / "README.md").read_text()
-    assert page.split(START)[1].split(END)[0] == table_of_contents()
-    assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
+SCAFFOLD = re.compile(r"^\s*assert |\bplt\.show\(|\bevidence\(|\bswept\(|\bbegin\(\)", re.M)
+SCREEN = 220  # words that leave room for a picture on a screen of 900 pixels
+WIDE = 88  # characters of code that fit beside the loop on a screen of 1440 pixels
+AT_MOST = 30  # minutes
+EXERCISES = "**Exercise 1.** Do it.\n\n**Exercise 2.** Do it again.\n"
+
+
+@cache
+def cells_of(name: str) -> list[NotebookNode]:
+    return list(stored(CHAPTERS / f"{name}.ipynb").cells)
+
+
+@pytest.mark.parametrize("name", names())
+def test_code_is_folded_unless_it_is_the_lesson_and_what_follows_a_prediction_at_once(name: str) -> None:
+    for cell in cells_of(name):
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and SCAFFOLD.search(cell.source):
+            assert build.is_folded(cell) != ("open" in tags), f"tag this cell hide-input or open:\n{cell.source}"
+        if re.search(r"^def my_|^(source|listing|diff)\(", cell.source, re.M):  # an exercise, the library's own code
+            assert not build.is_folded(cell), cell.source
+        hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+        assert hidden == build.is_folded(cell), cell.source  # Jupyter folds what the web book folds
+        if cell.cell_type == "code" and not build.is_folded(cell):
+            assert max(map(len, cell.source.split("\n"))) <= WIDE, cell.source
+    for cell, following in pairwise(cells_of(name)):
+        if "predict" in cell.metadata.get("tags", []) and following.get("outputs"):
+            assert "predict" in following.metadata.get("tags", []), following.source
+    first, further = build.minutes(name)
+    assert first <= AT_MOST
+    headings = [cell.source.split("\n")[0] for cell in cells_of(name) if cell.source.startswith(build.FURTHER)]
+    assert headings == [build.FURTHER] * (further > 0)
+
+
+@pytest.mark.parametrize("name", CHAPTERS_PROPER)
+def test_the_first_screen_shows_what_goes_wrong(name: str) -> None:
+    cells = cells_of(name)
+    pictures = [
+        k for k, cell in enumerate(cells) for out in cell.get("outputs", []) if "image/png" in out.get("data", ())
+    ]
+    prose = "\n".join(cell.source for cell in cells[: pictures[0]] if cell.cell_type == "markdown")
+    code = [cell for cell in cells[: pictures[0]] if cell.cell_type == "code" and not build.is_folded(cell)]
+    assert len(prose.split()) <= SCREEN and "|---" not in prose
+    assert sum(cell.source.count("\n") + 1 for cell in code) <= 5
+
+
+def test_every_chapter_is_in_one_part_and_jupyter_forgets_a_fold_that_is_gone() -> None:
+    folded = new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
+    once = new_code_cell("x = 1", metadata={"jupyter": {"source_hidden": True}})
+    cells = build.marked("made_up", new_notebook(cells=[folded, once, new_markdown_cell("# T")])).cells
+    assert [cell.metadata.get("jupyter") for cell in cells] == [{"source_hidden": True}, None, None]
+    assert [cell.id for cell in cells] == ["made_up-0", "made_up-1", "made_up-2"]
+    found = build.parts()
+    assert [*found] == [*build.PARTS.values()]
+    assert [name for chapters in found.values() for name in chapters] == names()
+    assert all(chapters[0] == first for first, chapters in zip(build.PARTS, found.values(), strict=True))
+    numbers = {"00_reinforce": "0", "04_gae": "4", "12_popart": "12", "a1_qr_signs": "A1"}
+    assert {name: build.number(name) for name in numbers} == numbers
+
+
+def showing(text: str, code: str = "") -> NotebookNode:
+    return new_code_cell(code, outputs=[new_output("display_data", data={"text/markdown": text})])
+
+
+def test_reading_time_counts_words_code_and_what_goes_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, code = new_markdown_cell("word " * 2000), new_code_cell("x = 1\n" * 79 + "x = 1")
+    further = [new_markdown_cell(text) for text in ("word " * 400, f"{build.FURTHER}\n\n" + "word " * 600)]
+    monkeypatch.setattr(build, "CHAPTERS", tmp_path)
+    for cells, wanted in (
+        ([words], (10, 0)),
+        ([words, code], (12, 0)),
+        ([words, code, new_markdown_cell(EXERCISES)], (22, 0)),
+        (further, (2, 3)),
+        ([showing("```python\n" + "x = 1\n" * 400 + "```")], (10, 0)),
+        ([showing("| a |\n" * 400)], (0, 0)),
+    ):
+        jupytext.write(new_notebook(cells=cells), tmp_path / "00_made_up.ipynb")
+        assert build.minutes("00_made_up") == wanted
+    cell = showing("```python\n" + "x = 1\n" * 78 + "```", "x = 1\n" * 39 + "x = 1")
+    assert reading_time([cell]) == 3
+    cell.metadata["tags"] = ["hide-input"]  # folded code takes no time, and what it shows does
+    assert reading_time([cell]) == 2
+
+
+def test_what_was_compiled_is_not_kept_and_a_planted_fault_is_gone_afterwards() -> None:
+    before, after = "compiling for this CPU, once\n", "compiled_rows: compiled for this CPU, once, in 2 s\n"
+    assert all(build.COMPILING.fullmatch(said) for said in (before, after, before + after))
+    assert not build.COMPILING.fullmatch(f"{after}UserWarning\n") and not build.COMPILING.fullmatch("")
+    assert source(gae).startswith("def gae(") and source(gae)._repr_markdown_().startswith("```python\ndef gae(")
+    with planted(gae=print):
+        assert vars(tricks.loop)["gae"] is print
+    assert vars(tricks.loop)["gae"] is gae
+    with pytest.raises(InputError, match="no function 'no_such_function'"), planted(no_such_function=print):
+        pass
+
+
+def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tricks.loop, "auxiliary_loss", lambda *given: auxiliary_loss(*given) * torch.nan)
+    config = Config(seeds=1, steps=4 * 64, lanes=2, horizon=32, aux_every=2)
+    assert train(config, PPG).diverged
+    with unwatched("auxiliary_loss"):
+        unended = train(config, PPG)
+    assert not unended.diverged and unended.curve.auxiliary_loss.isna().all()
+    with pytest.raises(ValueError, match="not in list"), unwatched("no_such_diagnostic"):
+        pass
+
+
+def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_comparison_once() -> None:
+    study = next(s for s in everything() if s.env == "CartPole-v1" and len(s.designs) == 3)
+    ladder = next(design for design in study.designs if design.name == "ladder")
+    row = effects(study, ladder).set_index("trick").loc["clip"]
+    found = evidence("clip")
+    shown = found.table[(found.table.env == "CartPole-v1") & (found.table.question == "as the next rung")].iloc[0]
+    assert (shown.difference, shown.low, shown.detected) == (row.difference, row.low, row.detected)
+    assert f"{row.difference:+.3f}" in found._repr_markdown_()
+    assert f"CartPole-v1, as the next rung: {shown.verdict} ({row.difference:+.3f}, " in found.verdicts()
+    usual, robots, made = found.summary().splitlines()
+    of_ladder = found.table[found.table.subject == "ladder"]
+    assert usual.startswith(f"{len(of_ladder)} comparisons in {of_ladder.env.nunique()} usual environments: ")
+    assert robots.startswith("the preset for robots: ")
+    counts = [int(part.split(" × ")[0]) for line in (usual, robots) for part in line.split(": ")[1].split("; ")]
+    assert sum(counts) == len(found.table) > len(of_ladder)
+    assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
+    said = [text.get_text() for axis in found.strip().axes for text in axis.texts]
+    assert len(said) == 2 * (len(found.table) + len(found.worlds))  # the difference, and the verdict below it
+    helps = int(found.table.verdict.eq("helps").sum() + found.worlds.verdict.eq("helps").sum())
+    assert said.count("helps") == helps > 0
+    cartpole = found.table[found.table.env == "CartPole-v1"].difference
+    assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
+    with pytest.raises(InputError, match="unknown trick 'klip'"):
+        evidence("klip")
+
+
+def test_a_comparison_that_two_designs_share_is_shown_once_and_words_name_what_goes_along() -> None:
+    table = evidence("baseline").table  # the first rung is `baseline` alone
+    for env, kinds in table[table.subject == "ladder"].groupby("env").kind:
+        assert sorted(kinds) == ["alone, on what it needs", "in the full set"], env
+    phrases = {name: story_of(DESIGNS[name](["clip"])).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
+    assert phrases["add-one-in"].asked(added(["baseline", "gae"])) == "alone, on baseline"
+    assert phrases["add-one-in"].asked(added(["entropy"])) == "alone, on REINFORCE"
+    assert phrases["leave-one-out"].asked(taken("clip", ["clip_anneal"])) == "taken out of everything, with clip_anneal"
+    assert phrases["ladder"].asked(added(["clip"])) == "as the next rung"
+
+
+def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[str] = []
+    monkeypatch.setattr(plt, "switch_backend", chosen.append)
+    for backend, then in (("module://matplotlib_inline.backend_inline", []), ("tkagg", ["Agg"])):
+        monkeypatch.setattr(plt, "get_backend", lambda backend=backend: backend)
+        evidence("clip").strip()
+        assert chosen == then  # with another backend, the strip and all figures after it would not be shown
+
+
+def doubled_in_place(x: Any) -> Any:
+    return x.mul_(2) if isinstance(x, torch.Tensor) else 2 * x
+
+
+PAIR = ({"x": torch.tensor([1.0, 2.0])},)
+double = Exercise(lambda x: 2 * x, (*PAIR, {"x": 3}), {"that is half of it": lambda x: x / 2})
+backward, both = Exercise(lambda x: x.flip(0), PAIR), Exercise(lambda x: (x, 2 * x), PAIR)
+small = Exercise(lambda x: x < 2, ({"x": 1}, {"x": 2}))
+riddle = Exercise(lambda x: 1, ({"x": "?"},), otherwise="guess again.")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "verdict"),
+    [
+        (double, lambda x: x + x, "Right, in 2 of 2 cases."),
+        (double, doubled_in_place, "Right, in 2 of 2 cases."),
+        (backward, lambda x: x.numpy()[::-1], "Right, in 1 of 1 cases."),  # a negative stride
+        (both, lambda x: [x, 2 * x], "Right, in 1 of 1 cases."),
+        (both, lambda x: torch.stack([x, 2 * x]), "Right, in 1 of 1 cases."),
+        (double, lambda x: None, "Not yet: <lambda> returns nothing. Write it, and run this cell again."),
+        (double, lambda x: x / 2, "Not yet: that is half of it"),
+        (double, lambda x: x, "Not yet: <lambda>(x=[1., 2.]) gives\n[1., 2.]\nbut should give\n[2., 4.]"),
+        (double, lambda x: torch.ones(3), "Not yet: <lambda>(x=[1., 2.]) has shape [3], but should have [2]"),
+        (double, lambda x: "two", "Not yet: <lambda>(x=[1., 2.]) returns str, but should return numbers"),
+        (double, lambda x: 1 / 0, "Not yet: <lambda>(x=[1., 2.]) raises ZeroDivisionError: division by zero"),
+        (both, lambda x: x[0], "Not yet: <lambda>(x=[1., 2.]) returns Tensor, but should return 2 results"),
+        (small, lambda x: 1, "Not yet: <lambda>(x=2) gives\nTrue\nbut should give\nFalse"),
+        (riddle, lambda x: 2, "Not yet: guess again."),
+    ],
+)
+def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[Any], object], verdict: str) -> None:
+    assert [exercise.verdict(answer), exercise.verdict(answer)] == [
+        verdict,
+        verdict,
+    ]  # the cases are still as they were
+
+
+def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert np.diff(np.array(spread([0.5, 0.1, 0.52, 0.51], gap=0.1))[[1, 0, 3, 2]]).min() > 0.0999
+    assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
+    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
+    others = table.rename(columns={"lr": "gamma"})
+    found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
+    monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
+    figure = swept("lr", "gamma")
+    assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
+    assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2
+
+
+def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    figure = swept("gae_lambda", "gamma")
+    assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
+    titles = [axis.get_title("left") for axis in figure.axes]
+    assert titles[:2] == ["CartPole-v1\nppo", "Acrobot-v1\nppo"]
+    assert titles[2::3] == ["Pendulum-v1\nppo+return_norm with gamma=0.9", "Pendulum-v1\nppo+return_norm"]
+    assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
+    best = best_at("gae_lambda")["CartPole-v1"]
+    np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
+    way = best.max() - SCALES["CartPole-v1"].random
+    np.testing.assert_allclose(lost_at("gae_lambda")["CartPole-v1"] * way, best.max() - best)
+    with pytest.raises(InputError, match="no stored sweep of adam_eps"):
+        swept("gamma", "adam_eps")
+    with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name the rung of one of them"):
+        swept("lr")
+
+
+THIS, ATARI = f"{DISTRIBUTION}=={__version__}", f"{DISTRIBUTION}[atari]=={__version__}"
+NUMBA = 'numba>=0.61; python_version < "3.15"'
+NEEDS = ["torch<2.14,>=2.5", "pandas>=2.2", NUMBA, 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
+ROOT = CHAPTERS.parent
+OWN = {"tricks", "ablations", "chapters"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+THERE = {re.split(r"[^\w-]", each)[0] for each in PROJECT["dependencies"]}
+THERE |= {*OWN, *sys.stdlib_module_names, "PIL", "IPython"}  # pillow's module, and what runs the cells
+CPU = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
+
+
+def test_the_badges_open_this_version_and_other_cells_stay_as_they_are(tmp_path: Path) -> None:
+    path = CHAPTERS / "04_gae.ipynb"
+    plain, copy = without_setup(jupytext.read(path)), tmp_path / path.name
+    script = jupytext.read(CHAPTERS / "04_gae.py")
+    assert [cell.source for cell in plain.cells] == [cell.source for cell in script.cells]
+    write(copy, plain)
+    assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8") and stored(copy) == plain
+    colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
+    assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
+    assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")
+    cells = json.loads((CHAPTERS / "04_gae.ipynb").read_text(encoding="utf-8"))["cells"]
+    (setup,) = (cell for cell in cells if cell["id"] == "04_gae-setup")
+    assert setup["metadata"]["jupyter"] == {"source_hidden": True}
+    assert setup["metadata"]["cellView"] == "form"  # which shows the title alone
+    assert setup["source"][0].startswith("# @title Set-up: ")
+
+
+@pytest.mark.parametrize("name", ["04_gae", *EXTRAS])
+def test_the_set_up_does_nothing_where_the_package_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _, module in EXTRAS.values():
+        pytest.importorskip(module)
+    known: dict[str, object] = {}
+    monkeypatch.setitem(sys.modules, "subprocess", None)  # importing it fails
+    exec(code(name), known)
+    assert "install" not in known
+
+
+@pytest.mark.parametrize(
+    ("name", "torch", "asked"),
+    [
+        ("04_gae", True, [["--no-deps", THIS], ["pandas>=2.2", NUMBA]]),
+        ("23_atari", True, [["--no-deps", THIS], ["pandas>=2.2", NUMBA, "ale-py>=0.11.1"]]),
+        ("04_gae", False, [[THIS, *CPU]]),
+        ("23_atari", False, [[ATARI, *CPU]]),
+    ],
+)
+def test_the_set_up_installs_everything_but_the_torch_that_is_there_and_else_the_one_for_cpus(
+    name: str, torch: bool, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[list[str]] = []
+    monkeypatch.setitem(sys.modules, "chapters.book", None)
+    monkeypatch.setattr("subprocess.run", lambda words, check: found.append(words[4:]))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if torch else None)
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDS)
+    exec(code(name), {})
+    assert found == [["--quiet", *words] for words in asked]
+
+
+def imports(nodes: list[ast.stmt], everywhere: bool) -> Iterator[str]:
+    """The full names that statements import, in functions only if `everywhere`; without those that may be missing."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Try) and any("ImportError" in ast.unparse(h.type or node) for h in node.handlers):
+            continue
+        elif everywhere or not isinstance(node, ast.FunctionDef | ast.If):
+            for block in ("body", "orelse", "finalbody"):
+                yield from imports(getattr(node, block, []), everywhere)
+
+
+@cache
+def behind(name: str) -> frozenset[str]:
+    """The modules that importing one of ours imports, too."""
+    place = ROOT.joinpath(*name.split("."))
+    path = next((each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()), None)
+    return frozenset(imports(ast.parse(path.read_text(encoding="utf-8")).body, False) if path else ())
+
+
+def needed(text: str) -> set[str]:
+    """All modules that must be there for these cells."""
+    found, waiting = set[str](), list(imports(ast.parse(text).body, True))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            if name.partition(".")[0] in OWN:
+                waiting += [name.rsplit(".", k)[0] for k in range(1, name.count(".") + 1)]
+                waiting += behind(name)
+    return found
+
+
+def test_what_is_foreign_is_found_behind_ours_and_a_guard_is_seen() -> None:
+    assert "jupytext" in needed("import chapters.book.build")
+    assert {"ale_py"} <= needed("def f():\n    import ale_py")
+    assert needed("try:\n    import ale_py\nexcept ImportError:\n    print('no games')") == set()

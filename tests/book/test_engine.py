@@ -1,22 +1,34 @@
-"""The playground's engine computes what the library computes, for any legal set of its flags, in a real browser."""
+"""The playground's engine computes what the library does: updates, sessions, learning, worlds, in a real browser."""
 
 import inspect
+import json
 import re
+import shutil
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
+from scipy.stats import kstest
 from support.browsing import Browser
 from support.random_settings import SMALL, drawn_from
 from support.register import register
-from support.replayed import Case, replayed
+from support.replayed import Case, replayed, write_page
 from support.restless import Restless
 
+from ablations import interval
+from ablations.training.scores import on_grid
+from chapters.book.results import beyond, studies
 from chapters.book.site.playground import ENGINE, offered
 from tricks import PPO, Config, Tricks, listing, loop, train
 from tricks.ladder import EXCLUDES, NEEDS, REINFORCE, closed, named, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
+from tricks.worlds import WORLDS
+from tricks.worlds.world import World
 
 
 class Outlying(Restless):
@@ -107,11 +119,17 @@ def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
     return 1.0 if np.isnan(distance) else float(distance)
 
 
-def test_the_sets_have_any_two_flags_in_every_way_that_is_legal() -> None:
+def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_does_not_offer() -> None:
     for a, b in product(offered(), offered()):
         illegal = {(x, y) for x, y in EVERY_WAY if (x > y and b in closed([a])) or (x < y and a in closed([b]))}
         found = {(a in tricks.on, b in tricks.on) for _, tricks in CASES.values()}
         assert found == {*EVERY_WAY} - illegal, (a, b)
+    assert set(NEEDS) - set(offered()) == {
+        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
+        *("reward_scaling", "recompute", "separate_optimizers"),
+        "squash",  # its worlds' actions are one choice from a few
+    }
+    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
 def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
@@ -120,12 +138,8 @@ def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
     called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
     theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
     mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
-    assert {*theirs} - {*mine} == {
-        "training",
-        "build",
-        "perTask",
-        "perSeed",
-    }  # of one task, one seed
+    others = {"training", "build", "perTask", "perSeed"}  # of one task, one seed
+    assert {*theirs} - {*mine} == others
     inner = {*mine} & {*theirs} - {"train", "buildAgent"}
     assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
     for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):
@@ -136,10 +150,268 @@ def in_camel_case(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name.strip("_"))
 
 
-def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
-    assert set(NEEDS) - set(offered()) == {
-        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
-        *("reward_scaling", "recompute", "separate_optimizers"),
-        "squash",  # its worlds' actions are one choice from a few
+COMPARED = (
+    *("step", "episodes", "return", "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio"),
+    *("explained_variance", "grad_norm"),
+)
+ARMS = {"reinforce": REINFORCE, "baseline": named("baseline"), "clip": named("clip"), "ppo": PPO}
+
+
+def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
+    """Seed, whether it diverged, and the columns to compare: a row for each update."""
+    names = ["seed", "diverged", *COMPARED]
+    engine.open("index.html")
+    engine.run("learning(...arguments)", setting, names)
+    engine.wait_for("body[data-over]", seconds=3600)  # in small questions: the driver waits two minutes for an answer
+    over, rows = engine.run("return learned()")
+    assert over == "end"
+    return pd.DataFrame(rows, columns=names, dtype=float)
+
+
+def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
+    found = curve(engine, numbers={"lr": 0.01, "steps": 40_000}, seeds=10)
+    late = found[found.step > 30_000].groupby("seed")["return"].mean()
+    assert len(late) == 10 and late.mean() > 200
+
+
+def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(engine: Browser) -> None:
+    """Here all chances differ, which play and shuffle; what follows from them is held to the library elsewhere."""
+    numbers = {"lr": 0.03, "steps": 2000}
+    theirs = train(Config("CartPole-v1", seeds=100, **numbers), ARMS["clip"]).curve  # type: ignore[arg-type]
+    mine = curve(engine, tricks=ARMS["clip"].on, numbers=numbers, seeds=100, hidden=[64, 64])
+    for update in range(2):
+        a, b = (rows.groupby("seed").nth(update)[list(COMPARED)].to_numpy(float) for rows in (mine, theirs))
+        assert len(a) == len(b) == 100
+        spread = np.hypot(a.std(0), b.std(0)) / 100**0.5
+        assert (abs(a.mean(0) - b.mean(0)) < 4 * spread).all(), f"update {update}: {a.mean(0)}, not {b.mean(0)}"
+
+
+def test_the_benchmark_page_measures_the_engine(engine: Browser, tmp_path: Path) -> None:
+    (tmp_path / "playground").mkdir()
+    for name in ("benchmark.html", "benchmark.js"):
+        shutil.copy(ENGINE / name, tmp_path / "playground")
+    write_page(tmp_path)
+    (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
+    browser = Browser(engine.driver, tmp_path)
+    browser.open("playground/benchmark.html?steps=1")
+    browser.wait_for("body[data-told]")
+    told = json.loads(browser.run("return document.body.dataset.told"))
+    assert browser.complaints() == []
+    assert len(told) == 6 and min(told.values()) > 100
+    engine.open("index.html")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARMS)
+def test_the_means_of_sixty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
+    """Two means are compared, so the interval is that of their difference.
+
+    Points of a curve go together: of two groups of thirty of the library's own agents, one pair in eleven fails this.
+    """
+    tricks = ARMS[name]
+    study = next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
+    rate = float(study.of(tricks).lr.iloc[0])
+    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=60, hidden=[64, 64])
+    diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
+    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10]
+    theirs = study.grid(tricks).to_numpy()[:, 9::10]
+    (low, high), (mine_low, mine_high) = interval(theirs), interval(mine)
+    inside = (low <= mine.mean(0)) & (mine.mean(0) <= high)
+    print(f"{name}: {inside.sum()} of 10 points are within the library's own interval")
+    assert (2 * abs(mine.mean(0) - theirs.mean(0)) <= np.hypot(high - low, mine_high - mine_low)).sum() >= 9
+
+
+SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
+
+
+def curves(engine: Browser, **setting: Any) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = engine.told("curvesOf(...arguments)", SETTING | setting)
+    assert engine.complaints() == []
+    return found
+
+
+def test_an_agent_learns_the_same_alone_in_workers_or_with_a_trick_that_changes_nothing(engine: Browser) -> None:
+    together = curves(engine, seeds=[3, 8, 5], workers=2)
+    assert {seed: rows[-1]["active"] for seed, rows in together.items()} == {"3": False, "5": False, "8": False}
+    assert together["3"] != together["5"] != together["8"] != together["3"]
+    for seed in (3, 5, 8):
+        assert curves(engine, seeds=[seed], workers=0) == {str(seed): together[str(seed)]}
+    same: dict[str, Any] = {"seeds": [3], "numbers": {"steps": 4000, "max_grad_norm": 1e9}}
+    assert curves(engine, **same, tricks=["baseline", "reuse", "clip", "grad_clip"]) == curves(engine, **same)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_paused_it_takes_one_update_at_a_time(engine: Browser, workers: int) -> None:
+    assert engine.told("stepped(...arguments)", SETTING | {"seeds": 2, "workers": workers}) == [0, 2, 4]
+
+
+def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Browser) -> None:
+    found = engine.told("watched(...arguments)", SETTING | {"seeds": 2, "workers": 2})
+    agent, states, actions, first, ratios, size, phases = found
+    assert (agent, first, size) == (1, 0, 4)
+    assert states == actions > 100
+    assert 8 * 128 / 4 <= ratios < 2 * 8 * 128 / 4
+    assert phases[:2] == [["play_episodes", 0, None], ["values", 0, states]]
+    assert [k for phase, k, _ in phases if phase == "clipped_surrogate"] == list(range(1, 17))
+
+
+def test_memory_stays_flat(engine: Browser) -> None:
+    """Of what all flags need, nothing is left behind by an update but a row, which the page gets."""
+    numbers = {"steps": 1e9, "lanes": 2, "horizon": 16, "epochs": 1, "target_kl": 10}
+    setting = SETTING | {"tricks": offered(), "numbers": numbers, "seeds": 2, "workers": 0}
+    engine.run("begun(arguments[0])", setting)
+    sizes = []  # bytes, once everything is compiled and later
+    for count in (1000, 3000):
+        engine.told("after(...arguments)", count)
+        engine.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+        used = engine.driver.execute_cdp_cmd("Runtime.getHeapUsage", {})
+        sizes.append(used["usedSize"] + used.get("backingStorageSize", 0))
+    engine.run("run.stop()")
+    assert sizes[1] - sizes[0] < 250_000  # one number for each row of experience would be 500,000
+
+
+def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
+    make = "return fault(() => new Playground.Session(arguments[0]))"
+    close = "return fault(() => Playground.closed(arguments[0]).join())"
+    faults: dict[str, dict[str, Any]] = {
+        "clip needs reuse; popart needs return_norm": {"tricks": ["clip", "popart"]},
+        f"unknown trick magic; there are {', '.join(offered())}": {"tricks": ["magic"]},
+        "unknown world Chess; ": {"world": "Chess"},
+        "unknown number learning_rate; ": {"numbers": {"learning_rate": 1}},
     }
-    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
+    for said, given in faults.items():
+        assert engine.run(make, SETTING | given).startswith(said)
+    assert engine.run(close, ["magic"]).startswith("unknown trick magic; ")
+    assert engine.run(close, ["popart", "clip"]) == "baseline,reuse,clip,return_norm,popart"
+
+
+LENGTH = 60  # steps; in so many, a pole magnifies what rounding does a hundredfold
+NAMES = """
+CartPoleShocks CartPoleReward0.0001 CartPoleReward0.01 CartPoleReward0.1 CartPoleReward10 CartPoleReward100
+CartPoleShockPairs1000 CartPoleShockPairs10000 CartPoleShockPairs100000
+CartPoleOddUnits1 CartPoleOddUnits10 CartPoleOddUnits100 CartPoleOddUnits Corridor Corridor1 Mail1 Mail3 Mail6
+Tightrope12 Tightrope50 Tightrope Grid0 Grid10 Grid20 Grid40 Grid60 Marathon100 Marathon500 Marathon
+Loan0Pay0.1 Loan0.6Pay0.1 Loan6Pay0.1 Loan18Pay0.1 Loan0Pay0.3 Loan3Pay0.3 Loan30Pay0.3
+Lottery2 Lottery5 Lottery20 Shuttle4 Shuttle16 Shuttle64
+"""
+IDS = ("CartPole-v1", *(f"tricks/{name}-v0" for name in NAMES.split()))
+PLAYED = ("CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0")
+
+
+def trajectory(world: World, seed: int) -> tuple[Any, ...]:
+    """A lane's start, actions and chances, and what came of them, up to the episode's end."""
+    rng, steps = np.random.default_rng(seed), []
+    starting = rng.random(world.reset_chances, dtype=np.float32)
+    state = world.initial(torch.from_numpy(starting)[None, None])
+    chances = rng.random((LENGTH, world.step_chances), dtype=np.float32)
+    width = int(world.action.n)  # type: ignore[attr-defined]
+    for t in range(LENGTH):
+        obs, legal = world.observe(state)[0, 0], world.legal(state)
+        best = int(obs @ torch.tensor([0.1, 0.3, 3.0, 1.0]) > 0) if len(obs) == 4 else int(obs[0] > 0)  # never falls
+        action = best if seed % 2 else int(rng.integers(width))
+        chance = torch.from_numpy(chances[t])[None, None]
+        state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
+        seen = {"obs": obs.tolist(), "legal": None if legal is None else legal[0, 0].int().tolist()}
+        steps.append(seen | {"reward": float(reward), "terminated": bool(terminated), "action": action})
+        if terminated:
+            break
+    actions = [step.pop("action") for step in steps]
+    return starting.tolist(), actions, chances.tolist(), steps
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
+    for seed in range(4):
+        *given, steps = trajectory(WORLDS[id], seed)
+        made = engine.run("return trajectory(...arguments)", id, *given)
+        for mine, theirs in zip(made, steps, strict=True):
+            assert (mine["terminated"], mine["legal"]) == (theirs["terminated"], theirs["legal"])
+            assert mine["reward"] == pytest.approx(theirs["reward"], rel=1e-6, abs=1e-6)
+            assert mine["obs"] == pytest.approx(theirs["obs"], rel=1e-3, abs=1e-4)
+
+
+def test_there_are_the_library_s_worlds_and_a_phase_is_a_function_that_the_listing_calls(engine: Browser) -> None:
+    made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
+    theirs = [(id, WORLDS[id]) for id in IDS]
+    assert sorted(made) == sorted([id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs)  # type: ignore
+    for tricks in (REINFORCE, switched(offered())):
+        phases = set(engine.run("return phases(arguments[0])", tricks.on))
+        assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()
+        assert len(phases) >= (3 if tricks == REINFORCE else 15)
+
+
+@pytest.mark.parametrize("id", PLAYED)
+def test_rollouts_of_whole_episodes_are_whole_and_large_enough(engine: Browser, id: str) -> None:
+    for made in engine.run("return rollouts(...arguments)", False, id):
+        assert made["rows"] >= 3 * 40
+        ends = dict(zip(made["lane"], made["done"], strict=True))  # each lane's last row
+        assert ends == {0: 1, 1: 1, 2: 1}
+        assert sum(made["done"]) == len(made["games"]) == made["told"]["episodes"]
+        assert sum(game["length"] for game in made["games"]) == made["rows"] and sum(made["cut"]) == 0
+        reached = np.searchsorted(made["counts"], 3 * 40)  # the step from which on no episode begins
+        after_an_end = dict.fromkeys(range(3), False)
+        for row, (lane, done) in enumerate(zip(made["lane"], made["done"], strict=True)):
+            assert not (after_an_end[lane] and np.searchsorted(made["counts"], row, side="right") > reached)
+            after_an_end[lane] = bool(done)
+
+
+@pytest.mark.parametrize("id", PLAYED)
+def test_segments_take_a_step_for_each_reset_and_are_cut_where_an_episode_goes_on(engine: Browser, id: str) -> None:
+    open_steps, lengths, over = dict.fromkeys(range(3), 0), 0, 0
+    for made in engine.run("return rollouts(...arguments)", True, id):
+        games, done = made["games"], made["done"]
+        assert made["rows"] == 3 * 40 - (over + len(games) - made["over"])  # lanes that are over take a step to begin
+        over = made["over"]
+        ends = {lane: row for row, lane in enumerate(made["lane"])}  # each lane's last row
+        assert {row for row, cut in enumerate(made["cut"]) if cut} == {row for row in ends.values() if not done[row]}
+        followed = [cut or truncated for cut, truncated in zip(made["cut"], made["truncated"], strict=True)]
+        assert [index >= 0 for index in made["last"]] == [*map(bool, followed)]
+        lengths += sum(game["length"] for game in games)
+        for lane, ended in zip(made["lane"], done, strict=True):
+            open_steps[lane] = 0 if ended else open_steps[lane] + 1
+    assert lengths + sum(open_steps.values()) == made["told"]["step"]  # episodes go on from segment to segment
+
+
+def test_an_episode_that_terminates_at_its_time_limit_is_not_truncated(engine: Browser) -> None:
+    length = 10  # of an episode with a loan
+    for limit, ends in {length + 1: (18, 0), length: (18, 0), length - 1: (0, 20)}.items():
+        assert tuple(engine.run("return ends(...arguments)", "tricks/Loan6Pay0.1-v0", limit)) == ends
+
+
+def test_chances_are_the_policy_s_orders_as_likely_and_streams_apart(engine: Browser) -> None:
+    logits = np.array([0.0, 1.0, -1e30, -1.0])
+    found = engine.run("return actions(...arguments)", "tricks/Grid0-v0", logits.tolist(), 50)
+    assert len({tuple(rollout) for rollout in found}) == len(found)
+    taken = np.concatenate(found)
+    share, expected = np.bincount(taken, minlength=4) / len(taken), np.exp(logits) / np.exp(logits).sum()
+    assert share[2] == 0 and (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / len(taken))).all()
+    found = engine.run("return chances(6000)")
+    orders, counts = np.unique(found["orders"], return_counts=True)
+    assert len(orders) == 6
+    assert (abs(counts - 1000) < 4 * (6000 * 5 / 36) ** 0.5).all()
+    numbers = np.array(found["numbers"])
+    for stream in numbers:
+        assert kstest(stream, "uniform").pvalue > 1e-3
+    assert (abs(np.corrcoef(numbers) - np.eye(4)) < 4 / 6000**0.5).all()
+
+
+@pytest.mark.parametrize("lr", [1e154, 1e200])  # the gradient's norm is infinite, and NaN
+def test_an_agent_whose_gradient_is_not_finite_ends(engine: Browser, lr: float) -> None:
+    rows = engine.run("return curve('CartPole-v1', { baseline: true }, arguments[0])", {"lr": lr, "steps": 9000})
+    assert [row["diverged"] for row in rows] == [False] * (len(rows) - 1) + [True] and not rows[-1]["active"]
+    assert rows[-1]["step"] < 9000
+
+
+@pytest.mark.parametrize("orthogonal", [True, False])
+def test_weights_begin_orthogonal_or_uniform(engine: Browser, orthogonal: bool) -> None:
+    nets = engine.run("return layers({ orthogonal_init: arguments[0] })", orthogonal)
+    assert nets[0][0] != nets[1][0]
+    for net, head_gain in zip(nets, (0.01, 1.0), strict=True):
+        for gain, (inputs, outputs, weight, bias) in zip((2**0.5, 2**0.5, head_gain), net, strict=True):
+            w, limit = np.array(weight).reshape(outputs, inputs), inputs**-0.5
+            if orthogonal:
+                small = w @ w.T if outputs <= inputs else w.T @ w
+                np.testing.assert_allclose(small, gain**2 * np.eye(len(small)), atol=1e-12)
+                assert not any(bias)
+            else:
+                assert 0.7 * limit < max(map(abs, weight)) <= limit and 0 < max(map(abs, bias)) <= limit

@@ -1,21 +1,31 @@
-"""What the README and the other pages say is so."""
+"""What the README and the other pages say is so: tables, the glossary, the wall chart, and the teacher's kit."""
 
 import ast
 import difflib
+import math
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
+from collections import Counter
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 from support import pages
+from support.pages import PAGES, ROOT, blocks_of, region
 
 from ablations import cli
+from ablations.analysis.estimates import holm
 from ablations.analysis.study_files import RESULTS
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
@@ -33,30 +43,58 @@ from ablations.experiments import (
 from ablations.findings import calibrate, games, speed
 from ablations.findings.our_designs import SB3
 from ablations.training.plan import plans
+from chapters.book.build import CHAPTERS, EXERCISE, names, number
+from chapters.book.grading.asked import exercises
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
+from chapters.book.site.wall_chart import described, in_plain_text, numbers, tables_of_diagnostics, wall_chart
+from chapters.book.slides.outline import outline
 from tricks import PPO, REINFORCE, Config, Tricks, export
+from tricks.advantage_norm import standardize
 from tricks.cli.main import Checking, Playing, Saving, main
 from tricks.cli.shell import ALIASES, options, parse
 from tricks.cli.train import Output
-from tricks.ladder import PRESETS, switched
+from tricks.clip import clipped_surrogate
+from tricks.core.moments import ReturnStats
+from tricks.gae import gae
+from tricks.grad_clip import shorten
+from tricks.ladder import FILES, NEEDS, PRESETS, switched
+from tricks.popart import renormalize
 from tricks.reading.ladder_table import table
+from tricks.value_clip import clipped_error
 
 README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
 PRINTS = [command for command in SHELL if command and command not in TRAINS]
-OF_EXPERIMENTS = {"run": design_runs, "compare": compare, "judge": judge, "plot": plotting, "around": around_base}
+OF_EXPERIMENTS = {
+    "run": design_runs,
+    "compare": compare,
+    "judge": judge,
+    "plot": plotting,
+    "around": around_base,
+}
 OF_EXPERIMENTS |= {"worlds": worlds, "sweep": sweep, "random": random_design}
 KINDS = {name: module.Options for name, module in OF_EXPERIMENTS.items()}
 KINDS |= {"calibrate": calibrate.Options, "games": games.Options, "speed": speed.Options}
 KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
 
 
-def test_the_readme_fits_one_sitting_and_its_table_leads_to_every_page_once() -> None:
+def test_the_readme_fits_one_sitting_and_its_ladder_speed_and_code_are_those_there_are() -> None:
     assert len(README.splitlines()) <= 180
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
+    pages.check("core", f"```python\n{functions(REINFORCE)}\n```\n")
+    before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
+    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
+    pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
+    pages.check("ladder", f"{table(markdown=True)}\n")
+    assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
+    assert all(f"- `{name}`: " in pages.PAGES["docs/running.md"] for name in PRESETS)
+    stored = pd.read_csv(RESULTS / "speed.csv")
+    pages.check("speed", f"{speed.in_words(stored)}\n")
+    ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
+    assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
 
 
 def functions(tricks: Tricks) -> str:
@@ -65,23 +103,6 @@ def functions(tricks: Tricks) -> str:
     found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     found = [node for node in found if node.name in ("losses", "train")]
     return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
-
-
-def test_the_code_on_the_first_page_is_the_one_agent_s() -> None:
-    pages.check("core", f"```python\n{functions(REINFORCE)}\n```\n")
-    before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
-    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
-    pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
-
-
-def test_the_ladder_and_the_speed_on_the_pages_are_those_that_there_are() -> None:
-    pages.check("ladder", f"{table(markdown=True)}\n")
-    assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
-    assert all(f"- `{name}`: " in pages.PAGES["docs/running.md"] for name in PRESETS)
-    stored = pd.read_csv(RESULTS / "speed.csv")
-    pages.check("speed", f"{speed.in_words(stored)}\n")
-    ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
-    assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
@@ -151,15 +172,12 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
 
 
-def test_every_option_on_a_page_is_an_option() -> None:
+def test_every_option_design_and_suite_on_a_page_is_there() -> None:
     own = (Tricks, Config, Output, Playing, Saving, Checking, GradeOptions)
     known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     others = {*ALIASES.values(), "--version", "--print-completion", "--help"}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | others
-
-
-def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
     text = pages.PAGES["docs/method.md"]
     for name in {*DESIGNS, *SUITES, "worlds"}:
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
@@ -186,5 +204,178 @@ def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "tricks.rollback", module)
     checks: dict[str, Any] = {}
     exec(test, checks)
-    found = [check() for name, check in checks.items() if name.startswith("test_")]
-    assert len(found) == 3
+    assert len([check() for name, check in checks.items() if name.startswith("test_")]) == 3
+
+
+DETAILS = [
+    tuple(cell.strip() for cell in line.strip("|").split("|"))
+    for line in PAGES["docs/details.md"].splitlines()
+    if re.match(r"\| [\w ]+ \d+\. ", line)
+]
+TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/glossary.md"], re.MULTILINE)
+
+
+def test_all_37_details_and_each_term_has_one_row() -> None:
+    known = Counter(re.split(r" \d+\. ", row[0])[0] for row in DETAILS)
+    assert known == {"core": 13, "Atari": 9, "continuous": 9, "LSTM": 5, "MultiDiscrete": 1, "auxiliary": 4}
+    for group in known:
+        found = [int(m[1]) for row in DETAILS if (m := re.match(rf"{group} (\d+)\. ", row[0]))]
+        assert found == [*range(1, known[group] + 1)]
+    assert 25 <= len(TERMS) <= 36 and len({term for term, _ in TERMS}) == len(TERMS)
+    assert len(TERMS) == PAGES["docs/glossary.md"].count("\n| ") - 1  # without the head
+
+
+@pytest.mark.parametrize("row", DETAILS, ids=lambda row: row[0])
+def test_a_flag_a_number_a_function_and_a_chapter_are_there(row: tuple[str, ...]) -> None:
+    _, here, function, chapter = row
+    names = {*re.findall(r"`(\w+)`", here)}
+    assert names <= {*NEEDS} | {field.name for field in fields(Config)}
+    if here.startswith("not here"):
+        assert (function, chapter) == ("–", "–")
+        return
+    home, _, name = function.strip("`").rpartition(".")
+    assert hasattr(import_module(home), name)
+    (page,) = re.findall(r"\]\((.+?)\)", chapter)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert [flag for flag in names & {*NEEDS} if flag not in text] == []
+    assert not names & {*NEEDS} or home.startswith("tricks.core") or home.rpartition(".")[2] in FILES.values()
+
+
+@pytest.mark.parametrize(("term", "where"), TERMS)
+def test_a_term_is_something_in_the_code(term: str, where: str) -> None:
+    for path in re.findall(r"`([\w.]+)`", where):
+        home, _, name = path.rpartition(".")
+        if not hasattr(import_module(home), name):
+            import_module(path)
+
+
+def test_the_wall_chart_has_ppo_s_defaults_and_is_one_page(tmp_path: Path) -> None:
+    found = {name: value for name, value, _ in numbers()}
+    assert found["clip_range"] == str(Config.clip_range)
+    assert "return_beta" not in found  # PPO does not normalize returns
+    assert all(text for _, _, text in numbers())
+    assert described()["gamma"] == "Discount γ" and described()["epochs"] == "Passes over each batch"
+    assert described()["lanes"] == "N: parallel environments per seed"
+    sound, symptoms = tables_of_diagnostics()
+    assert [row[0] for row in sound[1:]][:2] == ["approx_kl", "clip_fraction"]
+    assert symptoms[0] == ("symptom", "look for") and len(symptoms) > 6
+    assert not any("$" in cell or "`" in cell for row in (*sound, *symptoms) for cell in row)
+    assert in_plain_text(r" `entropy` stays at $\log A$ ") == "entropy stays at log A"
+    assert in_plain_text(r"ratio $\pi/\pi_\text{old}$ of `max_grad_norm`") == "ratio π/πold of max_grad_norm"
+    wall_chart(tmp_path / "chart.pdf")
+    written = (tmp_path / "chart.pdf").read_bytes()
+    assert written.startswith(b"%PDF") and written.count(b"/Type /Page ") == 1
+
+
+PAGE = PAGES["docs/teaching.md"]
+EXAM = CHAPTERS / "solutions" / "exam.md"
+ANSWERED = pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")
+
+
+def row(*numbers: float) -> torch.Tensor:
+    return torch.tensor([numbers], dtype=torch.float32)
+
+
+def listed(numbers: torch.Tensor) -> str:
+    return ", ".join(f"{x:.4g}" for x in numbers.flatten().tolist())
+
+
+def steps_of(command: str) -> int:
+    """The environment steps of a week's experiment."""
+    program, name, *words = shlex.split(command)[2:]
+    if program == "tricks":
+        config = parse(words, name, Config, Output)[1][0]
+        return config.steps * len(config.seed_list)
+    if name == "judge":
+        seeds = int(judge.Options.seeds) + len(judge.RATES) * judge.RATE_SEEDS
+        return sum(2 * seeds * config.steps for config in judge.USUAL)
+    asked, _ = compare.requested(words)
+    return len(asked.arms) * (len(asked.seeds) + len(asked.rates or ()) * asked.rate_seeds) * asked.config.steps
+
+
+def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
+    found = re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)(?: \+ (\d+))? \|$', PAGES["chapters/README.md"], re.MULTILINE)
+    chapters = {number(name): (name, int(first), int(further or 0)) for name, first, further in found}
+    (block,) = (each for each in blocks_of("sh", PAGE) if "runs/week1" in each)
+    rows = region("syllabus").splitlines()[2:]
+    for line, command in zip(rows, block.splitlines(), strict=True):
+        _, which, reading, given, experiment, hours, checked, read = (
+            each.strip() for each in line.strip("|").split("|")
+        )
+        week = [chapters[each] for each in which.split(", ")]
+        asked = [each for name, _, _ in week for each in exercises(name)]
+        minutes = sum(first + further * bool(beyond(name)) for name, first, further in week) - EXERCISE * len(asked)
+        running = math.ceil(steps_of(command) / 2_000_000)
+        assert (reading, given, experiment) == (f"{minutes} min", f"{15 * len(asked)} min", f"{running} min")
+        assert float(hours) == math.ceil((2 * minutes + 15 * len(asked) + running + 30) / 30) / 2
+        assert checked == ", ".join(each.label for each in asked if each.check)
+        assert read == ", ".join(each.label for each in asked if not each.check)
+    (said,) = re.findall(r"where an exercise is\s\(([\d., ]+)\)", PAGE)
+    weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
+    assert said.split(", ") == [label for name in names() if number(name) in weeks for label in beyond(name)]
+    slides = [slide.heading for slide in outline("03_clip")]
+    places = re.findall(r'(?:"([^"]+?)\.?"|exercise 3\.(\d)) \(slide (\d+)\)', PAGE)
+    assert len(places) == 6
+    for title, exercise, place in places:
+        heading = title or next(each for each in slides if each.startswith(f"Exercise {exercise}:"))
+        assert slides[int(place) - 1] == heading
+        assert heading == "One lucky pull" or heading not in slides[: int(place) - 1]
+
+
+def beyond(name: str) -> list[str]:
+    """The exercises of a chapter that are below "Going further"."""
+    further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
+    return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
+
+
+@ANSWERED
+def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_library_computes() -> None:
+    _, *answers = re.split(r"^\d+\. ", EXAM.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    asked = re.findall(r"^(\d+)\. ", PAGE.split("## An exam")[1], re.MULTILINE)
+    assert asked == [*map(str, range(1, 13))]
+    assert len(answers) == 12
+    logits = torch.zeros(2, requires_grad=True)
+    slopes = [torch.autograd.grad(logits.log_softmax(0)[action], logits)[0][0].item() for action in (0, 1)]
+    plain, based = ([(pay - base) * slope for pay, slope in zip((1, 3), slopes, strict=True)] for base in (0, 2))
+    old, new = row(0.9, 0.1), row(0.5, 0.5)
+    rho, value = row(1.5, 0.5, 1.5, 0.5).requires_grad_(), row(0.5, -0.5).requires_grad_()
+    objective = clipped_surrogate(rho, row(1, 1, -1, -1), torch.tensor([0.2]))
+    loss = clipped_error(value, row(0, 0), row(1, 1), 0.2)
+    slope, value_slope = (torch.autograd.grad(x.sum(), y)[0] for x, y in ((objective, rho), (loss, value)))
+    assert (slope != 0).tolist() == [[False, True, True, False]]
+    assert value_slope.tolist() == [[0, -1.5]]
+    reward, values, after, end = (row(*x).unsqueeze(2) for x in ((1, 0, 2), (1, 2, 1), (2, 1, 9), (0, 0, 1)))
+    advantages = [gae(reward, values, after, end.bool(), end.bool(), 1.0, lam) for lam in (0, 0.5, 1)]
+    before, later = map(ReturnStats, torch.tensor([[0.0], [10.0]]).double(), torch.tensor([[1.0], [25.0]]).double())
+    assert renormalize(row(7), before, later).item() == pytest.approx(0.4 * 3 - 1.8)
+    whole = torch.ones(1, 3, dtype=torch.bool)
+    table: tuple[tuple[Any, ...], ...] = (
+        (1, f"it is {plain[0]:g} or {plain[1]:g}: ", f"With b = 2 it is {based[0]:g} either way"),
+        (2, f"The mean is 0.9 · 5/9 + 0.1 · 5 = {new.sum():g}", f"= {1 / (new**2 / old).sum():.0%} of the batch"),
+        (3, f"{listed(objective)}. The second and the third have a gradient."),
+        (4, *(f"λ = {lam}: ({listed(found)})" for lam, found in zip("0½1", advantages, strict=True))),
+        (5, *(f"({listed(standardize(scale * row(1, 2, 3), whole))})" for scale in (1, 100))),
+        (6, "5 · (0.4 · 3 - 1.8) + 10 = 7"),
+        (7, f"({listed(shorten(row(3, 4), torch.tensor([5.0]), 0.5))})"),
+        (8, *(f"ln {k} ≈ {math.log(k):.3f} nats" for k in (4, 2))),
+        (10, *(f"= {each}, from" for each in listed(loss).split(", "))),
+        (11, listed(torch.tensor(holm(np.array([0.01, 0.03, 0.04]))))),
+        (12, "-0.51", "+0.47", "+0.09", "-0.000", "+0.17"),
+    )
+    for question, *said in table:
+        answer = " ".join(answers[question - 1].split()).replace("−", "-")
+        assert [each for each in said if each not in answer] == [], question
+    told = next(line for line in region("take-home").splitlines() if line.startswith("2. "))
+    assert all(each in told for each in ("-0.51", "+0.47", "+0.09", "-0.000", "+0.17"))
+
+
+def test_grading_needs_no_solutions(tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns("solutions", "clips", "numbers", "thumbnails", "results", "__pycache__")
+    for package in ("chapters", "tricks", "ablations"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=left_out)
+    assert not (tmp_path / "chapters" / "solutions").exists()
+    command = [sys.executable, "-P", "-m", "chapters", "grade", "chapters/03_clip.ipynb"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "chapter 3, 0 of 2 points" in done.stdout, done.stderr
+    assert "unanswered: the function is not written yet" in done.stdout

@@ -1,4 +1,4 @@
-"""What leaves the clone: a students' copy and a wheel, both without answers, and a chapter with the wheel alone."""
+"""What leaves the clone: a students' copy and a wheel, both without answers; and what `python -m chapters` refuses."""
 
 import json
 import os
@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,10 @@ from support.pages import ROOT
 from support.submissions import RIGHT, handed_in
 from support.wheels import built, environment
 
+from chapters.__main__ import main
+from chapters.book import handout
 from chapters.book.handout import handed_out, without_answers
+from tricks.cli.shell import guarded
 
 ANSWER, HINT = (f"<details><summary>{kind}</summary>\n\n{{}}\n\n</details>\n\n" for kind in ("Answer", "Hint"))
 NEVER = ANSWER.format("Never.")
@@ -69,11 +73,8 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
     made = os.environ | {"PYTHONPATH": str(clone)}
     subprocess.run([sys.executable, "-P", "-m", "chapters", "handout", "s.zip"], cwd=clone, env=made, check=True)
     shutil.unpack_archive(clone / "s.zip", tmp_path)
-    assert copy.exists()
-    assert not (copy / "tests").exists()
-    there, whole = (
-        {path.relative_to(top).as_posix() for path in (top / "chapters").rglob("*.py")} for top in (copy, ROOT)
-    )
+    assert copy.exists() and not (copy / "tests").exists()
+    there, whole = ({path.relative_to(x).as_posix() for path in (x / "chapters").rglob("*.py")} for x in (copy, ROOT))
     assert there == {name for name in whole if not name.startswith("chapters/solutions/")}
     assert not (copy / "chapters" / "solutions").exists()
     for path in [*(copy / "chapters").glob("*.py"), *(copy / "chapters").glob("*.ipynb"), copy / "chapters/README.md"]:
@@ -89,15 +90,12 @@ def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout
 
 
-def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_wheel_has_no_solutions_and_grades_anywhere(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (tmp_path / "class").mkdir()
     with zipfile.ZipFile(built(tmp_path_factory)) as wheel:
         names = wheel.namelist()
         wheel.extractall(tmp_path / "installed")
-    assert "chapters/exercises/clip.py" in names
-    assert [name for name in names if "solutions" in name] == []
+    assert "chapters/exercises/clip.py" in names and [name for name in names if "solutions" in name] == []
     spy = RIGHT.replace("    return", "    import chapters.exercises.clip as own; own._right\n    return")
     handed_in(tmp_path / "class" / "ada.ipynb", RIGHT)
     handed_in(tmp_path / "class" / "eve.ipynb", spy)
@@ -106,8 +104,7 @@ def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(
     command = [sys.executable, "-P", "-m", "chapters", "grade", "."]
     done = subprocess.run(command, cwd=tmp_path / "class", env=environ, capture_output=True, text=True)
     assert "ada.ipynb: chapter 3, 1 of 2 points" in done.stdout, done.stderr
-    assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout
-    assert "has no attribute '_right'" in done.stdout
+    assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout and "has no attribute '_right'" in done.stdout
     assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout
 
 
@@ -119,7 +116,6 @@ class Place(NamedTuple):
 
     @property
     def installed(self) -> set[str]:
-        """What is in the environment's own folder."""
         (folder,) = (self.python.parents[1]).rglob("site-packages")
         return {path.name for path in folder.iterdir()}
 
@@ -151,5 +147,48 @@ def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: 
     modules = json.loads((tmp_path / "modules.json").read_text())
     assert {"tricks", "ablations", "chapters.book", "torch"} <= set(modules)
     assert [file for file in modules.values() if Path(file).is_relative_to(ROOT)] == []
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"chapter.ipynb", "modules.json", "ipython"}
+    assert {path.name for path in tmp_path.iterdir()} == {"chapter.ipynb", "modules.json", "ipython"}
+
+
+command = partial(guarded, main)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sight", "unknown command 'sight' (did you mean site?)"),
+        ("build 04_gea", "unknown chapter '04_gea' (did you mean 04_gae?)"),
+        ("build x", "unknown chapter 'x'; the chapters are 00_reinforce, 01_baseline"),
+        ("slides 03_clp --out .", "unknown chapter '03_clp' (did you mean 03_clip?)"),
+        ("handout student.tar.gz", "must end in .zip, not student.tar.gz"),
+        ("handout no/x.zip", "there is no folder no"),
+        ("handout x.zip", "packs the last commit of a clone"),
+        ("grade", "takes notebooks or folders"),
+        ("grade nowhere.ipynb", "there is no file nowhere.ipynb"),
+        ("grade empty", "there is no notebook in empty"),
+        ("grade torn.ipynb", "torn.ipynb is not a Jupyter notebook"),
+        ("grade other.ipynb", "other.ipynb is not a notebook of a chapter with exercises"),
+        ("grade torn.ipynb --out grades.xlsx", "--out must end in .json or .csv"),
+        ("grade torn.ipynb --out no/grades.csv", "--out: there is no folder no"),
+        ("grade torn.ipynb --seconds 0", "must be more than 0"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: str, said: str, refuses: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(handout, "CLONE", tmp_path)
+    Path("empty").mkdir()
+    Path("torn.ipynb").write_text('{"cells": [')
+    Path("other.ipynb").write_text('{"cells": []}')
+    refuses(command, words.split(), said)
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "torn.ipynb", "other.ipynb"}
+
+
+@pytest.mark.parametrize(("words", "needed"), [("build", "chapters"), ("site", "site")])
+def test_missing_packages_have_extras(
+    words: str, needed: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jupytext", None)
+    refuses(command, [words], "cannot import jupytext")
+    refuses(command, [words], f'pip install "ppo-tricks[{needed}]"')

@@ -1,11 +1,22 @@
-"""Adam and the gradient, seed by seed."""
+"""Adam and the gradient, reductions, and random numbers, seed by seed."""
 
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
 import torch
 
+from tricks import Config, train
 from tricks.core.adam import Adam, gradient
+from tricks.core.moments import ReturnStats
+from tricks.core.reductions import mean
+from tricks.core.returns import discounted_sum
+from tricks.core.seeds import argsort, draw, stream
+from tricks.fast.dispatch import plain
+from tricks.ladder import named
 
 
-def test_adam_equals_torch_seed_by_seed_and_a_seed_may_stand_still() -> None:
+def test_adam_equals_torch_seed_by_seed_and_what_stood_still_goes_on_as_if_nothing_had_been() -> None:
     generator = torch.Generator().manual_seed(0)
     start = [torch.randn(3, 4, 2, generator=generator), torch.randn(3, 1, 2, generator=generator)]
     stacked = [torch.nn.Parameter(p.clone()) for p in start]
@@ -29,26 +40,35 @@ def test_adam_equals_torch_seed_by_seed_and_a_seed_may_stand_still() -> None:
             torch.testing.assert_close(p[k], q)
     for p, kept in zip(stacked, stopped, strict=True):
         assert torch.equal(p[2], kept)
-
-
-def test_a_seed_that_stood_still_goes_on_as_if_nothing_had_been() -> None:
-    """Its moments and its count of steps wait, too: else it would come back with less momentum than it left with."""
-    stacked, lone = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(3))
-    mine, theirs = Adam([stacked], eps=1e-5), torch.optim.Adam([lone], 0.1, eps=1e-5)
+    # moments and counts of steps wait, too: else it would come back with less momentum than it left with
+    pair, one = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(3))
+    mine, other = Adam([pair], eps=1e-5), torch.optim.Adam([one], 0.1, eps=1e-5)
     for pause in (2, 0, 1, 0, 5):
         for _ in range(pause):
             mine.step(torch.full((2, 3), 7.0), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
-        lone.grad = torch.tensor([1.0, -2.0, 3.0 + pause])
-        mine.step(lone.grad.expand(2, 3), torch.tensor([0.1, 0.1]), torch.tensor([True, False]))
-        theirs.step()
-        torch.testing.assert_close(stacked[0], lone)
+        one.grad = torch.tensor([1.0, -2.0, 3.0 + pause])
+        mine.step(one.grad.expand(2, 3), torch.tensor([0.1, 0.1]), torch.tensor([True, False]))
+        other.step()
+        torch.testing.assert_close(pair[0], one)
 
 
-def test_the_gradient_of_one_seed_ignores_the_loss_of_another() -> None:
+def test_the_gradient_of_a_seed_ignores_others_and_a_frozen_parameter_does_not_move() -> None:
     p = torch.nn.Parameter(torch.ones(2, 3))
     unused = torch.nn.Parameter(torch.ones(2, 1))
-    found = gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])
-    assert found[0].tolist() == [2, 2, 2, 0]
+    assert gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])[0].tolist() == [2, 2, 2, 0]
+    plain, frozen = torch.zeros(2, 1), torch.nn.Parameter(torch.zeros(2, 1), requires_grad=False)
+    for place in (plain, frozen):
+        Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))
+    torch.testing.assert_close(plain, torch.full((2, 1), -0.1), rtol=1e-4, atol=0)
+    assert not frozen.any()
+    weights = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 3))
+    adam, moving, rate = Adam(weights, 1e-8), torch.ones(2, dtype=torch.bool), torch.full((2,), 0.1)
+    adam.move((weights[0] + weights[1]).sum(1), rate, moving)
+    weights[0].requires_grad_(False)  # what the optimizer has in mind does not move it later
+    norm = adam.move((weights[0] + weights[1]).sum(1), rate, moving)
+    torch.testing.assert_close(weights[0], torch.full((2, 3), 0.9))
+    torch.testing.assert_close(weights[1].detach(), torch.full((2, 3), 0.8))
+    torch.testing.assert_close(norm, torch.full((2,), 3**0.5))  # of what may move
 
 
 def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() -> None:
@@ -66,17 +86,56 @@ def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() ->
     assert again.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
 
 
-def test_a_plain_tensor_moves_and_a_frozen_parameter_does_not() -> None:
-    plain, frozen = torch.zeros(2, 1), torch.nn.Parameter(torch.zeros(2, 1), requires_grad=False)
-    for place in (plain, frozen):
-        Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))
-    torch.testing.assert_close(plain, torch.full((2, 1), -0.1), rtol=1e-4, atol=0)
-    assert not frozen.any()
-    weights = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 3))
-    adam, moving, rate = Adam(weights, 1e-8), torch.ones(2, dtype=torch.bool), torch.full((2,), 0.1)
-    adam.move((weights[0] + weights[1]).sum(1), rate, moving)
-    weights[0].requires_grad_(False)  # what the optimizer has in mind does not move it later
-    norm = adam.move((weights[0] + weights[1]).sum(1), rate, moving)
-    torch.testing.assert_close(weights[0], torch.full((2, 3), 0.9))
-    torch.testing.assert_close(weights[1].detach(), torch.full((2, 3), 0.8))
-    torch.testing.assert_close(norm, torch.full((2,), 3**0.5))  # of what may move
+def test_discounted_sums_and_means_by_hand_of_rows_that_are_valid_now() -> None:
+    x = torch.tensor([[1.0, 3.0, 100.0]]).repeat(3, 1)
+    valid = torch.tensor([[True, True, False], [True, True, True], [False, False, False]])
+    torch.testing.assert_close(mean(x, valid), torch.tensor([2.0, 104 / 3, 0.0]))
+    for guard in (torch.inference_mode, torch.no_grad, torch.enable_grad):
+        with guard():
+            x, valid = torch.tensor([[1.0, 3.0, 100.0]]), torch.tensor([[True, True, False]])
+            assert mean(x, valid).item() == 2
+            valid[0, 2] = True
+            torch.testing.assert_close(mean(x, valid), torch.tensor([104 / 3]))
+    variance = torch.tensor([0.0, 1e-20, 4.0, 1e20, torch.inf]).double()
+    assert ReturnStats(variance, variance).std.tolist() == [1e-4, 1e-4, 2, 1e6, 1e6]
+    x, discount = torch.tensor([[[1.0], [10.0], [100.0]]]), torch.tensor([[[0.5], [0.25], [7.0]]])
+    assert discounted_sum(x[:, :1], discount[:, :1]).flatten().tolist() == [1]
+    assert discounted_sum(x, discount).flatten().tolist() == [18.5, 35, 100]
+
+
+def test_no_gradient_reaches_filler_rows_not_even_one_that_is_not_finite() -> None:
+    """∞ · 0 would be NaN: whether a seed's loss overflows must not depend on how its rows are padded."""
+    valid = torch.tensor([[True, False, True], [False, False, False]]).repeat(3, 1)
+    grad = torch.tensor([1.0, -1.0, torch.inf, -torch.inf, torch.nan, -2.0])
+    found = []
+    for context in (nullcontext(), plain()):
+        x = torch.ones(6, 3, requires_grad=True)
+        with context:
+            mean(x, valid).backward(grad)
+        assert x.grad is not None
+        found.append(x.grad)
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0, equal_nan=True)
+    signs = [x.signbit().where(x.isfinite(), False) for x in found]
+    assert signs[0].equal(signs[1])
+    assert found[0][2].tolist() == [torch.inf, 0, torch.inf]
+
+
+def test_streams_differ_by_seed_purpose_and_place_and_keys_are_put_in_order() -> None:
+    keys = ((0, "env"), (1, "env"), (0, "action"), (0, "action", 1), (0, "action", 0))
+    assert len({stream(*key).random() for key in keys}) == len(keys)
+    pair = draw((4, 7), "init", by=lambda rng: rng.random(3))
+    assert torch.equal(pair[1:], draw((7,), "init", by=lambda rng: rng.random(3)))
+    assert argsort(torch.tensor([[0.3, 0.1, 0.2], [0.1, 0.3, 0.2]])).tolist() == [[1, 2, 0], [0, 2, 1]]
+
+
+@pytest.mark.parametrize("tricks", ["reinforce", "ppo", "ppo+recurrent", "reuse+recurrent", "ppg", "ppg+ppg_buffers"])
+def test_no_two_things_in_a_training_get_the_same_numbers(tricks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, original = list[tuple[int, ...]](), np.random.SeedSequence
+
+    def noted(seed: int, spawn_key: tuple[int, ...] = ()) -> np.random.SeedSequence:
+        asked.append((seed, *spawn_key))
+        return original(seed, spawn_key=spawn_key)
+
+    monkeypatch.setattr(np.random, "SeedSequence", noted)
+    train(Config(seeds=2, steps=700, lanes=2, horizon=32, minibatches=2, aux_every=2), named(tricks))
+    assert len(asked) > 10 and sorted(asked) == sorted(set(asked))

@@ -24,15 +24,7 @@ def test_with_bounds_checks_all_contracts_hold_and_a_wrong_shape_is_noticed(tmp_
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "CONTRACTS": "30"}
     wrong = subprocess.run([sys.executable, "-c", WRONG], env=environment, capture_output=True, text=True)
     assert "IndexError" in wrong.stderr
-    options = [
-        "-q",
-        "-x",
-        "-pno:xdist",
-        "-pno:cacheprovider",
-        "-oaddopts=",
-        "-knot pair",
-        f"--basetemp={tmp_path}/pytest",
-    ]
+    options = ["-qx", "-pno:xdist", "-pno:cacheprovider", "-oaddopts=", "-knot pair", f"--basetemp={tmp_path}/pytest"]
     command = [sys.executable, "-m", "pytest", *options, *(str(TESTS / file) for file in FILES)]
     done = subprocess.run(command, cwd=TESTS.parent, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

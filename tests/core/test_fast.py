@@ -139,14 +139,21 @@ def test_rules_are_for_one_action_of_a_type_in_each_lane(name: str) -> None:
     action = torch.zeros(2, 3, 1) if name == "pendulum" else torch.zeros(2, 3, dtype=torch.int64)
     wrong = action.double(), action.float().clone().requires_grad_(), action[:, :1], action.unsqueeze(-1)
     rule = getattr(rules, name)
-    assert rule(state, action, state) is not None
-    assert [rule(state, each, state) for each in wrong] == [None] * 4
+    assert rule(state, action, state) is not None and [rule(state, each, state) for each in wrong] == [None] * 4
 
 
-def test_arguments_may_be_given_by_name() -> None:
+def test_compiled_functions_are_for_contiguous_float32_on_a_cpu_and_take_arguments_by_name() -> None:
     x, discount = torch.rand(2, 5, 1), torch.rand(2, 5, 1)
     mine, theirs = both(lambda: discounted_sum(x=x, discount=discount))
     torch.testing.assert_close(mine, theirs)
+    x = torch.randn(2, 3)
+    assert compiled("compiled_rows", x) is loaded("compiled_rows")
+    assert [compiled("compiled_rows", x, other) for other in (x.double(), x.T, x.to("meta"))] == [None] * 3
+    with plain():
+        assert compiled("compiled_rows", x) is None
+    body, head = net(range(2), (3, 4), 2)
+    body, head = body.double(), head.double()
+    assert head(body(torch.randn(2, 5, 3, dtype=torch.float64))).dtype == torch.float64
 
 
 class Passing(TorchDispatchMode):
@@ -197,17 +204,6 @@ def test_a_seed_s_bits_do_not_depend_on_the_stack_nor_a_row_s_on_the_batch() -> 
     assert torch.equal(mean(*filled), mean(rows, valid))
 
 
-def test_compiled_functions_are_for_contiguous_float32_on_a_cpu() -> None:
-    x = torch.randn(2, 3)
-    assert compiled("compiled_rows", x) is loaded("compiled_rows")
-    assert [compiled("compiled_rows", x, other) for other in (x.double(), x.T, x.to("meta"))] == [None] * 3
-    with plain():
-        assert compiled("compiled_rows", x) is None
-    body, head = net(range(2), (3, 4), 2)
-    body, head = body.double(), head.double()
-    assert head(body(torch.randn(2, 5, 3, dtype=torch.float64))).dtype == torch.float64
-
-
 def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str, *rest: Any) -> Any:
         if name.startswith("tricks.fast.compiled"):
@@ -226,9 +222,7 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
         loaded.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("misses", "seconds"), [({}, 7), ({"(int64,)": 1}, 7), ({"(int64,)": 1}, 0.5), ({"(int64,)": 1}, 0.4)]
-)
+@pytest.mark.parametrize(("misses", "seconds"), [({}, 7), *(({"(int64,)": 1}, seconds) for seconds in (7, 0.5, 0.4))])
 def test_what_took_time_to_compile_says_so(
     misses: dict[str, int], seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,9 +234,7 @@ def test_what_took_time_to_compile_says_so(
     assert capsys.readouterr().err == said
 
 
-def test_what_this_version_of_numba_cannot_compile_takes_its_plain_form_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_numba_cannot_do_is_plain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def failing(name: str) -> Any:
         raise ValueError(name)
 

@@ -1,30 +1,60 @@
-"""Nets with a seed axis, against the same nets of torch.nn; and learning from images, where the answer is known."""
+"""Nets with a seed axis against those of torch.nn, bodies of one's own, agents, their policies, and recurrence."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from support.probes import Endless
 from support.register import register
-from torch import nn
+from torch import Tensor, nn
 
 from tricks import ATARI, PPG, PPO, Config, InputError, Tricks, train
+from tricks.action_mask import mask_logits
+from tricks.core import layers
+from tricks.core.agent import Agent
 from tricks.core.images import Shallow, image_body
-from tricks.core.nets import Dense, Nature, mlp
+from tricks.core.layers import dense
+from tricks.core.moments import Moments, ReturnStats
+from tricks.core.nets import Dense, Head, Layer, Nature, Net, mlp
+from tricks.core.policies import Categorical, DiagonalGaussian, deterministic
+from tricks.core.rollout import Player
+from tricks.core.sequences import Features
 from tricks.core.spaces import Spaces
-from tricks.fast.passes import CACHED
+from tricks.envs.make import make_env
+from tricks.fast import recurrence
+from tricks.fast.passes import CACHED, FEWEST
 from tricks.ladder import switched
+from tricks.ppg import add_auxiliary_head_, auxiliary_net
+from tricks.recurrent import Cell
+from tricks.segments import play_segment
+from tricks.state_norm import ObsStats, add_obs_stats_
 
 
 def generators(seeds: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in range(seeds)]
 
 
-def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
+def test_passes_of_a_few_rows_and_layers_of_torch_give_what_one_pass_gives() -> None:
     net, x = mlp(generators(2), (3, 8, 7, 6, 2)), torch.randn(2, 5, 3)
     layers = [each for weight, _ in net.layers for each in (nn.Linear(*weight.shape[1:]), nn.Tanh())]
     torch.testing.assert_close(net(x)[1], theirs(net, *layers[:-1])(x[1]))
+    rectified = Dense(generators(2), (3, 8, 8), "relu")
+    (w0, b0), (w1, b1) = rectified.layers
+    expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
+    torch.testing.assert_close(rectified(x), expected)
+    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (rectified(x), expected))
+    torch.testing.assert_close(found, wanted)
+    net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
+    x = torch.randn(2, 250, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
+        assert torch.equal(net(x)[:, :100], net(x[:, :100]))
+    torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -33,15 +63,6 @@ def test_a_net_without_hidden_layers_is_its_head(recorded: bool) -> None:
     ((weight, bias),) = net.layers
     with torch.set_grad_enabled(recorded):
         torch.testing.assert_close(net(x), x @ weight + bias)
-
-
-def test_hidden_layers_with_relu_are_those_of_torch() -> None:
-    net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
-    (w0, b0), (w1, b1) = net.layers
-    expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
-    torch.testing.assert_close(net(x), expected)
-    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (net(x), expected))
-    torch.testing.assert_close(found, wanted)
 
 
 def theirs(net: Any, *layers: nn.Module) -> nn.Sequential:
@@ -62,15 +83,13 @@ def test_each_seed_of_nature_and_of_shallow_is_the_net_of_torch() -> None:
     convolutions = nn.Conv2d(4, 32, 8, 4), relu, nn.Conv2d(32, 64, 4, 2), relu, nn.Conv2d(64, 64, 3), relu
     wanted = theirs(net, *convolutions, flat, nn.Linear(3136, 512), relu)(image[1] / 255)  # Mnih et al. 2015
     torch.testing.assert_close(net(image)[1], wanted, rtol=1e-4, atol=1e-5)
-    small, image = (
-        Shallow(generators(2), (3, 10, 7), brightest=4),
-        torch.randint(5, (2, 6, 3, 10, 7), dtype=torch.uint8),
-    )
+    small = Shallow(generators(2), (3, 10, 7), brightest=4)
+    image = torch.randint(5, (2, 6, 3, 10, 7), dtype=torch.uint8)
     wanted = theirs(small, nn.Conv2d(3, 8, 3), relu, flat, nn.Linear(8 * 8 * 5, 64), relu)(image[1] / 4)
     torch.testing.assert_close(small(image)[1], wanted)
 
 
-def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_space() -> None:
+def test_images_too_small_get_shallow_with_their_brightness_or_are_refused() -> None:
     def body(low: int, high: int | np.ndarray, *shape: int) -> Any:
         space = gym.spaces.Box(low, high, shape, np.uint8)
         return image_body(generators(1), Spaces("x", space, gym.spaces.Discrete(2)))
@@ -84,31 +103,29 @@ def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_sp
     binary, gray = body(0, 1, 2, 10, 10), body(0, 255, 2, 10, 10)
     torch.testing.assert_close(binary(bright // 255), gray(bright))
     torch.testing.assert_close(binary(dark), gray(dark))
+    assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
+    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
+        Nature(generators(1), (1, 36, 35))
+    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
+    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
+        Shallow(generators(1), (1, 3, 2), 255)
 
 
-def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
-    net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
-    x = torch.randn(2, 250, 3)
-    with torch.no_grad():
-        torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
-        assert torch.equal(net(x)[:, :100], net(x[:, :100]))
-    torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
-
-
-class Bright(gym.Env):
+class Bright(Endless):
     """An image whose left or right half is bright; the action that names the side pays 1."""
 
-    observation_space, action_space = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8), gym.spaces.Discrete(2)
+    observation_space, length = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8), 1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
+    def see(self) -> np.ndarray:
+        if self.t:
+            return np.zeros(self.observation_space.shape or (), np.uint8)
         self.side = int(self.np_random.integers(2))
         image = self.np_random.integers(0, 100, (1, 2, 36, 18), np.uint8)
         image[:, self.side] += 100
-        return np.concatenate([image[:, 0], image[:, 1]], -1), {}
+        return np.concatenate([image[:, 0], image[:, 1]], -1)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        return np.zeros(self.observation_space.shape, np.uint8), float(action == self.side), True, False, {}
+    def pay(self, action: int) -> float:
+        return float(action == self.side)
 
 
 class Dim(Bright):
@@ -116,8 +133,8 @@ class Dim(Bright):
 
     observation_space = gym.spaces.Box(0, 1, (1, 8, 8), np.uint8)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        return super().reset(seed=seed)[0][:, 14:22, 14:22] // 100, {}
+    def see(self) -> np.ndarray:
+        return super().see() if self.t else super().see()[:, 14:22, 14:22] // 100
 
 
 register("Bright-v0", Bright)
@@ -133,14 +150,313 @@ LEARNED = [
 
 @pytest.mark.parametrize(("env", "tricks"), LEARNED, ids=lambda x: x if isinstance(x, str) else x.on[-1])
 def test_learns_from_images(env: str, tricks: Tricks) -> None:
-    run = train(Config(env, seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks)
-    assert run.late().min() > 0.9
+    assert train(Config(env, seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks).late().min() > 0.9
 
 
-def test_images_that_are_too_small_are_refused() -> None:
-    assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
-    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
-        Nature(generators(1), (1, 36, 35))
-    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
-    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
-        Shallow(generators(1), (1, 3, 2), 255)
+DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
+
+
+class Noting(nn.Module):
+    """Gives back how bright it is, and notes the rows and the type of what it sees."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width, self.layers = width, list[Layer]()
+        self.rows, self.types = list[int](), set[torch.dtype]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.rows.append(x.shape[1])
+        self.types.add(x.dtype)
+        return x.flatten(2).float().mean(-1, keepdim=True).expand(-1, -1, self.width)
+
+
+@pytest.mark.parametrize(("width", "most"), [(CACHED // 200, 100), (CACHED // 20, FEWEST)])
+def test_without_gradients_a_body_sees_so_many_rows_at_a_time_that_a_cache_holds_them(width: int, most: int) -> None:
+    body = Noting(width)
+    net, x = Net(body, Head(DRAWS, width, 1)), torch.ones(2, 2 * most + 5, 1)
+    net(x)
+    with torch.no_grad():
+        net(x)
+        net(x[:, :most])
+    assert body.rows == [2 * most + 5, most, most, 5, most]
+
+
+@pytest.mark.parametrize(("shape", "low", "seen"), [((1, 8, 8), np.uint8, torch.uint8), ((4,), int, torch.float32)])
+def test_own_bodies_see_bytes_of_images_and_floats(shape: tuple[int, ...], low: type, seen: torch.dtype) -> None:
+    body = Noting(3)
+    spaces = Spaces("x", gym.spaces.Box(0, 9, shape, low), gym.spaces.Discrete(3))
+    Agent(spaces, Config(seeds=2), body=lambda generators, spaces: body)
+    assert body.types == {seen}
+
+
+def test_weights_begin_uniformly_logits_lie_row_by_row_and_an_oblong_image_fills_as_many_rows_as_columns() -> None:
+    with torch.no_grad():
+        logits = Head(DRAWS, 2 * FEWEST, 3)(torch.ones(2, 5, 2 * FEWEST))
+    assert logits.is_contiguous() and logits.dtype == torch.float32
+    (layer,) = Dense(DRAWS, (4, 2000)).layers
+    for x in layer:
+        for seed in x:
+            torch.testing.assert_close(seed.aminmax(), (torch.tensor(-0.5), torch.tensor(0.5)), rtol=0, atol=0.005)
+            assert abs(seed.mean()) < 0.05
+    assert Nature(DRAWS, (1, 36, 44)).layers[-1][0].shape == (2, 64 * 1 * 2, 512)
+
+
+SEEDS, INPUTS, WIDTH = 3, 4, 6
+Forward = Callable[["Own", Tensor], Tensor]
+
+
+class Own(nn.Module):
+    """A layer for each seed, and whatever `how` makes of it."""
+
+    def __init__(self, how: Forward, inputs: int = INPUTS) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.how, self.width, self.layers = how, WIDTH, list[Layer]()
+        self.weight = nn.Parameter(torch.randn(SEEDS, inputs, WIDTH, generator=generator))
+        self.bias = nn.Parameter(torch.zeros(SEEDS, 1, WIDTH))
+
+    def right(self, x: Tensor) -> Tensor:
+        return torch.tanh(torch.baddbmm(self.bias, x, self.weight))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.how(self, x)
+
+
+def made(how: Forward, observation: gym.Space[Any] | None = None) -> Agent:
+    spaces = Spaces("x", observation or Box(-1, 1, (INPUTS,)), Discrete(2))
+    return Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(how, spaces.features))
+
+
+WRONG: dict[str, tuple[Forward, str]] = {
+    "zeros for all": (lambda own, x: torch.zeros(*x.shape[:2], WIDTH), "no gradient reaches"),
+    "a gradient that is cut": (lambda own, x: own.right(x).detach(), "no gradient reaches"),
+    "batch norm": (lambda own, x: F.layer_norm(own.right(x).mT, x.shape[1:2]).mT, "mixes rows"),
+    "less their mean": (lambda own, x: own.right(x) - own.right(x).mean(1, keepdim=True), "mixes rows"),
+    "summed over time": (lambda own, x: own.right(x).cumsum(1), "mixes rows"),
+    "rows in another order": (lambda own, x: own.right(x.sort(1).values), "mixes rows"),
+    "rows in reverse": (lambda own, x: own.right(x).flip(1), "mixes rows"),
+    "seeds in reverse": (lambda own, x: own.right(x).flip(0), "mixes seeds"),
+    "the first seed's weights": (lambda own, x: torch.tanh(x @ own.weight[0]), "mixes seeds"),
+    "a mean of weights": (lambda own, x: torch.tanh(x @ own.weight.mean(0)), "mixes seeds"),
+    "the first seed's observations": (lambda own, x: own.right(x[:1].expand_as(x)), "mixes seeds"),
+    "norm over seeds": (lambda own, x: own.right(x - x.mean(0)), "mixes seeds"),
+    "an axis for another": (lambda own, x: own.right(x.transpose(0, 1).reshape(x.shape)), "mixes"),
+    "dropout": (lambda own, x: F.dropout(own.right(x), 0.5), "second time"),
+    "noise": (lambda own, x: own.right(x) + 0.1 * torch.randn(()), "second time"),
+    "another way to play": (
+        lambda own, x: own.right(x) * (2 - torch.is_grad_enabled()),
+        "where gradients are computed",
+    ),
+    "a shape for one row": (
+        lambda own, x: own.right(x)[..., : 5 + (len(x[0]) > 1)],
+        r"maps observations \[3, 1, 4\] to \[3, 1, 5\]",
+    ),
+    "float64": (lambda own, x: own.right(x).double(), "must be float32, and are float64"),
+    "weights for fewer features": (lambda own, x: dense(x[..., :3], [(own.weight, own.bias)], True), "fails on"),
+    "one seed's rows": (lambda own, x: dense(x[:1], [(own.weight, own.bias)], True), "fails on"),
+    "in place": (lambda own, x: own.right(x.mul_(2)), "changes the observations"),
+    "no tensor": (lambda own, x: cast(Any, (own.right(x), None)), "fails on"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_body_that_is_wrong_is_refused_before_it_trains(name: str) -> None:
+    how, said = WRONG[name]
+    with pytest.raises(InputError, match=said):
+        made(how)
+
+
+RIGHT: dict[str, Forward] = {
+    "a layer": Own.right,
+    "without parameters in use": lambda own, x: torch.cat([x, x], -1)[..., :WIDTH] + 0 * own.right(x),
+    "norm over features": lambda own, x: F.layer_norm(own.right(x), (WIDTH,)),
+    "seed after seed": lambda own, x: torch.stack([torch.tanh(y @ w) for y, w in zip(x, own.weight, strict=True)]),
+    "an embedding": lambda own, x: own.weight.gather(1, x[..., :4].argmax(-1, keepdim=True).expand(-1, -1, WIDTH)),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_body_that_is_right_is_taken_also_if_its_features_are_frozen(name: str) -> None:
+    assert made(RIGHT[name]).policy_net.body.width == WIDTH
+    spaces = Spaces("x", Box(-1, 1, (INPUTS,)), Discrete(2))
+    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(RIGHT[name]).requires_grad_(False))
+
+
+def test_our_own_bodies_are_right_by_the_same_rules_and_trying_them_takes_no_random_numbers() -> None:
+    dense, images = Box(-9, 9, (4,)), Box(0, 255, (2, 36, 36), np.uint8)
+    Agent(Spaces("x", dense, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Dense(rngs, (4, 7, 5)))
+    Agent(Spaces("x", images, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Nature(rngs, spaces.shape))
+    before = torch.random.get_rng_state()
+    space = Box(-1, 1, (INPUTS,), seed=3)
+    spaces = Spaces("x", space, Discrete(2))
+    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(Own.right))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert (space.sample() == Box(-1, 1, (INPUTS,), seed=3).sample()).all()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Discrete(5, start=2),
+        MultiBinary(4),
+        Box(-np.inf, np.inf, (2, 2)),
+        Box(0, 3, (4,), np.int64),
+        Dict({"a": Box(-1, 1, (2,)), "b": Discrete(3, start=1), "c": Box(0, 255, (3, 2), np.uint8)}),
+    ],
+    ids=str,
+)
+def test_it_is_tried_on_observations_that_the_space_allows(space: gym.Space[Any]) -> None:
+    seen = list[Tensor]()
+
+    def seeing(own: Own, x: Tensor) -> Tensor:
+        seen.append(x)
+        return own.right(x.float())
+
+    made(seeing, space)
+    spaces = Spaces("x", space, Discrete(2))
+    assert all(x.shape[2:] == spaces.shape and x.dtype is spaces.dtype for x in seen)
+    assert all(len(x.flatten(0, 1).unique(dim=0)) > 1 for x in seen if x.shape[1] > 1)
+
+
+ACTIONS = gym.spaces.Discrete(3)
+VECTORS = Spaces("x", gym.spaces.Box(-1, 1, (4,)), ACTIONS, tasks=2)
+IMAGES = Spaces("x", gym.spaces.Box(0, 255, (1, 8, 8), np.uint8), ACTIONS)
+CONFIG, OBS = Config(seeds=2, hidden=(8,)), torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+
+
+def looking(seasoned: bool = False) -> Agent:
+    """Agents that standardize what they see, of which the second alone has seen something, or neither."""
+    agent, third = Agent(VECTORS, CONFIG), torch.full((2, 4), 1 / 3, dtype=torch.float64)
+    add_obs_stats_(agent)
+    if seasoned:
+        stats = cast(ObsStats, agent.obs_stats)
+        stats.moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
+        agent.return_stats = ReturnStats(third[:, :2], 2 * third[:, :2])
+    return agent
+
+
+def statistics(agent: Agent) -> tuple[Tensor, ...]:
+    return *agent.return_stats[:2], *cast(ObsStats, agent.obs_stats).moments
+
+
+def test_a_loaded_agent_sees_as_the_saved_one_and_heads_read_what_its_body_has_seen() -> None:
+    agent, again = looking(seasoned=True), looking()
+    assert not torch.equal(again.policy(OBS), agent.policy(OBS))
+    again.load_state_dict(agent.state_dict())
+    assert torch.equal(again.policy(OBS), agent.policy(OBS)) and torch.equal(again.value(OBS), agent.value(OBS))
+    assert all(torch.equal(x, y) for x, y in zip(statistics(again), statistics(agent), strict=True))
+    agent = looking(seasoned=True)
+    kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
+    assert torch.equal(agent.policy(kept), agent.policy(OBS))
+    assert agent.value(kept).isnan().all()  # the value net has a body of its own
+
+
+@pytest.mark.parametrize("k", [0, 1, -1, -2])
+def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
+    agent = looking(seasoned=True)
+    assert agent[k].seeds == (agent.seeds[k],)
+    torch.testing.assert_close(agent[k].policy(OBS[[k]]), agent.policy(OBS)[[k]])
+
+
+def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as_they_are() -> None:
+    agent = looking()
+    add_auxiliary_head_(agent)
+    numbers = agent.value(OBS), agent.read(auxiliary_net(agent), OBS), *statistics(agent)
+    assert {x.dtype for x in numbers} == {torch.float64}
+    assert agent.policy(OBS).dtype == torch.float32
+    agent, obs = Agent(IMAGES, CONFIG), torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)
+    assert agent.standardized(obs) is obs and agent.policy(obs).shape == (2, 5, 3)
+
+
+def test_policies_agree_with_torch_distributions_and_gumbel_noise_samples_the_softmax() -> None:
+    logits = torch.tensor([0.0, 1.0, 2.0])
+    noise = torch.from_numpy(Categorical.noise(np.random.default_rng(0), (40_000, 3)))
+    counts = Categorical.sample(logits, noise).bincount(minlength=3) / 40_000
+    torch.testing.assert_close(counts, logits.softmax(-1), atol=0.01, rtol=0)
+    generator, D = torch.Generator().manual_seed(0), torch.distributions
+    logits, action = torch.randn(5, 4, generator=generator), torch.tensor([0, 3, 1, 2, 2])
+    box, (mean, log_std) = torch.randn(5, 2, generator=generator), logits.chunk(2, -1)
+    for family, taken, theirs, other in (
+        (Categorical, action, D.Categorical(logits=logits), D.Categorical(logits=logits.flip(0))),
+        (DiagonalGaussian, box, gaussian(logits), gaussian(logits.flip(0))),
+    ):
+        torch.testing.assert_close(family.log_prob(logits, taken), theirs.log_prob(taken))
+        torch.testing.assert_close(family.log_prob(logits[0], taken[0]), theirs.log_prob(taken)[0])
+        torch.testing.assert_close(family.entropy(logits), theirs.entropy())
+        torch.testing.assert_close(family.kl(logits.flip(0), logits), D.kl_divergence(other, theirs))
+    torch.testing.assert_close(DiagonalGaussian.sample(logits, box), mean + log_std.exp() * box)
+    torch.testing.assert_close(DiagonalGaussian.std(logits), log_std.exp().mean(-1))
+    legal = torch.tensor([True, False, True, True])
+    masked = Categorical.kl(mask_logits(logits, legal), mask_logits(logits.flip(0), legal))  # counts legal actions only
+    torch.testing.assert_close(masked, Categorical.kl(logits[:, legal], logits.flip(0)[:, legal]))
+
+
+def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:
+    mean, log_std = logits.chunk(2, -1)
+    return torch.distributions.Independent(torch.distributions.Normal(mean, log_std.exp()), 1)
+
+
+def test_a_greedy_policy_takes_the_mode_and_a_gaussian_starts_with_its_seed_s_deviation() -> None:
+    logits, noise = torch.randn(2, 5, 6), torch.randn(2, 5, 6)
+    for family, mode, some in (
+        (Categorical, logits.max(-1).indices, noise),
+        (DiagonalGaussian, logits[..., :3], noise[..., :3]),
+    ):
+        assert torch.equal(family.mode(logits), mode)
+        assert torch.equal(family.sample(deterministic(lambda obs, legal: logits, family)(noise, noise), some), mode)
+    assert not Categorical.log_prob(Categorical.deterministic(logits), logits.max(-1).indices).any()
+    config = Config(env="Pendulum-v1", seeds=2, lanes=1, log_std_init=(-0.5, 0.0))
+    log_std = Agent(make_env(config).spaces, config).policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
+    torch.testing.assert_close(log_std, torch.tensor([-0.5, 0.0]).view(2, 1, 1).expand(2, 3, 1))
+
+
+def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability() -> None:
+    env = make_env(Config(env="Pendulum-v1", seeds=1, lanes=2))
+    assert env.spaces.decode(torch.tensor([[[7.0], [-9.0]]])).flatten().tolist() == [2, -2]
+    player = Player(env, block=4)
+    rollout = play_segment(player, lambda obs, legal: torch.tensor([[[50.0, 0.0]] * 2]), 4, torch.ones(1) > 0)
+    assert rollout.action.min() > 40
+
+
+KINDS = pytest.mark.parametrize("kind", ["lstm", "gru"])
+S, L, H = 3, 4, 5
+
+
+def given(kind: str, steps: int, features: int = 6) -> tuple[Cell, Tensor, Tensor, Tensor]:
+    """A cell, what features contribute to its gates, where episodes go on, and a state, all in float64."""
+    rng = torch.Generator().manual_seed(steps)
+    cell = Cell(range(S), 0, features, Config(recurrent_cell=kind, recurrent_size=H)).double()
+    rows = torch.randn(S, steps, L, cell.onward.shape[-1], generator=rng, dtype=torch.float64)
+    goes_on = torch.rand(S, steps, L, 1, generator=rng) > 0.2  # with ends in the first and the last row, too
+    goes_on[0, 0], goes_on[0, -1] = False, False
+    state = torch.randn(S, L, cell.state_size, generator=rng, dtype=torch.float64)
+    return cell, rows.requires_grad_(), goes_on, state.requires_grad_()
+
+
+@KINDS
+@pytest.mark.parametrize("steps", [1, 2, 9])
+@pytest.mark.filterwarnings("error:An output with one or more elements was resized")
+def test_it_equals_the_plain_formula(kind: str, steps: int) -> None:
+    cell, rows, goes_on, state = given(kind, steps)
+    before = rows.detach().clone()
+    found, plain = (form(cell, rows, goes_on, state) for form in (recurrence.over_time, layers.over_time))
+    for mine, right in zip(found, plain, strict=True):
+        torch.testing.assert_close(mine, right)
+    weights = [torch.randn_like(x) for x in plain]
+    gradients = [torch.autograd.grad([h, last], [rows, cell.onward, state], weights) for h, last in (found, plain)]
+    for mine, right in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, right)
+    assert rows.equal(before)  # nothing is written into what it was given
+
+
+@KINDS
+def test_a_seed_alone_has_the_same_gradient(kind: str) -> None:
+    cell, rows, goes_on, state = given(kind, 7)
+    h, _ = recurrence.over_time(cell, rows, goes_on, state)
+    (all_,) = torch.autograd.grad(h.square().sum(), rows)
+    cell = Cell((1,), 0, 6, Config(recurrent_cell=kind, recurrent_size=H)).double()
+    alone = rows[1:2].detach().clone().requires_grad_()  # of one seed, rows in the order of time are no copy
+    h, _ = recurrence.over_time(cell, alone, goes_on[1:2], state[1:2])
+    (one,) = torch.autograd.grad(h.square().sum(), alone)
+    torch.testing.assert_close(one, all_[1:2])
+    assert alone.equal(rows[1:2])

@@ -40,9 +40,7 @@ if __name__ == "__main__":
     [(0, True, ""), (30, True, "leftleft"), (2, False, "leftleft")],
     ids=["at once", "after cleaning up", "and if it does not listen"],
 )
-def test_workers_of_a_parent_that_was_killed_end(
-    method: str, patience: float, hears: bool, said: str, tmp_path: Path
-) -> None:
+def test_workers_of_a_killed_parent_end(method: str, patience: float, hears: bool, said: str, tmp_path: Path) -> None:
     script, note, root = tmp_path / "script.py", tmp_path / "note", str(Path(__file__).parents[2])
     script.write_text(SCRIPT.format(root=root, method=method, path=str(note), patience=patience, hears=hears))
     note.touch()

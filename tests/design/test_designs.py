@@ -28,7 +28,7 @@ NAMES = list(usable(Config("CartPole-v1")))
 OUTSIDE = tuple(name for name in NEEDS if name not in LADDER)
 
 
-def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> None:
+def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> None:
     cartpole, taxi = ladder(NAMES), ladder(list(usable(Config("Taxi-v4"))))
     assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
     assert (taxi.arms[-1].tricks, set(LADDER) - set(NAMES)) == (EVERY, {"action_mask"})
@@ -37,11 +37,7 @@ def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> Non
         assert (pair.without, pair.having) == (cartpole.arms[k].tricks, cartpole.arms[k + 1].tricks)
     masks = {"auto": True, "gymnasium": True, "envpool": False}  # they are found whatever steps the environment
     assert {backend: gives_mask(Config("Taxi-v4", backend)) for backend in masks} == masks
-    assert gives_mask(Config("tricks/Trading-v0"))
-    assert not gives_mask(Config("tricks/Corridor-v0"))
-
-
-def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
+    assert gives_mask(Config("tricks/Trading-v0")) and not gives_mask(Config("tricks/Corridor-v0"))
     three = ["shared_trunk", "ppg", "ppg_buffers"]
     design, normed = beyond(three), beyond_normed(three)
     assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
@@ -55,27 +51,22 @@ def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
 
 @pytest.mark.parametrize("design", [beyond, beyond_normed])
 def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
-    assert design([]).names == design(NAMES).names == OUTSIDE
-    assert design(["ppg", *NAMES]).names == ("ppg",)
+    assert design([]).names == design(NAMES).names == OUTSIDE and design(["ppg", *NAMES]).names == ("ppg",)
     told = design(OUTSIDE[:2])  # what was stored before a trick was added
     assert DESIGNS[told.name](told.names) == told
     for name in OUTSIDE:
         made = design([name])
         trained = {arm.tricks for arm in made.arms}
-        assert name in made.names
-        assert all({pair.without, pair.having} <= trained for pair in made.comparisons)
+        assert name in made.names and all({pair.without, pair.having} <= trained for pair in made.comparisons)
 
 
-def test_leaving_one_out_takes_along_what_needs_it() -> None:
+def test_leaving_one_out_takes_along_what_needs_it_and_adding_one_in_what_it_needs() -> None:
     design = leave_one_out(NAMES)
     pairs = {pair.trick: pair for pair in design.comparisons}
     assert all(pair.having.on == tuple(NAMES) for pair in pairs.values())
     assert str(pairs["clip"].label) == "− clip, clip_anneal"
     assert set(NAMES) - set(pairs["reuse"].without.on) == {"reuse", "clip", "value_clip", "clip_anneal"}
     assert (set(NAMES) - set(pairs["entropy"].without.on), len(design.arms)) == ({"entropy"}, len(NAMES) + 1)
-
-
-def test_adding_one_in_brings_along_what_it_needs_and_is_compared_to_that() -> None:
     design = add_one_in(NAMES)
     pairs = {pair.trick: pair for pair in design.comparisons}
     assert pairs["popart"].having.on == ("baseline", "return_norm", "popart")
@@ -88,7 +79,7 @@ def test_adding_one_in_brings_along_what_it_needs_and_is_compared_to_that() -> N
     assert all({pair.without, pair.having} <= trained for pair in pairs.values())
 
 
-def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need() -> None:
+def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need_and_the_rest_of_the_base() -> None:
     design = factorial(["gae", "entropy"])  # gae's need is on in all arms
     combinations = [(), ("entropy",), ("gae",), ("gae", "entropy")]
     assert [arm.tricks.on for arm in design.arms] == [("baseline", *names) for names in combinations]
@@ -98,6 +89,10 @@ def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need() -> Non
     for names in (["gae"], NAMES[:6]):
         with pytest.raises(InputError, match="a factorial takes 2 to 5 tricks"):
             factorial(names)
+    design = around.factorial(WHOLE, ["clip", "entropy"])
+    assert [arm.name for arm in design.arms] == ["none of them", "+ entropy", "+ clip", "+ clip, entropy"]
+    assert all({*PPO.on} - {"clip", "entropy"} <= {*arm.tricks.on} for arm in design.arms)
+    assert around.factorial(Arm("bare", REINFORCE), ["clip", "gae"]).dropped  # without what these need
 
 
 def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
@@ -111,14 +106,11 @@ def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
     assert (signs.T @ products == 0).all()  # and of every pairwise interaction: resolution IV
 
 
-def test_every_design_has_the_name_it_is_registered_under_and_every_arm_a_name_of_its_own() -> None:
+def test_designs_and_arms_have_names_of_their_own_and_the_sign_of_the_reward_is_an_arm() -> None:
     for name, design in DESIGNS.items():
         made = design(NAMES[:5] if name == "factorial" else NAMES)
         assert made.name == name
         assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
-
-
-def test_scales_has_the_sign_of_the_reward_as_an_arm_of_its_own() -> None:
     ppo, sign, normed, popart = scales([]).arms
     assert [arm.name for arm in scales([]).arms] == ["ppo", "+ reward_sign", "+ return_norm", "+ return_norm, popart"]
     assert (ppo.tricks.on, flags(ppo.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
@@ -156,46 +148,36 @@ def test_a_label_formats_itself(label: Label, whole: str, heading: str, small_pr
     assert (str(label), label.heading, label.small_print) == (whole, heading, small_print)
 
 
-def test_the_first_arm_is_named_for_what_the_chosen_tricks_need() -> None:
+def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_it_is_about() -> None:
     chosen = ladder(["baseline", "clip"])
-    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"]
-    assert chosen.base == ("reuse",)
+    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"] and chosen.base == ("reuse",)
     told = story_of(chosen).panels
-    assert told is not None
-    assert told.title == "From reuse up, one trick at a time"
+    assert told is not None and told.title == "From reuse up, one trick at a time"
     assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
     assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
-
-
-def test_a_comparison_is_about_the_arm_that_its_label_names() -> None:
     for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-normed"):
         design = DESIGNS[name](["baseline", "reuse", "clip"])
         arms = {arm.tricks: arm.label for arm in design.arms}
         assert design.comparisons
         for pair in design.comparisons:
             assert arms[pair.focus] == pair.label
-            assert {pair.focus, pair.reference} == {pair.without, pair.having}
-            assert pair.reference in arms
+            assert {pair.focus, pair.reference} == {pair.without, pair.having} and pair.reference in arms
 
 
 DEFAULT, WHOLE = Config(), Arm("ppo", PPO)
 BASE = arm_from("continuous --no-grad-clip")
 
 
-def test_a_text_is_a_rung_with_flags_and_numbers_and_names_itself() -> None:
+def test_a_text_is_a_rung_with_flags_and_numbers_and_a_preset_brings_its_own() -> None:
     arm = arm_from("ppo+kl_stop --no-gae --target-kl 0.02")
     on = [name for name in (*PPO.on, "kl_stop") if name != "gae"]
     assert arm == Arm("ppo+kl_stop --no-gae --target-kl 0.02", switched(on), {"target_kl": 0.02})
     assert arm_from("mine=ppo --lr 0.01") == Arm("mine", PPO, {"lr": 0.01})
-    assert arm_from("'my own=ppo'").name == "my own"
-    assert not arm_from("ppo", flags=["--no-gae"]).tricks.gae
+    assert arm_from("'my own=ppo'").name == "my own" and not arm_from("ppo", flags=["--no-gae"]).tricks.gae
     assert arm_from("ppo --gae", flags=["--no-gae"]).tricks.gae  # flags for all arms come before the arm's own
     arms = arms_of({"a": PPO, "b = c": "ppo --no-gae", "d": Arm("x", REINFORCE, {"lr": 0.1})}, DEFAULT)
     assert [arm.name for arm in arms] == ["a", "b = c", "d"]  # from Python, a mapping names them
     assert arms[2].numbers == (("lr", 0.1),)
-
-
-def test_a_preset_brings_its_numbers_except_those_that_were_given_for_all() -> None:
     own = dict(arm_from("continuous --epochs 3").numbers)
     assert own == {"lanes": 1, "horizon": 2048, "lr": 3e-4, "epochs": 3, "minibatches": 32, "value_epochs": 10}
     assert "lr" not in dict(arm_from("continuous", given=["lr"]).numbers)  # though 0.001 is the default
@@ -250,7 +232,7 @@ def test_arms_that_make_no_comparison_are_refused(arms: list[Any], said: str, tm
             refuse_unfit(arms_of(arms, DEFAULT))
 
 
-def test_numbers_of_an_arm_are_config_s_and_not_those_that_all_arms_share() -> None:
+def test_numbers_of_an_arm_are_config_s_and_those_of_the_base_in_every_arm() -> None:
     for numbers, said in (
         ({"gama": 0.9}, "arm 'x': gama is no field of Config"),
         ({"env": "Taxi-v4"}, "arm 'x': env is the same for all arms"),
@@ -258,9 +240,6 @@ def test_numbers_of_an_arm_are_config_s_and_not_those_that_all_arms_share() -> N
     ):
         with pytest.raises(InputError, match=re.escape(said)):
             Arm("x", PPO, numbers).config(DEFAULT)
-
-
-def test_the_base_s_numbers_are_in_every_arm() -> None:
     added_to = around.add_one_in(BASE, ["popart"]), around.factorial(BASE, ["clip", "gae"])
     for design in (around.leave_one_out(BASE), around.ladder(BASE), *added_to):
         assert {arm.numbers for arm in design.arms} == {BASE.numbers}
@@ -297,13 +276,6 @@ def test_a_ladder_climbs_to_the_base_in_teaching_order_or_in_another_if_one_asks
         more = str(refused.value).split("--tricks ")[1].split(",")
         design = around.ladder(base, more)  # the advice can be followed
         assert set(few) < set(more) == {pair.trick for pair in design.comparisons}
-
-
-def test_a_factorial_has_every_combination_on_top_of_the_rest_of_the_base() -> None:
-    design = around.factorial(WHOLE, ["clip", "entropy"])
-    assert [arm.name for arm in design.arms] == ["none of them", "+ entropy", "+ clip", "+ clip, entropy"]
-    assert all({*PPO.on} - {"clip", "entropy"} <= {*arm.tricks.on} for arm in design.arms)
-    assert around.factorial(Arm("bare", REINFORCE), ["clip", "gae"]).dropped  # without what these need
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 @pytest.fixture
 def _nobody_left() -> Iterator[None]:
-    """Checks that no worker is left after the test."""
     before = set(multiprocessing.active_children())
     yield
     assert set(multiprocessing.active_children()) == before

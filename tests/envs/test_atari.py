@@ -33,7 +33,6 @@ def ale(request: pytest.FixtureRequest) -> None:
 
 
 def frames(step: Step) -> np.ndarray:
-    """How many frames each game has played."""
     assert step.record is not None
     return step.record[0, :, 0].numpy()
 
@@ -59,8 +58,7 @@ def test_breakout_runs_on_after_a_lost_life_and_starts_anew_after_the_last(backe
     lost, over, clock = 0, 0, np.full(2, np.nan)
     for before, step in moves(env, 260):
         fewer = (lives(step) < lives(before)) & ~before.over
-        assert torch.equal(step.terminated, fewer)
-        assert torch.equal(step.resetting, step.terminated)
+        assert torch.equal(step.terminated, fewer) and torch.equal(step.resetting, step.terminated)
         assert torch.equal(step.over, step.terminated & (lives(step) == 0))
         on = ~(before.over | step.over)[0].numpy() & np.isfinite(clock)
         assert (frames(step) - clock == 4)[on].all()  # so the game was not reset
@@ -103,8 +101,7 @@ def test_points_of_pacman_are_kept_and_learned_from_by_their_sign_if_so_asked() 
         points |= set(step.score.flatten().tolist())
     assert points >= {0, 10}
     for before, step in moves(make_env(Config(env=PACMAN.env, seeds=(3,), lanes=2)), 250):
-        assert torch.equal(step.reward, step.score)
-        assert torch.equal(step.terminated, step.over)
+        assert torch.equal(step.reward, step.score) and torch.equal(step.terminated, step.over)
         lost += int(((lives(step) < lives(before)) & ~step.over).sum())
     assert lost >= 2
 
@@ -136,8 +133,6 @@ def test_a_game_begins_after_a_random_number_of_idle_frames_up_to_thirty(backend
 
 
 class Counted(gym.Wrapper):
-    """Remembers the actions."""
-
     def step(self, action: Any) -> Any:
         self.actions = [*getattr(self, "actions", []), action]
         return self.env.step(action)

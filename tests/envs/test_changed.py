@@ -1,5 +1,6 @@
-"""Arguments, wrappers, rescaled actions and stacks: asked for, they are there, or one line refuses them."""
+"""Arguments, wrappers, rescaled actions and stacks are there if asked for; what no seed reaches is said."""
 
+import random
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,9 +9,14 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 import support.contracts as own
+import support.generators as held
+import torch
+from gymnasium.spaces import Box
 from support.contracts import Counting
+from support.probes import Endless
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
 from tricks.envs.lane import make_lane
@@ -30,13 +36,16 @@ def returns(config: Config) -> list[float]:
     return found
 
 
-def test_equal_arguments_and_wrappers_are_equal_texts() -> None:
+def test_equal_arguments_and_wrappers_are_equal_texts_and_resuming_names_them() -> None:
     texts = as_texts(["mode=hard", "level = 3", "x='5'", "y=[1, 2]"])
-    assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]")
-    assert as_texts(texts) == texts
+    assert texts == ("level=3", "mode='hard'", "x='5'", "y=[1, 2]") and as_texts(texts) == texts
     assert as_texts({"level": np.int64(3), "y": [1, 2], "x": "5", "mode": "hard"}) == texts
     assert Config(env_args=texts).env_kwargs == {"level": 3, "mode": "hard", "x": "5", "y": [1, 2]}
     assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
+    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
+    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
+    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
+    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
 
 
 @pytest.mark.parametrize(
@@ -58,8 +67,7 @@ def test_arguments_that_cannot_be_are_one_line(given: Any, message: str) -> None
 @pytest.mark.parametrize("backend", ["auto", "processes"])
 def test_arguments_and_wrappers_reach_the_environment_in_order(backend: str) -> None:
     config = replace(SMALL, backend=backend)
-    assert returns(config) == [15]
-    assert returns(replace(config, env_args=("level=3", "mode=hard"))) == [150]
+    assert returns(config) == [15] and returns(replace(config, env_args=("level=3", "mode=hard"))) == [150]
     halved_first = ("support.contracts:Halved", "support.contracts:OneLess")
     assert returns(replace(config, wrap=halved_first)) == [2.5]
     assert returns(replace(config, wrap=halved_first[::-1])) == [5]
@@ -85,8 +93,7 @@ def test_a_run_with_a_text_plays_without_it() -> None:
     assert wrapper == "gymnasium.wrappers:FilterObservation(['at', 'time'])"
     config = replace(spoken, wrap=(wrapper,))
     train(config, PPO).save("x")
-    assert load("x").config == config
-    assert load("x").evaluate(2).tolist() == [[5, 5]]
+    assert load("x").config == config and load("x").evaluate(2).tolist() == [[5, 5]]
 
 
 def test_a_run_is_loaded_and_played_with_its_changes_if_its_wrappers_are_named() -> None:
@@ -108,14 +115,7 @@ def test_a_run_is_loaded_and_played_with_its_changes_if_its_wrappers_are_named()
         load("y", wrap=("support.contracts:Less(3)",))
 
 
-def test_the_command_that_resumes_names_the_wrappers_that_must_be_named() -> None:
-    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
-    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
-    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
-    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
-
-
-def test_the_last_observations_are_stacked_and_a_reset_fills_the_stack() -> None:
+def test_the_last_observations_are_stacked_and_only_a_change_leaves_a_tensor_world_for_gymnasium() -> None:
     lane = make_lane(Config(stack=3), own.Counting)
     seen = [lane.reset()[0], *(lane.step(0)[0] for _ in range(3))]
     assert [obs[:, 0].tolist() for obs in seen] == [[0, 0, 0], [0, 0, 1], [0, 1, 2], [1, 2, 3]]
@@ -123,6 +123,10 @@ def test_the_last_observations_are_stacked_and_a_reset_fills_the_stack() -> None
     env = make_env(Config(stack=3, seeds=1, lanes=1), make=own.Counting)
     assert env.spaces.features == 9
     env.close()
+    for config, tensor in ((Config(seeds=1), True), (Config(seeds=1, stack=2), False)):
+        env = make_env(config)
+        assert isinstance(env, TensorEnv) == tensor
+        env.close()
 
 
 @pytest.mark.parametrize("shape", [(2, 20, 20), (20, 20, 2)])
@@ -136,17 +140,8 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     lane = make_lane(Config(stack=2), Shown)
     lane.reset()
     obs = lane.step(0)[0]
-    channels = obs[:, 0, 0] if shape[0] == 2 else obs[0, 0]
-    assert channels.tolist() == [0, 0, 1, 1]
-    assert obs.shape == lane.observation_space.shape
-    assert obs in lane.observation_space
-
-
-def test_a_tensor_world_is_left_for_gymnasium_only_if_it_is_changed() -> None:
-    for config, tensor in ((Config(seeds=1), True), (Config(seeds=1, stack=2), False)):
-        env = make_env(config)
-        assert isinstance(env, TensorEnv) == tensor
-        env.close()
+    assert (obs[:, 0, 0] if shape[0] == 2 else obs[0, 0]).tolist() == [0, 0, 1, 1]
+    assert obs.shape == lane.observation_space.shape and obs in lane.observation_space
 
 
 @pytest.mark.parametrize(
@@ -178,8 +173,7 @@ def test_what_cannot_be_changed_is_one_line(numbers: dict[str, Any], message: st
 def test_the_shell_takes_each_option_many_times(told: Callable[..., str]) -> None:
     halved = "--wrap support.contracts:Halved"
     changed = f"--env Arguments-v0 --env-arg level=4 --env-arg=mode=hard {halved} --stack 2"
-    said = told(f"train ppo {changed} --seeds 1 --steps 40 --lanes 2 --horizon 10 --out x")
-    assert "return 100.0" in said
+    assert "return 100.0" in told(f"train ppo {changed} --seeds 1 --steps 40 --lanes 2 --horizon 10 --out x")
     config = load("x").config
     assert (config.env_args, config.stack) == (("level=4", "mode='hard'"), 2)
     assert config.wrap == ("support.contracts:Halved",)
@@ -220,7 +214,7 @@ def test_what_is_odd_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
         (None, PPO, {"env": "Taxi-v4"}),  # the worlds of this project are known
     ],
 )
-def test_what_is_as_it_should_be_is_no_news(
+def test_what_is_right_is_no_news(
     make: Any, tricks: Tricks, numbers: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said_of(make, tricks, capsys, **numbers) == ""
@@ -256,9 +250,7 @@ gym.register("Script-v0", entry_point=Counting)
 """
 
 
-def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]
-) -> None:
+def test_a_script_s_run_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Callable[..., str]) -> None:
     Path("a_script.py").write_text(REGISTERS)
     monkeypatch.syspath_prepend(tmp_path)
     gym.register("Script-v0", entry_point="support.contracts:Counting")
@@ -266,8 +258,104 @@ def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
     del gym.registry["Script-v0"]
     play = "play run --episodes 2 --no-gif"
     assert "; if a module of yours registers it, name that: module:Script-v0" in told(play, 2)
-    said = told(f"{play} --env a_script:Script-v0")
-    assert "in a_script:Script-v0, sampled actions: mean return 5.0" in said
+    assert "in a_script:Script-v0, sampled actions: mean return 5.0" in told(f"{play} --env a_script:Script-v0")
     told(f"{play} --env a_script:Other-v0", 2)
     gym.registry.pop("Script-v0", None)
     sys.modules.pop("a_script", None)
+
+
+# ruff: noqa: NPY002 - legacy generators are what these tests are about
+
+
+DRAWS: dict[str, Callable[[], float]] = {
+    "numpy": lambda: float(np.random.uniform()),
+    "random": random.random,
+    "torch": lambda: float(torch.rand(())),
+    "numpy seeded by hand": lambda: float(np.random.RandomState(np.random.randint(2**31)).uniform()),
+}
+DRAWN = Config("own", seeds=(3, 8), steps=120, lanes=3, horizon=10, epochs=1, minibatches=2, hidden=(8,))
+BACKENDS = ("gymnasium", "processes")
+
+
+class Drawing(Endless):
+    """Draws from a global generator when it is made, reset (or not), and stepped; episodes of four steps."""
+
+    observation_space, length = Box(-np.inf, np.inf, (2,), np.float32), 4
+
+    def __init__(self, draw: Callable[[], float], in_reset: bool = True) -> None:
+        self.draw, self.in_reset, self.made = draw, in_reset, draw()
+
+    def begin(self) -> None:
+        self.drawn = self.draw() if self.in_reset else 0
+
+    def see(self) -> np.ndarray:
+        return np.array([self.made, self.drawn], np.float32)
+
+    def pay(self, action: int) -> float:
+        self.drawn = self.draw()
+        return self.drawn
+
+
+def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.Tensor:
+    """Everything that is observed, [S, steps + 1, N, D]."""
+    env = make_env(config, make=make)
+    shown, everyone = [env.now.obs], torch.ones(len(env.seeds)) > 0
+    for _ in range(steps):
+        shown.append(env.step(torch.zeros(len(env.seeds), env.lanes, dtype=torch.int64), everyone).obs)
+    env.close()
+    return torch.stack(shown, 1)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("in_reset", [True, False])
+def test_no_two_lanes_share_draws_and_workers_draw_what_one_process_does(name: str, in_reset: bool) -> None:
+    make, config = (lambda: Drawing(DRAWS[name], in_reset)), Config("own", seeds=(3, 8), lanes=3)
+    one, many, again = (seen(replace(config, backend=backend), make) for backend in (*BACKENDS, "auto"))
+    assert torch.equal(one, many) and torch.equal(one, again)
+    first = one[:, 1].reshape(6, 2)  # after a step
+    assert len(first[:, 0].unique()) == len(first[:, 1].unique()) == 6
+    assert torch.equal(seen(replace(config, seeds=(8,)), make)[0], one[1])
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_user_s_own_generators_are_left_alone(name: str) -> None:
+    def drawn(meanwhile: Callable[[], object]) -> float:
+        np.random.seed(1)
+        random.seed(1)
+        torch.manual_seed(1)
+        meanwhile()
+        return DRAWS[name]()
+
+    train_it = lambda: train(DRAWN, PPO, env=lambda: Drawing(DRAWS[name]))  # noqa: E731
+    assert drawn(train_it) == drawn(lambda: None)
+
+
+@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
+def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
+    curves = list[pd.DataFrame]()
+    for backend in (*BACKENDS, "gymnasium"):
+        random.seed(len(curves))
+        curves.append(train(replace(DRAWN, backend=backend), tricks, env=lambda: Drawing(random.random)).curve)
+    for other in curves[1:]:
+        pd.testing.assert_frame_equal(curves[0], other)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (held.InModule, "InModule draws from support.generators.RNG, which no seed reaches: use self.np_random"),
+        (held.InClass, "InClass draws from support.generators.InClass.rng, which no seed reaches"),
+        (held.Unseeded, "Unseeded begins another episode when it is reset with the same seed"),
+    ],
+)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_no_seed_reaches_is_told(make: Any, said: str, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        train(replace(DRAWN, env=Config.env, backend=backend), PPO, env=make)
+    assert sum(line.startswith(said) for line in capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("env", ["Acrobot-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1"])
+def test_gymnasium_s_own_have_nothing_to_say(env: str, capsys: pytest.CaptureFixture[str]) -> None:
+    train(Config(env, seeds=1, steps=40, lanes=2, horizon=10, minibatches=1, backend="gymnasium"), PPO)
+    assert "seed" not in capsys.readouterr().err

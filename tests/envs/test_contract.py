@@ -1,9 +1,12 @@
-"""What an environment owes its agent, and that a breach is one line: which call, what came, and what is expected."""
+"""What an environment owes its agent; a breach, or what else goes wrong in it, is one line with its place."""
 
 import itertools
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -13,11 +16,16 @@ import support.contracts as own
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
 from support.contracts import Counting
+from support.failing import play, processes
 from support.misbehaving import Misbehaving
+from support.register import register
+from support.waiting import linux
 
 from tricks import PPO, Config, InputError, train
+from tricks.cli.main import main
 from tricks.envs.contract import Contract
 from tricks.envs.make import make_env
+from tricks.errors import in_words
 from tricks.ladder import switched
 from tricks.worlds import WORLDS
 
@@ -73,27 +81,23 @@ def test_a_breach_says_which_call_what_came_and_what_is_expected(
         train(replace(SMALL, backend=backend), PPO, env=lambda: around(kind()) if around else kind())
 
 
-def test_a_space_that_is_none_is_named_and_what_the_environment_itself_raises_is_not_explained_away() -> None:
+def test_what_keeps_the_contract_passes_through_and_what_is_no_space_is_named() -> None:
     with pytest.raises(InputError, match=r"observation_space must be a gymnasium.Space, not 'Box\(3\)'"):
         train(SMALL, PPO, env=own.OldNames)
     raised = r"^BreaksInAWorker: ValueError: the floor .+, in contracts.py, line \d+ \(seed 3\)$"
     with pytest.raises(InputError, match=raised):
         train(SMALL, PPO, env=lambda: limited(own.BreaksInAWorker()))
+    lane, bare = Contract(Counting()), Counting()
+    assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
+    for _ in range(3):
+        came, expected = lane.step(0), bare.step(0)
+        assert np.array_equal(came[0], expected[0]) and came[1:] == expected[1:]
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
 def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
     config = replace(SMALL, env="RewardArray-v0", backend=backend)
     assert train(config, PPO).curve["return"].unique().tolist() == [5]
-
-
-def test_a_lane_that_keeps_the_contract_passes_its_values_through() -> None:
-    lane, bare = Contract(Counting()), Counting()
-    assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
-    for _ in range(3):
-        came, expected = lane.step(0), bare.step(0)
-        assert np.array_equal(came[0], expected[0])
-        assert came[1:] == expected[1:]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +121,7 @@ def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, mess
 
 
 def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
-    run = train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises"))
-    assert len(run.curve)
+    assert len(train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises")).curve)
     message = r"own: close\(\) failed, which changes no result: OSError: already gone, in misbehaving.py, line \d+\n"
     assert re.fullmatch(message, capsys.readouterr().err)
 
@@ -151,3 +154,109 @@ def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: 
             break
     env.close()
     assert resets
+
+
+HERE = r", in failing\.py, line \d+"
+RAISED = rf"^Failing-raise-v0: Stubborn: the floor gave way{HERE} \(seed 3\)$"
+LOST = rf"^BadReset-v0: FileNotFoundError: \[Errno 2\] the map is lost{HERE} \(seed 3\)$"
+UNMADE = f"^cannot make the environment 'Unmade-v0': ValueError: no such map{HERE}$"
+DIED = r"^Failing-{}-v0: the worker process of lane 0 has died \({}\) \(seed 3\)$"
+
+
+@linux
+@pytest.mark.usefixtures("_nobody_left")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("id", "backend", "message"),
+    [
+        *[("Failing-raise-v0", backend, RAISED) for backend in ("processes", "gymnasium")],
+        *[("BadReset-v0", backend, LOST) for backend in ("processes", "gymnasium")],
+        *[("Unmade-v0", backend, UNMADE) for backend in ("processes", "gymnasium")],
+        ("Failing-die-v0", "processes", DIED.format("die", "killed by SIGKILL")),
+        ("Failing-exit-v0", "processes", DIED.format("exit", "exit status 3")),
+        ("Nonsense-v0", "processes", "^cannot make the environment 'Nonsense-v0'"),
+    ],
+)
+def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        for _ in play(make_env(processes(id, backend)), 40):
+            pass
+    assert re.search(message, str(caught.value)) and "\n" not in str(caught.value)
+
+
+@linux
+@pytest.mark.usefixtures("_nobody_left")
+@pytest.mark.parametrize(
+    ("rung", "id", "said"),
+    [
+        ("ppo+action_mask", "Failing-raise", "Stubborn: "),
+        ("ppo+action_mask", "Failing-die", "the worker process of lane 0 has died"),
+        ("ppo", "BreaksInAWorker", "ValueError: the floor gave way, in contracts.py, line "),
+    ],
+)
+def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(f"train {rung} --env {id}-v0 --backend processes --seeds 1 --lanes 2".split()) == 2
+    error = capfd.readouterr().err
+    assert error.startswith(f"error: {id}-v0: {said}") and error.count("\n") == 1
+
+
+CODE = """import random
+import gymnasium as gym
+import numpy as np
+
+class Mine(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(3), gym.spaces.Discrete(2)
+    def __init__(self, how="make"):
+        self.how = how
+        if how == "make":
+            1 / 0
+    def reset(self, *, seed=None, options=None):
+        if self.how == "reset":
+            random.choice([])
+        return 0, {}
+    def step(self, action):
+        np.linalg.inv(np.zeros((2, 2)))
+
+for how in ("reset", "step"):
+    gym.register(f"Mine-{how}-v0", Mine, kwargs={"how": how})
+gym.register("Mine-make-v0", Mine)
+"""
+LINES = {"make": 10, "reset": 13, "step": 16}
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+@pytest.mark.parametrize("how", LINES)
+def test_it_names_the_line_of_the_user(how: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("my_env.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("my_env", None)
+    for each in LINES:
+        gym.registry.pop(f"Mine-{each}-v0", None)
+    with pytest.raises(InputError, match=rf"Error: .+, in my_env\.py, line {LINES[how]}\b") as caught:
+        train(Config(f"my_env:Mine-{how}-v0", backend=backend, seeds=1, lanes=1, steps=10), PPO)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wrong_suggestion() -> None:
+    for file, name in {
+        "/home/me/maze/__init__.py": "maze/__init__.py",
+        "/tmp/ipykernel_12/345.py": "a notebook's cell",
+        "<stdin>": "<stdin>",
+    }.items():
+        with pytest.raises(ZeroDivisionError) as caught:
+            exec(compile("\n1 / 0", file, "exec"), {"__name__": "theirs"})
+        caught.value.__traceback__ = caught.tb.tb_next  # without this test's own frame
+        assert in_words(caught.value) == f"ZeroDivisionError: division by zero, in {name}, line 2"
+    assert in_words(KeyError("lr")) == "KeyError: 'lr'"  # what no code of the user's raises has no place
+    with pytest.raises(InputError, match=r"unexpected keyword argument 'gravity'[^,]*$"):
+        train(Config("CartPole-v1", env_args=("gravity=9",), seeds=1, steps=10), PPO)
+
+    def failing() -> gym.Env:
+        raise ValueError("no map")
+
+    register("Mapless-v3", failing)
+    with pytest.raises(InputError, match=r"'Mapless': ValueError: no map, in test_contract.py, line \d+$"):
+        train(Config("Mapless", seeds=1), PPO)

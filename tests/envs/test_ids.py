@@ -59,10 +59,15 @@ def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_an_id_with_its_module_can_be_played_and_filmed() -> None:
+def test_an_id_with_its_module_is_played_and_its_class_comes_before_an_id_without_version() -> None:
     env = make_env(Config(env="tricks.worlds:tricks/Corridor-v0", seeds=1, lanes=1))
     assert env.now.obs.argmax().item() == 2
     assert make_playable(Config("gymnasium:CartPole-v1")) is not None
+    assert type(make_named("rooms:Room")).__name__ == "Room"
+    assert type(make_named("rooms:Room-v0").unwrapped).__name__ == "Endless"
+    with pytest.raises(InputError, match=r"got an unexpected keyword argument 'x'; it takes \(limit=5\)"):
+        make_named("rooms:make", x=1)
+    assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
 
 
 @pytest.mark.parametrize("backend", ["auto", "processes"])
@@ -105,8 +110,7 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
 def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:
     with pytest.raises(InputError) as caught:
         make_env(Config(env=id, backend=backend, seeds=1, lanes=1))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
     assert str(caught.value).lower().count("did you mean") <= 1
 
 
@@ -122,26 +126,13 @@ def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: st
     ],
 )
 def test_the_module_of_a_name_is_imported_and_registers_or_has_it(name: str, paid: Any, backend: str) -> None:
-    config = Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,))
-    run = train(config, PPO)
-    assert run.config.env == name
-    assert paid in (None, run.curve["return"].unique().tolist())
+    run = train(Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,)), PPO)
+    assert run.config.env == name and paid in (None, run.curve["return"].unique().tolist())
 
 
-def test_the_class_of_this_name_comes_before_an_id_without_its_version_and_after_one_with_it() -> None:
-    assert type(make_named("rooms:Room")).__name__ == "Room"
-    assert type(make_named("rooms:Room-v0").unwrapped).__name__ == "Endless"
-    with pytest.raises(InputError, match=r"got an unexpected keyword argument 'x'; it takes \(limit=5\)"):
-        make_named("rooms:make", x=1)
-    assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
-
-
-def test_a_function_by_name_must_make_a_new_one_for_each_lane() -> None:
+def test_a_function_by_name_makes_a_new_one_for_each_lane_and_takes_no_arguments_for_a_library() -> None:
     with pytest.raises(InputError, match="made the same Endless object for two lanes"):
         make_env(Config(env="rooms:one", seeds=1, lanes=2))
-
-
-def test_arguments_of_a_run_reach_no_function_of_a_library() -> None:
     for name, arg in {"os:system": "command=touch here", "gymnasium:make": "id=broken_one:Any-v0"}.items():
         with pytest.raises(InputError, match="this function makes no environment"):
             make_env(Config(env=name, env_args=(arg,), seeds=1, lanes=1))

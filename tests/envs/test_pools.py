@@ -74,8 +74,7 @@ def test_envpool_steps_cartpole_as_the_tensor_world_does(policy: Callable[[Tenso
     state, reward, terminated = dynamics(rollout.obs[:, :-1], rollout.action, torch.empty(0))
     valid, ends = rollout.valid, rollout.terminated | rollout.truncated
     torch.testing.assert_close(rollout.obs[:, 1:][valid], state[valid], rtol=1e-5, atol=1e-6)
-    assert torch.equal(rollout.terminated, terminated & valid)
-    assert torch.equal(rollout.reward, reward * valid)
+    assert torch.equal(rollout.terminated, terminated & valid) and torch.equal(rollout.reward, reward * valid)
     assert torch.equal(~valid[:, 1:], ends[:, :-1])  # every end is followed by a reset row
     assert (rollout.obs[:, 1:][~valid].abs() <= 0.05).all()
     if policy is balance:  # a time limit truncates and does not terminate
@@ -122,8 +121,7 @@ def test_ppg_trains_on_a_procgen_game_of_envpool_where_qt_is_installed() -> None
     assert env.now.obs.shape[-3:] == (3, 64, 64)
     env.close()
     curve = train(config, PPG).curve
-    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None)
-    assert curve.auxiliary_loss.notna().any()
+    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None) and curve.auxiliary_loss.notna().any()
 
 
 def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:
@@ -149,8 +147,7 @@ def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:
 def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         make_env(pool(id))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +216,6 @@ def actions(env: Env, rng: np.random.Generator) -> torch.Tensor:
 
 
 def random_returns(id: str, backend: str) -> list[float]:
-    """Returns of the first 300 episodes with Gaussian actions."""
     env, rng, returns = lanes(id, backend, 10), np.random.default_rng(0), list[float]()
     total = torch.zeros(1, env.lanes, dtype=torch.float64)
     while len(returns) < 300:

@@ -36,9 +36,8 @@ class Closing(Endless):
 @pytest.mark.parametrize("id", ["ShortCartPole-v0", "Acrobot-v1", "Forbidding-v0", "ResetMask-v0", "Taxi-v4"])
 def test_the_workers_see_what_one_process_would(id: str) -> None:
     ends, masks = 0, 0
-    for one, many in zip(
-        play(make_env(processes(id, "gymnasium")), 80), play(make_env(processes(id)), 80), strict=True
-    ):
+    both = (play(make_env(config), 80) for config in (processes(id, "gymnasium"), processes(id)))
+    for one, many in zip(*both, strict=True):
         assert one[-2:] == many[-2:] == (None, None)  # lives and record
         assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(one[:-2], many[:-2], strict=True))
         ends, masks = ends + int(one.over.sum()), masks + int((~one.legal).sum())
@@ -46,7 +45,7 @@ def test_the_workers_see_what_one_process_would(id: str) -> None:
     assert (masks > 0) == (id in ("Forbidding-v0", "ResetMask-v0", "Taxi-v4"))
 
 
-def test_every_lane_has_a_process_of_its_own_until_it_is_closed() -> None:
+def test_every_lane_has_a_process_of_its_own_which_closes_its_environment(tmp_path: Path) -> None:
     env = make_env(processes("ShortCartPole-v0"))
     assert len(multiprocessing.active_children()) == 4
     for worker in multiprocessing.active_children():  # what the terminal sends to all is for the parent to answer
@@ -57,13 +56,9 @@ def test_every_lane_has_a_process_of_its_own_until_it_is_closed() -> None:
     for _ in range(2):
         env.close()
         assert not multiprocessing.active_children()
-
-
-def test_a_worker_closes_its_environment(tmp_path: Path) -> None:
     register("Closing-v0", Closing, folder=tmp_path)
     make_env(processes("Closing-v0")).close()
-    closed = {int(path.name) for path in tmp_path.iterdir()}
-    assert len(closed - {os.getpid()}) == 4
+    assert len({int(path.name) for path in tmp_path.iterdir()} - {os.getpid()}) == 4
 
 
 def test_closing_ends_a_worker_in_the_middle_of_a_long_step() -> None:

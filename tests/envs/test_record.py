@@ -1,17 +1,28 @@
-"""Numbers of one's own, from infos, are columns of the curve."""
+"""Numbers from infos, which may hold anything, are columns; a wrapper with running statistics is refused."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, SupportsFloat
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.any_space import AnySpace
+from gymnasium import wrappers
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import RecordEpisodeStatistics as Record
+from gymnasium.wrappers.utils import RunningMeanStd
+from support.any_space import THREE, AnySpace
+from support.probes import Endless
+from support.register import register
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
+from tricks.cli.main import main
 from tricks.cli.train import summary
+from tricks.envs.make import make_env
 from tricks.texts import recorded
 
 SMALL = Config("own", seeds=(0, 3), steps=200, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
@@ -37,18 +48,14 @@ def test_each_rule_gives_the_number_of_an_episode(tricks: Tricks, backend: str) 
     assert {name: set(ended[name]) for name in expected} == {name: {x} for name, x in expected.items()}
 
 
-def test_recording_changes_nothing_else() -> None:
+def test_recording_changes_nothing_else_and_episodes_go_on_across_updates() -> None:
     for env in (None, Telling):
         config = replace(SMALL, env="CartPole-v1", backend="gymnasium")
         plain, told = (train(replace(config, record=x), PPO, env=env).curve for x in ((), ("cost",)))
         pd.testing.assert_frame_equal(plain, told[list(plain)])
-
-
-def test_an_update_without_an_end_has_no_number_and_episodes_go_on_across_updates() -> None:
     config = replace(SMALL, horizon=3, minibatches=1, record=("cost:sum",), steps=24)
     curve = train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 6)).curve
-    assert curve["cost"].isna().equals(curve.episodes == 0)
-    assert set(curve["cost"].dropna()) == {10}
+    assert curve["cost"].isna().equals(curve.episodes == 0) and set(curve["cost"].dropna()) == {10}
 
 
 def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
@@ -66,22 +73,19 @@ def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
     assert again.config == run.config
     pd.testing.assert_frame_equal(again.curve, run.curve)
     longer = further("x", 100, env=Telling).curve
-    assert set(longer["cost"].dropna()) == {10}
-    assert len(longer) > len(run.curve)
+    assert set(longer["cost"].dropna()) == {10} and len(longer) > len(run.curve)
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_a_name_that_no_info_has_is_said_once(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_no_info_has_is_said_once_and_what_is_no_number_an_error(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     curve = train(replace(SMALL, record=("sucess", "cost"), backend=backend), PPO, env=Telling).curve
     assert curve["sucess"].isna().all()
     assert capsys.readouterr().err == (
         "own: no info has had sucess in 4 episodes; "
         "the last one has cost, inner, is_success, junk, level, level_, speed\n"
     )
-
-
-@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_what_is_no_number_is_an_error_that_names_it(backend: str) -> None:
     for name, what in (("junk", "<object"), ("inner", "{'depth'"), ("level_", "'x'")):
         with pytest.raises(InputError, match=rf"^own: record: info\['{name}'\] must be a number, not {what}"):
             train(replace(SMALL, record=(name,), backend=backend), PPO, env=Telling)
@@ -93,12 +97,17 @@ def test_a_record_is_a_name_with_a_rule(text: str) -> None:
         Config(record=(text,))
 
 
-def test_a_column_that_is_there_already_and_a_backend_without_infos_are_refused() -> None:
+def test_a_column_that_is_there_lives_that_are_no_number_and_odd_lanes_are_refused() -> None:
     with pytest.raises(InputError, match=r"^record: every curve has a column 'length'"):
         train(replace(SMALL, record=("length",)), PPO, env=Telling)
     for backend in ("tensor", "envpool"):
         with pytest.raises(InputError, match=f"^backend {backend} has no infos to record"):
             train(Config(backend=backend, record=("x",)), PPO)
+    with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
+        make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
+    actions = iter([2, 2, 2, 2, 3, 3, 3])
+    with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
+        train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))
 
 
 def test_the_shell_takes_names_with_commas_or_again_and_finds_a_backend_that_has_them(told: Callable[..., str]) -> None:
@@ -124,7 +133,7 @@ class Paying(AnySpace):
         return obs, 0.25, over and self.ends, False, info
 
 
-def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns_from() -> None:
+def test_the_summary_tells_what_was_recorded_and_the_reward_per_step_is_the_score() -> None:
     run = train(SMALL, PPO, env=lambda: Paying(ends=False))
     assert run.curve["return"].isna().all()
     assert "no episode ended in the last 10% of the budget; mean reward per step there 0.25" in summary(run)
@@ -132,9 +141,226 @@ def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns
         curve = train(replace(SMALL, reward_sign=True), tricks, env=lambda: Paying(ends=True)).curve
         assert (curve["reward"] == 0.25).all()
     assert (run.curve["reward"] == 0.25).all()
-
-
-def test_the_summary_tells_what_was_recorded() -> None:
     said = summary(train(replace(SMALL, record=("cost:sum", "nothing")), PPO, env=Telling))
     assert "mean cost over the last 10%: 10\n" in said
     assert "mean nothing over the last 10%: no episode gave it" in said
+
+
+SHORT = Config("own", seeds=(0, 3), steps=100, lanes=3, horizon=10, epochs=1, minibatches=2, hidden=(8,))
+Tell = Callable[[np.random.Generator], dict[Any, Any]]
+INFOS: dict[str, Tell] = {
+    "arrays of any length": lambda rng: {"x": np.arange(rng.integers(1, 5))},
+    "arrays of any type": lambda rng: {"x": np.zeros(2, rng.choice(["f4", "i8", "U3", "O", "M8[s]"]))},
+    "none or a number": lambda rng: {"x": None if rng.random() < 0.5 else 1},
+    "a number or a word": lambda rng: {"x": 0 if rng.random() < 0.5 else "crashed"},
+    "words of any length": lambda rng: {"x": "y" * int(rng.integers(100))},
+    "a dict or none": lambda rng: {"x": {"a": 1} if rng.random() < 0.5 else None},
+    "dicts in dicts": lambda rng: {"x": {"a": {"b": [1, "c", {}]} if rng.random() < 0.5 else 3}},
+    "a huge number": lambda rng: {"x": 2**70},
+    "now and then": lambda rng: {"x": 1.5} if rng.random() < 0.1 else {},
+    "keys of any kind": lambda rng: {1: 2, None: 3, ("a", 1): 4, "_x": 5, "x": 6},
+    "objects": lambda rng: {"x": object(), "lock": threading.Lock(), "f": lambda: 1, "kind": int},
+    "tensors": lambda rng: {"x": torch.zeros(int(rng.integers(3)), 2), "y": torch.nn.Linear(1, 1)},
+    "errors": lambda rng: {"x": ValueError("no"), "final_obs": 3, "final_info": "x", "episode": None},
+    "ragged": lambda rng: {"x": [[1], [2, 3]], "z": complex(1, 2), "b": b"x", "s": {1, 2}},
+    "lives that are none": lambda rng: {"lives": "nine" if rng.random() < 0.5 else [1, 2]},
+    "no mask": lambda rng: {"action_mask": None},
+}
+
+
+class Informing(AnySpace):
+    def __init__(self, tell: Tell) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def info(self) -> dict[Any, Any]:
+        return self.tell(self.np_random)  # of which each lane has its own
+
+
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
+    def curve(tell: Tell) -> pd.DataFrame:
+        return train(replace(SHORT, backend=backend), PPO, env=lambda: Informing(tell)).curve
+
+    silent = curve(lambda rng: {})
+    for name, tell in INFOS.items():
+        pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
+
+
+def test_a_seed_that_waits_is_not_stepped() -> None:
+    for backend in ("gymnasium", "processes"):
+        env = make_env(replace(SHORT, backend=backend), make=lambda: Informing(lambda rng: {}))
+        before, actions = env.now, torch.zeros(2, 3, dtype=torch.int64)
+        for _ in range(7):
+            step = env.step(actions, torch.tensor([True, False]))
+            assert torch.equal(step.obs[1], before.obs[1]) and not step.reward[1].any()
+            assert not step.resetting[1].any()
+        env.close()
+
+
+CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
+
+
+class Walk(Endless):
+    """Random observations; the reward is one of them."""
+
+    observation_space, length = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), 6
+
+    def __init__(self) -> None:
+        self.mean, self.std, self.n = 1.0, 2.0, 10  # numbers of its own, which are no statistics
+
+    def begin(self) -> None:
+        self.seen = self.np_random.normal(self.mean, self.std, 2).astype(np.float32)
+
+    def see(self) -> np.ndarray:
+        return self.seen
+
+    def pay(self, action: int) -> float:
+        self.begin()
+        return float(self.seen[0])
+
+
+class Welford:
+    """Statistics under names of one's own."""
+
+    def __init__(self) -> None:
+        self.n, self.mean, self.m2 = 0, np.zeros(2), np.ones(2)
+
+    def see(self, x: np.ndarray) -> np.ndarray:
+        self.n += 1
+        off = x - self.mean
+        self.mean = self.mean + off / self.n
+        self.m2 = self.m2 + off * (x - self.mean)
+        return ((x - self.mean) / np.sqrt(self.m2 / self.n)).astype(np.float32)
+
+
+class Own(gym.ObservationWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.scaler = Welford()
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        return self.scaler.see(observation)
+
+
+class Bare(gym.ObservationWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.state = {"obs_mean": np.zeros(2), "obs_var": np.ones(2)}
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        off = observation - self.state["obs_mean"]
+        self.state["obs_mean"] = self.state["obs_mean"] + 0.1 * off
+        self.state["obs_var"] = 0.9 * self.state["obs_var"] + 0.1 * off**2
+        return (off / np.sqrt(self.state["obs_var"])).astype(np.float32)
+
+
+class Range(gym.ObservationWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        self.low, self.high = np.minimum(self.low, observation), np.maximum(self.high, observation)
+        return ((observation - self.low) / (self.high - self.low + 1)).astype(np.float32)
+
+
+class Paid(gym.RewardWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.mean, self.var, self.count = 0.0, 1.0, 1
+
+    def reward(self, reward: SupportsFloat) -> float:
+        self.count += 1
+        off = float(reward) - self.mean
+        self.mean += off / self.count
+        self.var += (off * (float(reward) - self.mean) - self.var) / self.count
+        return float(reward) / (self.var + 1e-8) ** 0.5
+
+
+class Declared(gym.RewardWrapper):
+    mean, var, count = 0.0, 1.0, 1
+    reward = Paid.reward
+
+
+def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
+    return wrappers.TransformObservation(env, see, env.observation_space)
+
+
+def in_a_closure(env: gym.Env) -> gym.Env:
+    scaler = Welford()
+    return seen_by(env, lambda obs: scaler.see(obs))
+
+
+KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
+    "NormalizeObservation": (wrappers.NormalizeObservation, "--state-norm"),
+    "NormalizeReward": (wrappers.NormalizeReward, "--reward-scaling"),
+    "below others": (lambda e: Record(wrappers.FrameStackObservation(wrappers.NormalizeObservation(e), 2)), "state"),
+    "two of them": (lambda env: wrappers.NormalizeReward(wrappers.NormalizeObservation(env)), "--reward-scaling"),
+    "an object": (Own, "--state-norm"),
+    "a dictionary": (Bare, "--state-norm"),
+    "a range": (Range, "--state-norm"),
+    "of rewards": (Paid, "--reward-scaling"),
+    "declared by a class": (Declared, "--reward-scaling"),
+    "a closure": (in_a_closure, "--state-norm"),
+    "a method": (lambda env: seen_by(env, Welford().see), "--state-norm"),
+    "a partial": (lambda env: seen_by(env, partial(Welford.see, Welford())), "--state-norm"),
+}
+
+
+@pytest.mark.parametrize(("wrap", "said"), KEEPERS.values(), ids=KEEPERS)
+def test_running_statistics_are_refused_and_the_trick_is_named(wrap: Any, said: str) -> None:
+    with pytest.raises(InputError, match=r"keeps running statistics of its own in each lane, .* leave it out") as error:
+        train(CONFIG, PPO, env=lambda: wrap(Walk()))
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None:
+    register("Standardized-v0", lambda: wrappers.NormalizeObservation(Walk()))
+    for backend in ("gymnasium", "processes"):
+        with pytest.raises(InputError, match="NormalizeObservation keeps running statistics"):
+            make_env(Config("Standardized-v0", backend, seeds=1, lanes=1))
+    refuses(main, ["train", "ppo", "--wrap", "gymnasium.wrappers:NormalizeObservation"], "use --state-norm")
+
+
+class Fixed(gym.ObservationWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.mean, self.std, self.count = np.ones(2), np.full(2, 2.0), 0
+
+    def observation(self, observation: np.ndarray) -> np.ndarray:
+        self.count += 1
+        return ((observation - self.mean) / self.std).astype(np.float32)
+
+
+class Noted(gym.RewardWrapper):
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.seen = Welford()
+
+    def reward(self, reward: SupportsFloat) -> float:
+        self.seen.see(np.full(2, float(reward)))
+        return float(reward)
+
+
+def at_rest(env: gym.Env) -> gym.Env:
+    wrapper = wrappers.NormalizeObservation(env)
+    wrapper.obs_rms = RunningMeanStd(shape=(2,))
+    wrapper.update_running_mean = False
+    return wrapper
+
+
+HARMLESS: list[Callable[[gym.Env], gym.Env]] = [
+    lambda env: env,
+    Record,
+    Fixed,
+    Noted,
+    at_rest,
+    lambda env: wrappers.TransformReward(env, lambda reward: 2 * float(reward)),
+    lambda env: wrappers.FrameStackObservation(env, 3),
+]
+
+
+@pytest.mark.parametrize("wrap", HARMLESS)
+def test_what_does_not_change_with_what_it_sees_is_no_fault(wrap: Callable[[gym.Env], gym.Env]) -> None:
+    assert len(train(CONFIG, PPO, env=lambda: wrap(Walk())).curve) > 1

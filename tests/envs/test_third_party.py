@@ -36,9 +36,7 @@ def trains_saves_plays_and_goes_on(id: str, rung: str, options: list[str]) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", LISTED)
-def test_a_listed_environment_trains_is_saved_plays_and_trains_on(
-    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listed_environment_trains_plays_goes_on(id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rung, packages, options = LISTED[id]
     for package in packages:
         pytest.importorskip(package)
@@ -49,9 +47,7 @@ def test_a_listed_environment_trains_is_saved_plays_and_trains_on(
 
 
 @pytest.mark.slow
-def test_one_player_of_a_game_of_pettingzoo_trains_against_random_moves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_player_of_pettingzoo_trains_against_random_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pettingzoo")
     games = pytest.importorskip("pettingzoo.classic.tictactoe_v3", exc_type=ImportError)
 

@@ -5,16 +5,65 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.scripted import EVERYONE, NO, ZERO, Scripted, column, told
+from torch import Tensor
 
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
-from tricks.core.env import Env
+from tricks.core.env import Env, Step
 from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.envs.wrappers import EnvWrapper, HostEnv, LifeEnds, RewardSign
+
+EVERYONE = torch.ones(1, dtype=torch.bool)
+NO, ZERO = [False, False], [0.0, 0.0]
+
+
+class Scripted:
+    """An Env of one seed and two lanes that takes these steps, and remembers what it was asked."""
+
+    id, lanes, resumable, masks = "x", 2, True, True
+    seeds: tuple[int, ...] = (0,)
+    spaces = Spaces("x", gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(3))
+
+    def __init__(self, *steps: tuple[list[float], list[int], list[bool]], lives: bool = True) -> None:
+        self.steps, self.asked = list(steps), list[object]()
+        blank = torch.zeros(1, 2, 1)
+        self.now = Step.first(blank, blank == 0, torch.tensor([[3, 3]]) if lives else None)
+
+    def reset(self) -> Step:
+        self.asked.append("reset")
+        return self.now
+
+    def step(self, action: Tensor, playing: Tensor) -> Step:
+        self.asked.append(action[0].tolist())
+        score, lives, ended = self.steps.pop(0)
+        earned, over, no = torch.tensor([score]).double(), torch.tensor([ended]), torch.tensor([NO])
+        left = self.now.lives if self.now.lives is None else torch.tensor([lives])
+        self.now = self.now._replace(
+            reward=earned, score=earned, over=over, resetting=over, terminated=over, truncated=no, lives=left
+        )
+        return self.now
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": len(self.steps)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.now = self.now._replace(obs=torch.full((1, 2, 1), float(state["steps"])))
+
+
+def told(env: Env, steps: int, action: int = 0) -> list[Step]:
+    return [env.step(torch.full((1, 2), action), EVERYONE) for _ in range(steps)]
+
+
+def column(steps: list[Step], name: str) -> list[list[float]]:
+    return [getattr(step, name)[0].tolist() for step in steps]
 
 
 @pytest.mark.parametrize("wrapped", [EnvWrapper, RewardSign, LifeEnds, lambda env: HostEnv(env, torch.device("cpu"))])
@@ -22,37 +71,27 @@ def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
     inner = Scripted(([7.0, -3.0], [3, 3], NO))
     env: Env = wrapped(inner)
     assert (env.id, env.seeds, env.lanes, env.spaces, env.resumable) == ("x", (0,), 2, inner.spaces, True)
-    assert env.masks
-    assert torch.equal(env.now.obs, inner.now.obs)
-    assert env.reset() is env.now
+    assert env.masks and torch.equal(env.now.obs, inner.now.obs) and env.reset() is env.now
     step = env.step(torch.tensor([[1, 2]]), EVERYONE)
-    assert step is env.now
-    assert step.score.tolist() == [[7, -3]]
+    assert step is env.now and step.score.tolist() == [[7, -3]]
     env.load_state_dict({"steps": 5} | env.state_dict() | {"more": 1})
-    assert env.state_dict() == {"steps": 0}
-    assert env.now.obs.unique().tolist() == [0]
+    assert env.state_dict() == {"steps": 0} and env.now.obs.unique().tolist() == [0]
     env.load_state_dict({"steps": 5})
     assert env.now.obs.unique().tolist() == [5]
     env.close()
     assert inner.asked == ["reset", [1, 2], "close"]
 
 
-def test_the_sign_is_learned_from_and_the_score_is_kept() -> None:
+def test_the_sign_is_learned_from_and_without_switches_the_reward_is_the_score() -> None:
     steps = told(RewardSign(Scripted(([7.0, -3.0], [3, 3], NO), ([0.0, 0.5], [3, 3], NO))), 2)
-    assert column(steps, "reward") == [[1, -1], [0, 1]]
-    assert column(steps, "score") == [[7, -3], [0, 0.5]]
+    assert column(steps, "reward") == [[1, -1], [0, 1]] and column(steps, "score") == [[7, -3], [0, 0.5]]
     # a reward that is not finite has no sign, and is found
     (step,) = told(RewardSign(Scripted(([math.nan, -math.inf], [3, 3], NO))), 1)
-    assert math.isnan(step.reward[0, 0])
-    assert step.reward[0, 1] == -math.inf
-
-
-def test_without_the_switches_the_reward_is_the_score_and_only_games_end() -> None:
+    assert math.isnan(step.reward[0, 0]) and step.reward[0, 1] == -math.inf
     env, earned = make_env(Config(env="ThreeLives-v0", seeds=1, lanes=2)), []
     for t in range(12):
         step = env.step(torch.zeros(1, 2, dtype=torch.int64), EVERYONE)
-        assert torch.equal(step.reward, step.score)
-        assert step.terminated.all() == step.over.all() == (t == 11)
+        assert torch.equal(step.reward, step.score) and step.terminated.all() == step.over.all() == (t == 11)
         assert not step.truncated.any()
         earned.append(step.reward[0, 0].item())
     assert earned == [5, 5, 5, -60, 5, 5, 5, 5, 5, 5, 5, 5]
@@ -62,9 +101,7 @@ def test_without_the_switches_the_reward_is_the_score_and_only_games_end() -> No
 def test_any_environment_can_give_the_sign_of_its_reward_and_lives_if_it_has_some(backend: str) -> None:
     env = make_env(Config(env="Pendulum-v1", seeds=2, lanes=2, backend=backend, reward_sign=True))
     step = env.step(torch.zeros(2, 2, 1), torch.ones(2) > 0)
-    assert step.reward.unique().tolist() == [-1]
-    assert (step.score < 0).all()
-    assert len(step.score.unique()) == 4
+    assert step.reward.unique().tolist() == [-1] and (step.score < 0).all() and len(step.score.unique()) == 4
     env.close()
     with pytest.raises(InputError, match=r"^life_ends: CartPole-v1 does not report lives$"):
         make_env(Config(seeds=1, lanes=1, backend=backend, life_ends=True))
@@ -74,7 +111,7 @@ SCORE = 11 * 5 - 60  # of a game of ThreeLives
 LIVES = Config(env="ThreeLives-v0", seeds=1, lanes=2, reward_sign=True, life_ends=True)
 
 
-def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
+def test_a_lost_life_terminates_and_fire_is_pressed_after_it_whatever_the_action() -> None:
     script = (
         (ZERO, [2, 3], NO),  # lane 0 loses a life
         (ZERO, [2, 4], NO),  # lane 1 wins one
@@ -89,9 +126,6 @@ def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
     # a reset with fewer lives than before is no lost life
     steps = told(LifeEnds(Scripted((ZERO, [6, 3], [True, False]), (ZERO, [3, 3], NO), (ZERO, [2, 3], NO))), 3)
     assert [ended for ended, _ in column(steps, "terminated")] == [True, False, True]
-
-
-def test_after_a_lost_life_fire_is_pressed_whatever_the_action_in_a_row_that_is_not_experience() -> None:
     inner = Scripted((ZERO, [2, 3], NO), (ZERO, [1, 3], NO), (ZERO, [1, 3], NO), (ZERO, [0, 3], [True, False]))
     steps = told(LifeEnds(inner, press=1), 4, action=2)
     assert inner.asked == [[2, 2], [1, 2], [1, 2], [2, 2]]  # lane 0 loses another life while it presses
@@ -122,8 +156,7 @@ def test_what_the_game_pays_and_that_it_ends_while_fire_is_pressed_is_reported()
 def test_the_curve_and_the_evaluation_tell_the_score_of_whole_games(tricks: Tricks) -> None:
     run = train(replace(LIVES, seeds=2, steps=300, horizon=20), tricks)
     games = run.curve[run.curve.episodes > 0]
-    assert (games["return"] == SCORE).all()
-    assert (games["length"] == 12).all()
+    assert (games["return"] == SCORE).all() and (games["length"] == 12).all()
     assert games.episodes.sum() >= 2 * 300 // 12 - 4
     assert run.evaluate(3).tolist() == [[SCORE] * 3] * 2
 
@@ -153,9 +186,7 @@ def test_lives_that_envpool_reports_end_episodes() -> None:
     for _ in range(120):
         before = env.now
         step = env.step(torch.from_numpy(rng.integers(4, size=(2, 2))), torch.tensor([True, False]))
-        assert before.lives is not None
-        assert step.lives is not None
-        assert torch.equal(step.lives[1], before.lives[1])
+        assert before.lives is not None and step.lives is not None and torch.equal(step.lives[1], before.lives[1])
         fewer = (step.lives < before.lives) & ~before.over
         assert torch.equal(step.terminated, fewer)
         lost += int((fewer & ~step.over).sum())

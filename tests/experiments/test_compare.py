@@ -93,8 +93,7 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: 
     assert {"entropy", "approx_kl"} <= {*curves}
     assert set(pd.read_csv(folder / "runs.csv").tricks) == {" ".join(PPO.on), "reinforce"}
     page = (folder / "report.html").read_text()
-    assert "data:image/png" in page
-    assert "python -m ablations compare ppo" in page
+    assert "data:image/png" in page and "python -m ablations compare ppo" in page
 
 
 def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -165,7 +164,7 @@ def test_a_script_needs_no_guard_against_being_imported_by_workers(how: list[str
     assert done.stdout == "2\n", done.stderr
 
 
-def test_options_outside_the_quotes_hold_for_all_arms() -> None:
+def test_the_recorded_columns_are_those_of_the_runs_and_options_outside_the_quotes_hold_for_all(tmp_path: Path) -> None:
     given = ["--gamma", "0.9", "--no-gae", "--lr=0.001", "--hidden", "8", "8", "--seeds", "3:5"]
     request, chosen = requested(["ppo", "continuous --epochs 3", *given])
     assert (request.config.gamma, request.config.hidden, request.seeds) == (0.9, (8, 8), (3, 4))
@@ -176,6 +175,16 @@ def test_options_outside_the_quotes_hold_for_all_arms() -> None:
     request, _ = requested(["ppo", "continuous", "--rates", "0.1,0.01"])
     assert request.rates == (0.01, 0.1)
     assert "lr" not in dict(request.arms[1].numbers)  # the preset's own rate gives way
+    arms = {"one": REINFORCE, "other": PPO}
+    found = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)
+    again = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)  # from the stored jobs
+    for curves in (found.curves, again.curves, read(found.files[0].parent).curves):
+        assert set(curves.level.dropna()) == {5}
+        assert "never" not in curves  # as any column without a number
+        for name, tricks in arms.items():
+            alone = train(replace(RECORDED, seeds=(0, 3)), tricks, env=Costly).curve
+            mine = curves[curves.arm == name].reset_index()
+            pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
 
 
 def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, capsys: Capture) -> None:
@@ -242,19 +251,6 @@ def test_nonsense_is_one_line(arguments: list[str], said: str, tmp_path: Path, r
     assert not list(tmp_path.glob("jobs/*"))
 
 
-def test_the_recorded_columns_of_a_comparison_are_those_of_its_runs(tmp_path: Path) -> None:
-    arms = {"one": REINFORCE, "other": PPO}
-    found = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)
-    again = compare(arms, RECORDED, env=Costly, seeds=(0, 3), out=tmp_path, workers=1)  # from the stored jobs
-    for curves in (found.curves, again.curves, read(found.files[0].parent).curves):
-        assert set(curves.level.dropna()) == {5}
-        assert "never" not in curves  # as any column without a number
-        for name, tricks in arms.items():
-            alone = train(replace(RECORDED, seeds=(0, 3)), tricks, env=Costly).curve
-            mine = curves[curves.arm == name].reset_index()
-            pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
-
-
 def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypatch: Patch) -> None:
     seen: list[list[str]] = []
 
@@ -309,8 +305,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
     assert list(found.table.env) == list(found.comparisons) == [TINY.env, OTHER.env]
     assert found.table.p_holm.to_numpy() == pytest.approx(holm(found.table.p.to_numpy()))
-    assert found.trials is not None
-    assert set(found.trials.trick) == {"gae"}
+    assert found.trials is not None and set(found.trials.trick) == {"gae"}
     page = found.files[0].read_text()
     for said in ("Does gae matter in ppo?", "In the worlds made for it", "data:image/png"):
         assert said in page
@@ -319,9 +314,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     pd.testing.assert_frame_equal(found.table, again.table)
 
 
-def test_a_function_is_judged_from_a_file_or_from_python_where_it_is_not_taken_for_a_trick(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_function_is_judged_from_a_file_or_python_and_not_taken_for_a_trick(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
     options = [f"--{name}={getattr(TINY, name)}" for name in ("env", "steps", "lanes", "horizon", "minibatches")]
@@ -340,8 +333,7 @@ def test_a_function_is_judged_from_a_file_or_from_python_where_it_is_not_taken_f
         assert judged in told.split("tricks/Corridor-v0: ")[1].split("\n")[0]
         assert not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
     found = judge(functions={"gae": slow}, configs=[TINY], out=tmp_path, rates=(), **QUICK)
-    assert found.trick == "gae replaced by test_compare.py:slow"
-    assert found.trials is None
+    assert found.trick == "gae replaced by test_compare.py:slow" and found.trials is None
     arms = found.comparisons[TINY.env].table.arm.tolist()
     assert arms == ["ppo", "ppo with gae replaced by test_compare.py:slow"]
     assert found.files[0].parent.name.startswith("judge_gae_replaced_by_test_compare.py_slow_ppo_")

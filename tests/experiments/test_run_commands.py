@@ -63,8 +63,7 @@ def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypat
     assert main([*FEW, "--seeds", "10", "--confirm", "--out", str(tmp_path)]) == 0
     assert "2 arms of detected effects again, on seeds 10 to 19" in capsys.readouterr().out
     (study,) = load_all(tmp_path)
-    assert study.again is not None
-    assert study.again.about["confirms"] == study.name
+    assert study.again is not None and study.again.about["confirms"] == study.name
     again = study.again.runs
     assert (set(again.seed), set(again.tricks)) == ({*range(10, 20)}, {"", "grad_clip"})
     assert set(again.lr) == set(study.runs.lr)
@@ -97,8 +96,7 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1"), "10")
     assert (plan.config.horizon, plan.config.lr, plan.fixed) == (2048, CONTINUOUS_CONFIG.lr, True)
     (plan,) = plans(What(design="around-continuous", env="Pendulum-v1", numbers=(("horizon", 64),)), "10")
-    assert (plan.config.horizon, plan.config.minibatches) == (64, 32)
-    assert "horizon=64" in plan.name
+    assert (plan.config.horizon, plan.config.minibatches) == (64, 32) and "horizon=64" in plan.name
     vary = ["--lr", "0.001", "--vary", "epochs=1,2", "--env", "Pendulum-v1", "--seeds", "1"]
     assert main(["sweep", "--rung", "continuous", *vary, "--horizon", "64", *TINY, "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.sweep.csv")
@@ -155,9 +153,7 @@ FIXED = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a tab
 
 
 @pytest.mark.parametrize("order", [(FIXED[0], TRIAL, FIXED[1]), (TRIAL, *FIXED)], ids=["fixed first", "tuned first"])
-def test_a_run_that_two_trials_share_is_there_once(
-    order: tuple[Trial, ...], tmp_path: Path, trials: Callable[..., None]
-) -> None:
+def test_what_two_trials_share_is_once(order: tuple[Trial, ...], tmp_path: Path, trials: Callable[..., None]) -> None:
     trials(*order)
     assert run_worlds(tmp_path) == run_worlds(tmp_path) == 0  # the second time, it reads what it wrote
     (study,) = load_all(tmp_path)
@@ -195,8 +191,7 @@ def test_worlds_tries_again_what_it_has_seen(tmp_path: Path, monkeypatch: Patch,
     monkeypatch.setattr(worlds, "trial_table", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
     assert run_worlds(tmp_path, "--confirm", seeds="5") == 0
     (study,) = load_all(tmp_path)
-    assert study.again is not None
-    assert set(study.again.runs.seed) == {*range(5, 10)}
+    assert study.again is not None and set(study.again.runs.seed) == {*range(5, 10)}
     assert set(study.runs.numbers) == {"lanes=2 horizon=10", "lanes=2 horizon=20"}
     assert set(study.again.runs.numbers) == {"lanes=2 horizon=10"}  # at its largest dose
 
@@ -210,7 +205,7 @@ def store_rates(areas: str) -> None:
 
 
 @pytest.mark.parametrize(("score", "rate"), [("area", 0.01), ("late", 0.03)])
-def test_a_trial_runs_at_the_rate_that_is_best_by_its_own_score(
+def test_trials_run_at_their_best_rate(
     score: Literal["area", "late"], rate: float, tmp_path: Path, trials: Callable[..., None]
 ) -> None:
     trials(replace(TRIAL, score=score))

@@ -1,22 +1,141 @@
-"""Small multiples: the numbers behind each figure, its lines and bands, and its note about what is missing."""
+"""Figures: the numbers behind them, lines, marks, titles about what is missing; a trick keeps its color everywhere."""
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from support.curves import DESIGNS, NAMES, heading, rising
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from PIL import Image
+from support.studies import about
 
+from ablations.analysis.effects import effects
 from ablations.analysis.stats import interval
-from ablations.analysis.studies import COLUMNS
+from ablations.analysis.studies import COLUMNS, Study
 from ablations.design.arms import Design
 from ablations.design.crossed import factorial, screen
-from ablations.design.designs import add_one_in, ladder
+from ablations.design.designs import DESIGNS as REGISTERED
+from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.design.flag_sets import flags
+from ablations.design.labels import Label, added, taken
 from ablations.figures import curves, style
-from tricks.ladder import REINFORCE
+from ablations.figures.cells import UNKNOWN, number
+from ablations.figures.effect_rows import about_rates
+from ablations.figures.forest import forest_figure
+from ablations.figures.heatmap import heatmap_figure
+from ablations.figures.interactions import interactions_figure
+from ablations.figures.saving import save
+from ablations.figures.strip import Panel, Seen, strip
+from ablations.findings.our_designs import beyond
+from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE, Tricks
+
+
+@pytest.fixture(autouse=True)
+def figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
+    """The figures that were saved, at a low resolution and still open."""
+    kept: list[Figure] = []
+    monkeypatch.setattr(plt, "close", kept.append)
+    monkeypatch.setitem(style.SETTINGS, "savefig.dpi", 30)
+    yield kept
+    monkeypatch.undo()
+    plt.close("all")
+
+
+def test_a_trick_has_one_color_whatever_goes_along() -> None:
+    for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
+        for pair in design.comparisons:
+            assert style.color(pair.label) == style.color(pair.trick)
+    assert style.color(taken("clip", ["clip_anneal"])) == style.color(added(["reuse", "clip"])) == style.color("clip")
+    assert style.color(Label("reuse")) == style.INK  # the name of an arm that is about no trick
+    assert style.color("reinforce") == style.color("all") == style.color("anything else") == style.INK
+    assert len({style.color(name) for name in NEEDS}) == len(NEEDS)
+
+
+def seen(color: str, deuteranope: bool) -> np.ndarray:
+    """In OKLab (Ottosson 2020), as seen with normal vision or without the middle cones (Machado et al. 2009)."""
+    rgb = linear(color)
+    if deuteranope:
+        rgb = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]] @ rgb
+    cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]] @ np.clip(rgb, 0, 1)
+    return [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]] @ np.cbrt(cones)
+
+
+def linear(color: str) -> np.ndarray:
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("deuteranope", [False, True])
+def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteranope: bool) -> None:
+    white, black = (seen(color, deuteranope) for color in ("white", "black"))
+    assert np.linalg.norm(white - black) == pytest.approx(1, abs=0.001)
+    for (i, one), (j, other) in itertools.combinations(enumerate(NEEDS), 2):
+        if j == i + 1 or {*one.split("_")} & {*other.split("_")}:
+            distance = np.linalg.norm(seen(style.color(one), deuteranope) - seen(style.color(other), deuteranope))
+            assert distance > 0.2, (one, other)  # a fifth of that from white to black
+
+
+def test_every_color_can_be_read_on_white() -> None:
+    for color in COLORS.values():
+        assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
+
+
+@pytest.mark.parametrize("shades", [2, 600])
+def test_a_file_keeps_the_color_of_a_small_patch_and_every_shade_of_a_color_bar(shades: int, tmp_path: Path) -> None:
+    style.use()
+    plt.rcParams["savefig.dpi"] = 150
+    figure, axis = plt.subplots(figsize=(3, 2))
+    bar = plt.get_cmap("RdYlBu", 600)
+    axis.imshow(np.linspace(0, 1, shades)[None], cmap=bar, aspect="auto")
+    figure.text(0.02, 0.02, "■", color="#A70019", size=4)
+    with Image.open(save(figure, tmp_path / "bar")[0]) as picture:
+        found = np.array([color for _, color in picture.convert("RGB").getcolors(1 << 24) or ()])
+    assert (found == (0xA7, 0x00, 0x19)).all(1).any()
+    wanted = 255 * bar(np.linspace(0, 1, 200 if shades == 600 else 2))[:, None, :3]
+    assert np.linalg.norm(wanted - found, axis=2).min(1).max() < 8
+
+
+NAMES = ("baseline", "reuse", "clip")
+DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES)]
+
+
+def rising(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
+    """Curves that rise to 100 for each trick that is on, and differ from seed to seed."""
+    rng, rows = np.random.default_rng(0), []
+    for tricks in dict.fromkeys(arm.tricks for design in designs for arm in design.arms):
+        for seed in range(seeds):
+            curve = 50 + 100 * len(tricks.on) * np.linspace(0, 1, 100) + rng.normal(0, 5)
+            rows.append([env, 1000, "", flags(tricks), 0.01, "", seed, np.nan, curve[-10:].mean(), *curve])
+    return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), about(seeds))
+
+
+def lacking(whole: Study, tricks: Tricks, seeds: int) -> Study:
+    gone = (whole.runs.tricks == flags(tricks)) & (whole.runs.seed >= seeds)
+    return Study(whole.name, whole.designs, whole.runs[~gone], whole.about)
+
+
+def heading(figure: Figure) -> str:
+    return figure.get_suptitle().replace("\n", " ")
+
+
+def effect(
+    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
+) -> dict[str, Any]:
+    """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
+    detected = int(np.sign(difference) * (p < 0.01))
+    row: dict[str, Any] = {"design": design, "env": env, "trick": trick, "label": label or added([trick])}
+    row |= {"difference": difference, "low": difference - 0.1, "high": difference + 0.1}
+    row |= {"p": p, "p_holm": p, "detected": detected}
+    row |= {"without": 0.5, "with": 0.5 + difference}
+    row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
+    return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)
 
 
 def panel(figure: Figure, name: str) -> plt.Axes:
@@ -43,16 +162,12 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
         np.testing.assert_allclose(rows[["low", "high"]], np.c_[low, high], rtol=1e-5)
         _, band = panel(figures[0], arm.name).collections  # after the gray lines
         edge = np.asarray(band.get_paths()[0].vertices)[:, 1]
-        assert edge.min() == low.min()
-        assert edge.max() == high.max()
-    assert "95% bootstrap" in said(figures[0])
-    assert "INCOMPLETE" not in heading(figures[0])
+        assert edge.min() == low.min() and edge.max() == high.max()
+    assert "95% bootstrap" in said(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
 @pytest.mark.parametrize("design", [*DESIGNS, add_one_in(("baseline", "value_clip"))], ids=lambda design: design.name)
-def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
-    design: Design, tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_a_panel_has_its_arm_bold_and_the_other_dashed(design: Design, tmp_path: Path, figures: list[Figure]) -> None:
     data = rising(design)
     curves.curves_figure(data, design, tmp_path / "x")
     assert len([axis for axis in figures[0].axes if axis.get_title("left")]) == 1 + len(design.comparisons)
@@ -89,8 +204,7 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     assert "no episode ended in 1 seeds: mean of the others" in " ".join(said(figures[1]).split())
     behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
     np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
-    assert behind.loc["reinforce"].low.isna().all()
-    assert behind.loc["+ baseline"].low.notna().all()
+    assert behind.loc["reinforce"].low.isna().all() and behind.loc["+ baseline"].low.notna().all()
 
 
 def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path: Path, figures: list[Figure]) -> None:
@@ -100,16 +214,21 @@ def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path
     keys = [axis for figure in figures for axis in figure.axes if any("bootstrap" in t.get_text() for t in axis.texts)]
     below, strip = keys
     tops = [max(axis.get_position().y1 for axis in figure.axes if axis.get_title("left")) for figure in figures]
-    assert below.get_position().y1 == pytest.approx(tops[0])
-    assert strip.get_position().y0 > tops[1]
+    assert below.get_position().y1 == pytest.approx(tops[0]) and strip.get_position().y0 > tops[1]
     assert figures[1].get_figheight() < figures[0].get_figheight() + 0.5
 
 
-def test_crossed_designs_have_no_small_multiples(tmp_path: Path) -> None:
+def test_figures_fit_a_readme_and_crossed_designs_have_no_multiples(tmp_path: Path, figures: list[Figure]) -> None:
     for design in (factorial(("baseline", "reuse")), screen(("baseline", "reuse"))):
         for draw in (curves.curves_figure, curves.solved_figure, curves.robustness_figure):
             assert draw(rising(design), design, tmp_path / "x") == []
     assert list(tmp_path.iterdir()) == []
+    design = leave_one_out(PPO.on[:7])
+    curves.solved_figure(rising(design), design, tmp_path / "x")
+    rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
+    assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
 
 
 def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: Path, figures: list[Figure]) -> None:
@@ -163,3 +282,202 @@ def test_robustness_shows_every_tuned_rate_the_best_and_the_mean_over_those_that
     assert f"best {best:.2f} at 0.1, mean {mean:.2f}" in " ".join(text.get_text() for text in axis.texts)
     monkeypatch.setattr(curves, "table", lambda: tuned(design, "").query("steps == 2000"))
     assert curves.robustness_figure(data, design, tmp_path / "y") == []
+
+
+def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: list[Figure]) -> None:
+    design, other = ladder(NAMES[:2]), add_one_in(NAMES[:2])
+    whole = rising(design, other)
+    last = design.arms[-1].tricks
+    for data in (lacking(whole, last, 4), lacking(whole, last, 0)):  # a seed is missing, all are
+        curves.curves_figure(data, design, tmp_path / "curves")
+        curves.solved_figure(data, design, tmp_path / "solved")
+        found = pd.concat([effects(data, one) for one in (design, other)])
+        forest_figure(found, (design, other), tmp_path / "forest")
+        heatmap_figure(found, (design, other), tmp_path / "heatmap")
+    titles, lacks = [heading(figure) for figure in figures], "INCOMPLETE: lacks runs of"
+    for k in (0, 4):
+        assert all(f"{lacks} + reuse" in title for title in titles[k : k + 2])
+        assert all(f"{lacks} ladder on CartPole-v1: reuse" in title for title in titles[k + 2 : k + 4])
+    forest_figure(found, (design, other), tmp_path / "forest", ["+ gae"])
+    assert heading(figures[-1]).endswith("INCOMPLETE: lacks runs of + gae")
+
+
+def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [
+        effect("leave-one-out", "CartPole-v1", "clip", 0.3, 0.001, taken("clip", ["clip_anneal"])),
+        effect("leave-one-out", "CartPole-v1", "baseline", -0.2, 0.5, taken("baseline", [])),
+        effect("add-one-in", "CartPole-v1", "clip", -0.4, 0.02, added(["reuse", "clip"])),
+        effect("add-one-in", "CartPole-v1", "baseline", 0.25, 0.002),
+    ]
+    paths = forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert pd.read_csv(paths[-1]).difference.tolist() == [0.3, -0.2, -0.4, 0.25]
+    axis = figures[0].axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["baseline", "clip"]  # in ladder order
+    marks = {corner(line)[0]: line for line in axis.lines if line.get_marker() in ("o", "s", "D")}
+    bars = {tuple(np.round(np.asarray(line.get_xdata(), float), 6)) for line in axis.lines}
+    for row in rows:
+        mark, color = marks[row["difference"]], style.color(row["trick"])
+        assert mark.get_marker() == {"leave-one-out": "s", "add-one-in": "o"}[row["design"]]
+        assert mark.get_color() == color and (mark.get_markerfacecolor() == color) == bool(row["detected"])
+        assert (round(row["low"], 6), round(row["high"], 6)) in bars
+        assert round(corner(mark)[1]) == ["baseline", "clip"].index(row["trick"])
+    assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
+    assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
+    assert "95% intervals (Welch's t)" in heading(figures[0]) and "INCOMPLETE" not in heading(figures[0])
+
+
+def test_what_other_seeds_showed_stands_thin_below_unconfirmed_cells_are_hatched(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
+    second = {"again": 0.1, "again_low": 0.02, "again_high": 0.18, "confirmed": 1.0}
+    refuted = {"again": -0.1, "again_low": -0.18, "again_high": -0.02, "confirmed": 0.0}
+    rows = [
+        effect("add-one-in", "CartPole-v1", "clip", 0.3, 0.001) | second,
+        effect("add-one-in", "CartPole-v1", "gae", 0.3, 0.001) | refuted,
+    ]
+    forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
+    assert marks == [(0.1, 0.1), (-0.1, 1.1)]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    assert drawn(figures[1].axes[0]) == {(0, 0): ("+0.30", False), (0, 1): ("+0.30", True)}
+    assert "not seen again on other seeds" in " ".join(" ".join(text.get_text() for text in figures[1].texts).split())
+
+
+def corner(line: Line2D) -> tuple[float, float]:
+    (x, *_), (y, *_) = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
+    return round(x, 6), round(y, 6)
+
+
+def drawn(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, bool]]:
+    """Each cell's number, and whether it is hatched."""
+    return {at: (text, hatched) for at, (text, _, hatched) in cells(axis).items()}
+
+
+def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
+    """Each cell's number and color, and whether it is hatched, by column and row."""
+    found: dict[tuple[int, int], tuple[str, str, bool]] = {}
+    for patch in axis.patches:
+        assert isinstance(patch, Rectangle)
+        at = (round(patch.get_x() + 0.5), round(patch.get_y() + 0.5))
+        if patch.get_hatch():
+            found[at] = (*found[at][:2], True)
+        else:
+            text = next(t for t in axis.texts if (round(t.get_position()[0]), round(t.get_position()[1])) == at)
+            found[at] = (text.get_text(), to_hex(patch.get_facecolor()), False)
+    return found
+
+
+def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figures: list[Figure]) -> None:
+    # by hand, of p-values 0.005, 0.02, 0.029, 0.045, 0.9: the third is below 3/5 of 5%, the fourth above 4/5
+    rows = [
+        effect("ladder", "CartPole-v1", "gae", 0.4, 0.029),
+        effect("ladder", "CartPole-v1", "clip", -0.9, 0.045),
+        effect("ladder", "Taxi-v4", "gae", 0.1, 0.005),
+        effect("leave-one-out", "CartPole-v1", "gae", 0.004, 0.9),
+        effect("leave-one-out", "CartPole-v1", "clip", -0.4, 0.02),
+        effect("leave-one-out", "Taxi-v4", "gae", 0.2, np.nan),
+    ]
+    paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
+    first, second = figures[0].axes[:2]  # columns CartPole, Taxi; rows clip, gae
+    one = {(0, 0): ("−0.90", True), (0, 1): ("+0.40", False), (1, 0): ("–", False), (1, 1): ("+0.10", False)}
+    assert drawn(first) == one
+    assert {at for at, (_, hatched) in drawn(second).items() if hatched} == {(0, 1), (1, 1)}
+    assert drawn(second)[0, 1][0] == "0"
+    assert cells(first)[1, 0][1] == UNKNOWN
+    ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # of what is detected: -0.4 and 0.4
+    assert [cells(second)[0, 0][1], cells(first)[0, 1][1]] == ends
+    assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
+
+
+def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [
+        effect("ladder", "CartPole-v1", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},
+        effect("ladder", "CartPole-v1", "gae", 0.01, 0.5) | {"low": -0.04, "high": 0.06},
+        effect("ladder", "CartPole-v1", "entropy", 0.03, 0.001) | {"low": 0.02, "high": 0.04},  # small, but it is there
+        effect("ladder", "CartPole-v1", "popart", 0.03, 0.001) | {"low": 0.02, "high": 0.04, "confirmed": 0.0},
+        effect("ladder", "Unknown-v0", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},  # of which we know no scale
+    ]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    one = {(0, 0): ("≈ 0", False), (0, 1): ("+0.010", True), (0, 2): ("+0.030", False), (0, 3): ("+0.030", True)}
+    assert drawn(figures[0].axes[0]) == one | {(1, 0): ("+0.01", True)} | dict.fromkeys(
+        ((1, 1), (1, 2), (1, 3)), ("–", False)
+    )
+
+
+def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path: Path, figures: list[Figure]) -> None:
+    seen = [("ladder", "CartPole-v1", 0.1), ("ladder", "Unknown-v0", -50.0), ("leave-one-out", "CartPole-v1", 0.02)]
+    rows = [effect(design, env, "gae", difference, 0.001) for design, env, difference in seen]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert cells(figures[0].axes[0])[1, 0][:2] == ("−50", "#ffffff")
+    one, two = ([label.get_text() for label in axis.get_xticklabels()] for axis in figures[0].axes[:2])
+    assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
+    assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
+    asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
+    assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
+    assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
+    found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
+    assert about_rates(found) == "; learning rates fixed on B"
+    assert about_rates(found[found.env == "B"]) == "; learning rates fixed"
+    assert about_rates(found[found.env == "A"]) == ""
+
+
+def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [("reuse", -0.2, -0.3, -0.1, -1), ("clip", 0.1, -0.1, 0.3, 0), ("gae", 0.4, 0.3, 0.5, 1)]
+    main = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "detected"]).assign(seeds=9, tuned="not tuned")
+    unknown = ("reuse", "gae", np.nan, np.nan, np.nan)
+    crossed = [("reuse", "clip", 0.3, 0.2, 0.4), unknown, ("clip", "gae", -0.1, np.nan, np.nan)]
+    pairs = pd.DataFrame(crossed, columns=["a", "b", "interaction", "low", "high"])
+    paths = interactions_figure(main, pairs, "CartPole-v1", tmp_path / "x", ["+ clip"])
+    behind = pd.read_csv(paths[-1])
+    assert behind.kind.tolist() == ["main"] * 3 + ["interaction"] * 3
+    assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
+    assert "9 seeds; learning rates not tuned" in heading(figures[0])
+    assert "INCOMPLETE: lacks runs of + clip" in heading(figures[0])
+    assert drawn(figures[0].axes[0]) == {
+        (0, 0): ("−0.20", False),
+        (1, 1): ("+0.10", True),
+        (2, 2): ("+0.40", False),
+        (0, 1): ("+0.30", False),
+        (0, 2): ("–", False),
+        (1, 2): ("−0.10", True),  # no interval, so nothing is detected
+    }
+    interactions_figure(main, pairs.assign(interaction=np.nan), "CartPole-v1", tmp_path / "y")
+    assert "cannot show interactions" in heading(figures[1])
+    dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
+    assert [(corner(dot)[0], dot.get_markerfacecolor() == "white") for dot in dots] == [
+        *((-0.2, False), (0.1, True), (0.4, False))
+    ]
+    few = main.assign(low=np.nan, high=np.nan, seeds=3), pairs.assign(low=np.nan, high=np.nan)
+    interactions_figure(*few, "CartPole-v1", tmp_path / "z")  # nothing was tested, so nothing is hatched
+    assert not any(hatched for _, hatched in drawn(figures[2].axes[0]).values())
+    assert "Too few seeds for intervals" in figures[2].get_supxlabel()
+
+
+def test_where_colors_say_up_or_down_what_is_about_zero_is_pale_and_panels_keep_their_row() -> None:
+    cells = {("", "A"): Seen(0.3, "helps", True), ("", "B"): Seen(-0.0003, "≈ 0", True)}
+    patches = strip([Panel("worlds", cells, None)]).axes[0].patches
+    one, other = (to_rgb(patch.get_facecolor()) for patch in patches if isinstance(patch, Rectangle))
+    assert min(one) < 0.5
+    assert min(other) > 0.9
+    usual = {("alone", "A"): Seen(0.1, "helps", True), ("taken out", "A"): Seen(0.1, "helps", True)}
+    robots = {("in the preset", "B"): Seen(0.2, "helps", True), ("alone", "C"): Seen(0.3, "helps", True)}
+    first, second = strip([Panel("usual", usual, 1.0), Panel("robots", robots, 1.0)]).axes
+    rows = [label.get_text() for label in first.get_yticklabels()]
+    assert rows == ["alone", "taken out", "in the preset"]
+    assert first.get_ylim() == second.get_ylim()
+    drawn = {text.get_text(): text.get_position()[1] for text in second.texts}
+    assert round(drawn["+0.20"]) == rows.index("in the preset") and round(drawn["+0.30"]) == rows.index("alone")
+
+
+def test_designs_on_different_tricks_share_figures_and_lack_nothing(tmp_path: Path, figures: list[Figure]) -> None:
+    own = [effect("beyond", "CartPole-v1", name, 0.1, 0.5) for name in ("shared_trunk", "ppg")]
+    others = [effect("scales", "CartPole-v1", name, 0.2, 0.001) for name in ("reward_sign", "return_norm")]
+    found, designs = pd.DataFrame([*own, *others]), [REGISTERED[name]([]) for name in ("beyond", "scales")]
+    for draw in (forest_figure, heatmap_figure):
+        draw(found, designs, tmp_path / "x")
+        rows = [label.get_text() for label in figures[-1].axes[0].get_yticklabels()]
+        assert rows == ["return_norm", "shared_trunk", "ppg", "reward_sign"]  # what is no trick comes last
+        assert "INCOMPLETE" not in heading(figures[-1])
+    forest_figure(found.assign(trick=["clip", "gae", "clip", "gae"], seeds=[9, 9, 9, 8]), designs, tmp_path / "x")
+    assert heading(figures[-1]).endswith("lacks runs of scales on CartPole-v1: gae")

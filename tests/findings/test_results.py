@@ -56,11 +56,9 @@ def listed(said: Iterable[str]) -> str:
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
 def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(study: Study) -> None:
-    assert study.designs
-    assert [study.missing(design) for design in study.designs] == [[]] * len(study.designs)
+    assert study.designs and [study.missing(design) for design in study.designs] == [[]] * len(study.designs)
     suites = {(s.config.env, s.config.steps) for suite in SUITES.values() for s in suite.settings}
-    assert (study.env, study.steps) in suites
-    assert set(study.runs.tuned) <= {"", "fixed"}
+    assert (study.env, study.steps) in suites and set(study.runs.tuned) <= {"", "fixed"}
     assert study.runs.lr.groupby(study.runs.tricks).nunique().eq(1).all()
     assert study.runs.seed.max() < 1000  # none of those that chose the rates
     if study.subject == "ladder" and study.seeds >= 30:  # by today's protocol
@@ -161,8 +159,7 @@ def test_what_is_written_by_hand_of_worlds_games_earlier_claims_and_what_is_beyo
         [("lr_anneal", "tricks/Tightrope-v0"), *((x, "tricks/OffsetReward-v0") for x in ("baseline", "value_clip"))]
     ]
     before = pd.concat([lost, trials()[trials().numbers.str.endswith("return_beta=0.5")]])
-    assert before.seen.eq(0).all()
-    assert (before.low * before.high > 0).sum() == 3
+    assert before.seen.eq(0).all() and (before.low * before.high > 0).sum() == 3
     assert 3 * lost.lr_without.iloc[0] == pytest.approx(lost.lr_with.iloc[0])
     (greedy,) = (study for study in PLAYED if study.about["greedy"])
     published, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")

@@ -1,25 +1,34 @@
-"""Trials in worlds: two arms that differ only in the trick, paired by seed, at their own rates; their row by hand, the
-margin of no effect, the growth over doses, and what the table says."""
+"""Trials in worlds: two arms that differ in the trick, paired by seed; and what others found, held against effects."""
 
 import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.one_trial import TRIAL, arm, outcome_of
+from support import pages
+from support.studies import study
 
 from ablations.analysis import outcomes
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL
 from ablations.analysis.outcomes import Outcome, Side, trial_table
+from ablations.analysis.studies import COLUMNS, Study
 from ablations.analysis.study_files import RESULTS, load_all
+from ablations.design.designs import ladder, leave_one_out
 from ablations.design.flag_sets import numbers
 from ablations.design.labels import place
 from ablations.design.registry import TRIALS
-from ablations.design.trial import Dose, Trial
+from ablations.design.trial import Dose, Trial, once
+from ablations.findings import claims
+from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
+from ablations.findings.costs import core_seconds, cost_table, rate, wall_seconds
+from ablations.findings.our_designs import around_continuous, beyond, beyond_normed
+from ablations.findings.stored_choices import takeaways
+from ablations.findings.take_home import first_ten, take_home
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
 from ablations.training import rate_table, rates
@@ -28,6 +37,21 @@ from tricks import Config
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
+
+TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
+
+
+def arm(returns: dict[int, float]) -> outcomes.Side:
+    facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
+    rows = [[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()]
+    return outcomes.Side(pd.DataFrame(rows, columns=COLUMNS))
+
+
+def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
+    found = outcomes.Outcome(trial, trial.doses[-1], arm(without), arm(having))
+    (row,) = outcomes.trial_table([found]).to_dict("records")
+    return row
+
 
 Patch = pytest.MonkeyPatch
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
@@ -68,7 +92,7 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
     assert outcome_of(trial, base, {seed: x - 1 for seed, x in base.items()})["seen"] == -1
 
 
-def test_a_row_has_the_means_of_both_arms_and_counts_every_run_that_diverged() -> None:
+def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None:
     having, without = arm({seed: 2 * x for seed, x in BASE.items()}).runs, arm(BASE).runs
     having = having.assign(lr=0.3, diverged=[1, np.nan, 5, 7, np.nan, np.nan])
     row = Outcome(TRIAL, TRIAL.doses[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
@@ -77,16 +101,10 @@ def test_a_row_has_the_means_of_both_arms_and_counts_every_run_that_diverged() -
     alone = arm({7: 3.0})
     curve = alone.grid(400)
     assert (alone.lr, curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == (0.1, [7], 400, {3.0})
-
-
-def test_a_mean_or_a_share_of_which_one_seed_has_no_score_is_not_known() -> None:
     row = found(BASE, BASE | {3: np.nan}).row()
-    assert np.isnan([row["without"], row["difference"]]).all()
-    assert (row["with"], row["doses"]) == (2.5, "1:+nan")
+    assert np.isnan([row["without"], row["difference"]]).all() and (row["with"], row["doses"]) == (2.5, "1:+nan")
     row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
-    assert np.isnan(row["with"])
-    assert row["seen"] == 0
-    assert "no episode ended" in caption(pd.DataFrame([row]))
+    assert np.isnan(row["with"]) and row["seen"] == 0 and "no episode ended" in caption(pd.DataFrame([row]))
 
 
 @pytest.fixture
@@ -107,8 +125,7 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np
     given = outcome_of(replace(TRIAL, rate=0.1), BASE, MORE)  # nothing was chosen
     assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
     unknown = outcome_of(replace(TRIAL, score="late"), BASE, MORE)  # of tuning seeds, only the areas are kept
-    assert np.isnan(unknown["choosing"])
-    assert (unknown["low"], unknown["high"]) == (1, 1)
+    assert np.isnan(unknown["choosing"]) and (unknown["low"], unknown["high"]) == (1, 1)
     drawn[""] = drawn["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
     assert (outcome_of(TRIAL, BASE, MORE)["choosing"], outcome_of(TRIAL, BASE, MORE)["low"]) == (0, 1)
     drawn[""] = None  # an arm of which it is not known adds none
@@ -166,23 +183,18 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
     assert outcome_of(wide, ZERO, having)["small"]
 
 
-def test_the_table_shows_an_effect_before_the_lack_of_one_and_none_at_the_level(monkeypatch: Patch) -> None:
+def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monkeypatch: Patch) -> None:
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
-    assert "| up " in row
-    assert "2 of 2" in row
+    assert "| up " in row and "2 of 2" in row
     assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
     assert trial_table([found(MORE)]).seen.tolist() == [0]
-
-
-def test_of_a_seed_that_is_there_twice_the_first_run_counts() -> None:
     runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
     later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
     trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))
-    assert trial is not None
-    assert (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
+    assert trial is not None and (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
@@ -230,25 +242,20 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all(monkeypat
 
     monkeypatch.setattr(outcomes, "chosen_means", chosen)  # the noise of choosing the rates of every dose
     noisy = outcomes.outcome(trial, pd.concat(frames))
-    assert noisy is not None
-    assert noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
+    assert noisy is not None and noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
 
 
-def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_predicted_sign() -> None:
+def test_an_effect_counts_after_correction_and_grows_if_its_slope_is_clear_of_zero() -> None:
     slopes = {"predicted": [1, 1, -1, -1], "growth_low": [0.1, -0.1, -0.3, 0.1], "growth_high": [0.2, 0.1, -0.1, 0.2]}
     frame = pd.DataFrame(slopes)
     assert "In 2 of 4 trials" in grown(frame)
     assert "in 1 it goes the other way; in 1 the slope's 95% interval includes 0" in grown(frame)
     assert grown(frame.assign(growth_low=np.nan)) == ""
-
-
-def test_an_effect_counts_after_correction_for_all_trials_and_is_confirmed_by_the_same_sign() -> None:
     noise = np.random.default_rng(0).normal(size=8)
     base = dict(enumerate(noise))
     weak = found({k: x + 0.5 + noise[-k] for k, x in base.items()}, base)
     alone, many = trial_table([weak]), trial_table([weak] * 20)
-    assert alone.p[0] == alone.p_holm[0] < 0.05
-    assert alone.seen[0] == 1
+    assert alone.p[0] == alone.p_holm[0] < 0.05 and alone.seen[0] == 1
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
     up, down = ({seed: sign * (10.0 + seed) for seed in ZERO} for sign in (1, -1))
@@ -259,3 +266,167 @@ def test_an_effect_counts_after_correction_for_all_trials_and_is_confirmed_by_th
         assert ("not confirmed" in trials_section.trials_text(frame)) == (confirmed == 0)
     assert trial_table([found(ZERO, ZERO)], [found(up, ZERO)]).confirmed.isna().all()  # nothing was seen to confirm
     assert trial_table([found(up, ZERO)]).again.isna().all()
+
+
+def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, Any]:
+    detected = {HELPS: 1, HURTS: -1}.get(verdict, 0)
+    span = {"difference": difference, "low": difference - 0.02, "high": difference + 0.02}
+    return {"design": DESIGN, "trick": trick, "env": env, "detected": detected, "verdict": verdict, **span}
+
+
+@pytest.mark.parametrize(
+    ("says", "verdict", "expected"),
+    [
+        (1, HELPS, AGREES),
+        (1, HURTS, DISAGREES),
+        (1, NOTHING, DISAGREES),
+        (0, NOTHING, AGREES),
+        (0, HURTS, DISAGREES),
+        (-1, HURTS, AGREES),
+        *((says, UNKNOWN, UNCLEAR) for says in (-1, 0, 1)),
+    ],
+)
+def test_an_effect_agrees_disagrees_or_cannot_tell(says: int, verdict: str, expected: str) -> None:
+    size = {HELPS: 0.2, HURTS: -0.2, UNKNOWN: 0.04}.get(verdict, 0.0)
+    assert verdict_on(says, effect("clip", HOPPER, size, verdict)) == expected
+    tiny = effect("clip", HOPPER, 0.02, HELPS) | {"low": 0.01, "high": 0.03}  # detected, and certainly small
+    assert verdict_on(says, tiny) == (DISAGREES if says == -1 else AGREES)
+
+
+def test_the_table_has_a_row_for_every_claim_and_no_two_are_about_the_same() -> None:
+    effects = [effect("return_norm", env, 0.2, HELPS) for env in (HOPPER, claims.WALKER, claims.CHEETAH)]
+    effects += [effect("advantage_norm", HOPPER, 0.0, NOTHING), effect("dual_clip", HOPPER, 0.5, HELPS)]
+    text = claims_text(pd.DataFrame(effects))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "`" in line]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        ("`return_norm`", HOPPER, AGREES),
+        ("`return_norm`", claims.CHEETAH, AGREES),
+        ("`return_norm`", claims.WALKER, DISAGREES),  # where it is said to hurt
+        ("`advantage_norm`", HOPPER, AGREES),
+    ]
+    assert text.endswith("Of 4 statements, agrees: 3, disagrees: 1, can't tell: 0.")
+    assert claims_text(pd.DataFrame([effect("dual_clip", HOPPER, 0.5, HELPS)])) == ""
+    both = [effect("huber", HOPPER, -0.2, HURTS) | {"design": design} for design in (DESIGN, "leave-one-out")]
+    assert claims_text(pd.DataFrame(both)).endswith("Of 1 statements, agrees: 1, disagrees: 0, can't tell: 0.")
+    said = [(claim.trick, env, claim.source.split(",")[0]) for claim in claims.CLAIMS for env in claim.envs]
+    assert len(set(said)) == len(said)
+    assert all(claim.trick in NEEDS for claim in claims.CLAIMS)
+
+
+def level(choice: str, name: str, median: float, low: float = 0.1, chance: float = 0.001) -> dict[str, object]:
+    """One level of a choice, whose quantiles are known to ±5."""
+    spans = {f"{q}{end}": median + by for q in ("q0.5", "q0.95") for end, by in (("", 0), ("_low", -5), ("_high", 5))}
+    return {"choice": choice, "level": name, "explained": low + 0.05, "explained_low": low, "chance": chance, **spans}
+
+
+def test_flags_are_named_only_if_their_intervals_are_apart_and_numbers_with_their_ends() -> None:
+    rows = [level("clip", "off", 10), level("clip", "on", 21), level("gae", "off", 30), level("gae", "on", 19)]
+    rows += [level("entropy", "off", 10, -0.01), level("entropy", "on", 19, -0.01)]  # these intervals touch
+    rows += [level("lanes", "8", 10, 0.001, 0.03), level("lanes", "32", 12, 0.001, 0.03)]  # as good as shuffled
+    rows += [level("epochs", "1", 10), level("epochs", "4", 30), level("epochs", "10", 20)]
+    agents = pd.DataFrame({"score": [float(x) for x in range(101)], "env": "CartPole-v1"})
+    first, second, third, fourth, fifth = takeaways(pd.DataFrame(rows), agents)
+    assert first == "Half of 101 random configurations on CartPole-v1 score below 50, one in twenty above 95."
+    assert "`entropy`" not in second
+    assert third == "Medians on CartPole-v1 at the best and at the worst level: `epochs` 30 at 4, 10 at 1."
+    assert "the median is higher with `clip`, and lower with `gae`;" in fourth
+    assert fifth.endswith("anything: `lanes`, `entropy`.")
+
+
+def test_what_a_large_study_would_cost_and_what_the_first_ten_of_thirty_would_have_detected() -> None:
+    assert core_seconds(agents=10, steps=3600, per_second=100) == 360
+    assert wall_seconds(3200, machines=2) == 100  # of 16 cores each
+    every = load_all(RESULTS)  # of all arms in the suite `classic` and on robots, and the run on Breakout, one per task
+    some = [study for study in every if "leave-one-out" in study.name or "ALE" in study.env]
+    some += [study for study in every if study.subject == "continuous"]
+    stored = {study.env: study for study in some}
+    cartpole = stored["CartPole-v1"]
+    assert rate(cartpole) == pytest.approx(cartpole.about["steps"] / cartpole.about["seconds"])  # of all workers
+    assert 50_000 < rate(cartpole) < 200_000  # `ablations speed` measured 100,100 for ppo alone
+    pages.check("costs", f"{cost_table(list(stored.values()))}\n")
+    made = study(ladder(NAMES), lambda on: 150 * ("clip" in on) + 150 * ("baseline" in on), NEW, seeds=30)
+    lucky = made.runs.tricks.str.contains("clip") & (made.runs.seed < 10)
+    made.runs.loc[lucky, [c for c in made.runs.columns if c == "late" or c.endswith("%")]] -= 150  # not in these
+    assert home(made) == ["Of 2 effects that 30 seeds detect on New-v0, the first ten of these seeds detect 1."]
+    assert home(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
+    shared = made.runs[made.runs.tricks.eq("reuse") & (made.runs.seed < 10)]
+    more = replace(made, runs=pd.concat([made.runs, shared.assign(seed=shared.seed + 60)]))
+    assert first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
+
+
+NAMES, ROBOT, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
+ENVS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
+
+
+def home(*studies: Study) -> list[str]:
+    return take_home(studies, pd.DataFrame(), [], [])
+
+
+def test_the_trick_that_is_missed_most_is_named_for_each_environment_of_which_no_runs_are_missing() -> None:
+    helping = study(leave_one_out(NAMES), lambda on: 90 * ("clip" in on) + 60 * ("entropy" in on))
+    nothing = study(leave_one_out(NAMES), lambda on: 0, "Acrobot-v1")
+    assert home() == []
+    assert home(replace(helping, runs=helping.runs[helping.runs.tricks != helping.runs.tricks.iloc[-1]])) == []
+    assert home(helping, nothing) == [
+        "What is missed most when it is taken out of the full set, together with what needs it: on "
+        "CartPole-v1 `clip` (+0.19, not tried again); on Acrobot-v1 none for certain."
+    ]
+    (both,) = home(helping, study(leave_one_out(NAMES), lambda on: 60 * ("entropy" in on), "Acrobot-v1"))
+    assert "with what needs it, differs by task: on CartPole-v1 `clip`" in both
+
+
+def test_beyond_the_ladder_tasks_are_counted() -> None:
+    def trunk(env: str, effect: float) -> Study:
+        return study(beyond(["shared_trunk", "ppg"]), lambda on: effect * ("shared_trunk" in on), env)
+
+    (sentence,) = home(trunk("CartPole-v1", 60), trunk("Acrobot-v1", -60), trunk("Pendulum-v1", 0))
+    assert sentence.endswith("of 3 tasks (8 seeds): `shared_trunk` in 1 and 1, `ppg` in none and none.")
+    many = study(beyond(["ppg"]), lambda on: 0, "Taxi-v4", seeds=12)  # never in one tally with fewer
+    (sentence,) = home(trunk("CartPole-v1", 60), many)
+    assert "of 1 task (12 seeds): `ppg` in none and none; of 1 task (8 seeds): `shared_trunk` in 1 and none" in sentence
+    normed, plain = study(beyond_normed(["shared_trunk"]), lambda on: 60 * ("shared_trunk" in on)), trunk(ENVS[0], 0)
+    runs = pd.concat([plain.runs, normed.runs]).drop_duplicates(["tricks", "seed"])
+    (sentence, *_) = home(replace(normed, designs=(*plain.designs, *normed.designs), runs=runs))
+    assert sentence.endswith("; with `return_norm` as well, in 1 of 1: on CartPole-v1 `shared_trunk` (+0.13).")
+
+
+def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:
+    effect = {"gae": 400, "recompute": -300, "clip": 250, "huber": 120}
+    made = study(around_continuous([]), lambda on: sum(effect.get(name, 0) for name in on), ROBOT)
+    assert "(8 seeds, 100,000 steps), " in home(made)[0]
+    robot, published = home(replace(made, runs=made.runs.assign(tuned="fixed")))
+    start = "In or on top of `continuous` on Hopper-v5 (8 seeds, 100,000 steps, all at its learning rate), "
+    assert robot.startswith(start)
+    helping, rest = robot.split(" help, ")
+    assert "`gae` (+0.16)" in helping
+    assert "`recompute` (-0.12) hurt, " in rest
+    assert "`value_clip`" in rest.split(" hurt, ")[1].split(" do practically nothing")[0]
+    assert published.startswith("Of 12 published statements about tricks on Hopper-v5, our results support ")
+    assert "`recompute` on Hopper-v5" in published  # which is said to help
+    assert "`huber` on Hopper-v5" in published  # which is said to hurt
+
+
+def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:
+    def sweep(env: str, name: str, *scores: float) -> pd.DataFrame:
+        rows = [{name: k, "lr": 0.01, "seed": 0, "score": score} for k, score in enumerate(scores)]
+        return pd.DataFrame(rows).assign(env=env, rung="ppo")
+
+    rest = [(-400, -60), (-600, -150)]
+    one, two = (
+        [sweep(env, name, *scores) for env, scores in zip(ENVS, [first, *rest], strict=True)]
+        for name, first in (("epochs", (500, 499)), ("gamma", (500, 40)))
+    )
+    (sentence,) = take_home([], pd.DataFrame(), [*one, *two, sweep("CartPole-v1", "lanes", 1, 2)], [])
+    assert sentence == (
+        "Of 2 numbers, 1 has a value that is nearly as good as the best on each of CartPole-v1, Acrobot-v1, "
+        "Pendulum-v1, with the learning rate chosen anew for each value: `epochs` (1), and for the others no value is: "
+        "`gamma`."
+    )
+    (all_travel,) = take_home([], pd.DataFrame(), one, [])
+    assert all_travel.endswith("chosen anew for each value: `epochs` (1).")
+    (none_travels,) = take_home([], pd.DataFrame(), two, [])
+    assert none_travels.startswith("None of these numbers has a value that is nearly as good as the best on each of ")
+    assert none_travels.endswith("chosen anew for each value: `gamma`.")
+    (four_envs,) = take_home([], pd.DataFrame(), [*two, *one, sweep("Taxi-v4", "epochs", 1, 2)], [])
+    assert "on each of CartPole-v1, Acrobot-v1, Pendulum-v1, Taxi-v4, with" in four_envs
+    assert "gamma" not in four_envs

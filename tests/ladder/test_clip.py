@@ -1,18 +1,24 @@
-"""clip, dual_clip, value_clip, huber, grad_clip: each limits what it is to limit, on its own side, and nothing else."""
+"""clip, dual_clip, value_clip, huber, grad_clip, kl_stop: each limits what it is to limit, on its own side."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import huber_loss
 
-from tricks import Config, InputError
+from tricks import Config, InputError, Tricks, train
 from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.core.adam import Adam
+from tricks.core.rollout import Rollout
 from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
+from tricks.kl_stop import near_enough
+from tricks.ladder import named
+from tricks.runs.log import Log
 from tricks.value_clip import clipped_error
 
 
@@ -56,16 +62,13 @@ def test_known_values_and_gradients_on_either_side_of_a_limit(name: str) -> None
     torch.testing.assert_close(gradient, slopes, rtol=1e-12, atol=0)
 
 
-def test_each_seed_has_its_own_range() -> None:
+def test_each_seed_has_its_own_range_and_shares_count_valid_rows_beyond_a_limit() -> None:
     found = clipped_surrogate(torch.full((2, 1), 3.0), torch.ones(2, 1), torch.tensor([0.1, 0.5]))
     torch.testing.assert_close(found, torch.tensor([[1.1], [1.5]]))
     value, old, target = torch.tensor([[1.0, 3.0], [1.0, 3.0]]), torch.zeros(2, 2), torch.full((2, 2), 4.0)
     both = clipped_error(value, old, target, torch.tensor([[0.2], [2.0]]))
     for seed, limit in enumerate((0.2, 2.0)):
         torch.testing.assert_close(both[seed], clipped_error(value, old, target, limit)[seed])
-
-
-def test_shares_count_valid_rows_beyond_a_limit_and_none_at_it() -> None:
     valid = torch.tensor([[True, True, True, False]])
     assert clip_fraction(row(1.3, 1.1, 0.7, 9), torch.tensor([0.2]), valid).item() == pytest.approx(2 / 3)
     assert clip_fraction(row(1.25, 0.75, 1.26, 0.74), torch.tensor([0.25]), ALL).tolist() == [0.5]
@@ -74,9 +77,19 @@ def test_shares_count_valid_rows_beyond_a_limit_and_none_at_it() -> None:
     assert bounded_fraction(row(3, 9, 9), row(-1, 0, -1), 3.0, ALL[:, :3]).item() == pytest.approx(1 / 3)
 
 
-def test_a_dual_clip_that_would_undo_the_clip_is_refused() -> None:
+def test_a_dual_clip_that_would_undo_the_clip_is_refused_and_grad_clip_equals_torch_s() -> None:
     with pytest.raises(InputError, match="dual_clip_limit must be more than 1 and finite, not 1"):
         Config(dual_clip_limit=1)
+    gradient = torch.randn(3, 20, generator=torch.Generator().manual_seed(0)) * torch.tensor([[0.01], [1.0], [100.0]])
+    found = shorten(gradient, gradient.norm(dim=1), 0.5)
+    for seed in range(3):
+        parameter = torch.nn.Parameter(torch.zeros(20))
+        parameter.grad = gradient[seed].clone()
+        torch.nn.utils.clip_grad_norm_([parameter], 0.5)
+        torch.testing.assert_close(found[seed], parameter.grad)
+    torch.testing.assert_close(found[0], gradient[0])  # a short gradient stays as it is
+    halved = shorten(torch.tensor([[1e-6, 0.0]]), torch.tensor([1e-6]), 1e-6)  # as small as the constant beside it
+    torch.testing.assert_close(halved, torch.tensor([[5e-7, 0.0]]), rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.5, 1.0, 2.0])
@@ -95,14 +108,75 @@ def test_huber_is_torchs_loss_of_the_error_and_under_value_clip_the_larger_of_tw
     torch.testing.assert_close(linear_beyond(clipped_error(given, old, target, 0.2), delta), torch.maximum(*each))
 
 
-def test_grad_clip_equals_torch_on_one_seed_alone_and_does_not_move_another() -> None:
-    gradient = torch.randn(3, 20, generator=torch.Generator().manual_seed(0)) * torch.tensor([[0.01], [1.0], [100.0]])
-    found = shorten(gradient, gradient.norm(dim=1), 0.5)
+SHORT = Config("ShortCartPole-v0", seeds=3, steps=300, lanes=4, horizon=16, lr=0.003)
+ONE_BATCH = replace(SHORT, steps=1, lr=(0.01, 1e-5, 0.01))  # in which the second seed hardly moves
+STEPS = SHORT.epochs * SHORT.minibatches
+POLICY = ("policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio", "clip_fraction")
+
+
+def test_known_divergences_on_either_side_of_the_limit_and_the_least_limit_takes_one_step() -> None:
+    ratio = torch.tensor([[1.0, 1.0], [2.0, 1.0], [1.5, 0.5], [torch.nan, 1.0]])
+    # ρ − 1 − log ρ: 1 − log 2 = 0.3069 at 2, 0.5 − log 1.5 = 0.0945 at 1.5, −0.5 + log 2 = 0.1931 at 0.5
+    valid = torch.ones(4, 2, dtype=torch.bool)
+    assert near_enough(ratio, valid, 0.1535 / 1.5).tolist() == [True, True, True, False]  # 0, 0.1534, 0.1438
+    assert near_enough(ratio, valid, 0.1500 / 1.5).tolist() == [True, False, True, False]
+    assert near_enough(ratio, valid, 0.1400 / 1.5).tolist() == [True, False, False, False]
+    assert near_enough(ratio, valid, 0.0).tolist() == [True, False, False, False]  # it has not moved
+    valid[1, 0] = False  # a row that is not experience does not count
+    assert near_enough(ratio, valid, 0.1400 / 1.5).tolist() == [True, True, False, False]
+    curve = train(replace(SHORT, target_kl=1e-6, lr=0.01), replace(named("kl_stop"), lr_anneal=False)).curve
+    assert len(curve) > 6 and curve.steps_taken.tolist() == pytest.approx([1 / STEPS] * len(curve))
+
+
+@pytest.mark.parametrize("tricks", [named("kl_stop"), named("kl_stop+separate_optimizers")], ids=["one", "two"])
+def test_the_policy_s_diagnostics_end_where_the_seed_stopped(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: dict[str, list[Tensor]] = {}
+    note = Log.note
+
+    def listening(self: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
+        for name, value in diagnostics.items():
+            if of is None or of.any():
+                noted.setdefault(name, []).append(value.detach().clone())
+        note(self, of=of, **diagnostics)
+
+    monkeypatch.setattr(Log, "note", listening)
+    curve = train(ONE_BATCH, tricks).curve.set_index("seed")
     for seed in range(3):
-        parameter = torch.nn.Parameter(torch.zeros(20))
-        parameter.grad = gradient[seed].clone()
-        torch.nn.utils.clip_grad_norm_([parameter], 0.5)
-        torch.testing.assert_close(found[seed], parameter.grad)
-    torch.testing.assert_close(found[0], gradient[0])  # a short gradient stays as it is
-    halved = shorten(torch.tensor([[1e-6, 0.0]]), torch.tensor([1e-6]), 1e-6)  # as small as the constant beside it
-    torch.testing.assert_close(halved, torch.tensor([[5e-7, 0.0]]), rtol=1e-5, atol=0)
+        count = round(STEPS * curve.steps_taken[seed])
+        assert (count == STEPS) == (seed == 1)
+        for name in POLICY:
+            notes = torch.stack(noted[name])[: count + 1, seed].double()  # the last one stopped it
+            expected = notes.max() if name == "max_ratio" else notes.mean()
+            assert curve[name][seed] == pytest.approx(float(expected)), name
+        everything = torch.stack(noted["value_loss"])[:, seed].double()  # the value net has minibatches of its own
+        assert curve.value_loss[seed] == pytest.approx(float(everything.mean()))
+
+
+def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop() -> None:
+    log, two = Log(replace(SHORT, seeds=2, lanes=1)), torch.ones(2)
+    for loss, taken in ((1.0, 1.0), (2.0, 0.0), (torch.nan, 0.0)):
+        log.note(policy_loss=two * torch.tensor([loss, 3.0]), steps_taken=two * torch.tensor([taken, 1.0]))
+    none = torch.zeros(2, 1, 1)
+    no, one = none.bool(), torch.ones(2, 1, 1).bool()
+    log.end_update(Rollout(torch.zeros(2, 2, 1, 1), one, none.long(), none, no, no, one, no, none, no))
+    assert log.curve().policy_loss.tolist() == [1.5, 3] and log.active.tolist() == [False, True]
+
+
+def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved, step = [], Adam.step
+
+    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        before = [p.detach().clone() for p in self.parameters]
+        step(self, gradient, learning_rate, moving)
+        changed = [(p != q).flatten(1).any(1) for p, q in zip(self.parameters, before, strict=True)]
+        moved.append(torch.stack(changed).any(0))
+
+    monkeypatch.setattr(Adam, "step", recording)
+    curve = train(ONE_BATCH, named("kl_stop")).curve
+    taken = torch.stack(moved)  # [steps, S]
+    assert len(taken) == STEPS and taken[:, 1].all()
+    for seed in (0, 2):
+        count = int(taken[:, seed].sum())
+        assert 1 <= count < STEPS
+        assert taken[:count, seed].all()  # and none after the first that was not taken
+    assert curve.steps_taken.tolist() == pytest.approx((taken.sum(0) / STEPS).tolist())

@@ -39,14 +39,18 @@ def test_worked_by_hand_at_lambda_zero_where_it_is_the_td_error_and_in_between(l
     assert found.flatten().tolist() == pytest.approx(truth)
 
 
-def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
+def test_lambda_one_is_the_monte_carlo_return_minus_v_and_its_error_half_the_square() -> None:
     cut = ~TERMINATED & column(0, 0, 0, 1, 1).bool()
     returns = reward_to_go(REWARD, DONE, GAMMA) + value_at_cut(cut, NEXT_VALUE, DONE, GAMMA)
     torch.testing.assert_close(gae(REWARD, VALUE, NEXT_VALUE, TERMINATED, DONE, GAMMA, 1.0), returns - VALUE)
     assert returns.flatten().tolist() == pytest.approx([1 + 0.9 * 2, 2, 3 + 0.9 * (4 + 0.9 * 8), 4 + 0.9 * 8, 5 + 54])
     cut, done = column(0, 1, 0, 0, 0).bool(), column(0, 1, 0, 1, 0).bool()
-    found = value_at_cut(cut, torch.full((1, 5, 1), 100.0), done, 0.5)
-    assert found.flatten().tolist() == [25, 50, 0, 0, 0]
+    assert value_at_cut(cut, torch.full((1, 5, 1), 100.0), done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
+    assert squared_error(torch.tensor([[1.0]]), torch.tensor([[4.0]])).item() == 4.5
+    target, valid = column(1, 2, 4, 99), column(1, 1, 1, 0).bool()
+    assert explained_variance(target, target, valid).item() == 1
+    assert abs(explained_variance(torch.full_like(target, 7.0), target, valid).item()) < 1e-6
+    assert math.isnan(explained_variance(target, torch.ones_like(target), valid).item())
 
 
 @pytest.mark.parametrize(
@@ -63,23 +67,11 @@ def test_what_lies_beyond_a_time_limit(env: str, flags: list[str], truth: float)
     np.testing.assert_allclose(value.detach(), truth, rtol=0.1)
 
 
-def test_squared_error_is_half_the_square_and_explained_variance_a_share() -> None:
-    assert squared_error(torch.tensor([[1.0]]), torch.tensor([[4.0]])).item() == 4.5
-    target, valid = column(1, 2, 4, 99), column(1, 1, 1, 0).bool()
-    assert explained_variance(target, target, valid).item() == 1
-    assert abs(explained_variance(torch.full_like(target, 7.0), target, valid).item()) < 1e-6
-    assert math.isnan(explained_variance(target, torch.ones_like(target), valid).item())
-
-
-def test_standardized_advantages_have_mean_zero_and_std_one_whatever_the_scale() -> None:
+def test_advantages_are_standardized_whatever_the_scale_and_a_single_row_is_zero() -> None:
     advantage = torch.tensor([[1.0, 2.0, 4.0, 9.0, 777.0]]) * torch.tensor([[1.0], [1e-2], [1e4]])
-    valid = torch.tensor([[True, True, True, True, False]]).expand(3, -1)
-    found = standardize(advantage, valid)[:, :4]
+    found = standardize(advantage, torch.tensor([[True, True, True, True, False]]).expand(3, -1))[:, :4]
     torch.testing.assert_close(found.mean(1), torch.zeros(3), atol=1e-6, rtol=0)
     torch.testing.assert_close(found.std(1), torch.ones(3))
-
-
-def test_a_single_row_or_equal_rows_give_zero_and_two_rows_half_a_root_from_their_mean() -> None:
     assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0
     assert standardize(torch.tensor([[5.0, 5.0]]), TRUE).tolist() == [[0, 0]]
     found = standardize(torch.tensor([[5.0, 3.0, 99.0]]), torch.tensor([[True, True, False]]))[0, :2]

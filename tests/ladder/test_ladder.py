@@ -1,18 +1,29 @@
-"""The ladder: needs, presets, and that every flag has its file, its test, and its place in the loop."""
+"""The ladder: needs, presets, and each flag's place; what users give is plain values, or is refused in one line."""
 
 import ast
+import math
+import pickle
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
 
 import tricks
-from tricks import EVERY, PPO, REINFORCE, Config, InputError, Tricks, train
+from ablations.training.jobs import Job
+from tricks import EVERY, PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, Tricks, train
+from tricks.config import PerSeed
+from tricks.core.agent import Agent
+from tricks.core.extras import advice
+from tricks.core.per_seed import per_seed
+from tricks.core.spaces import Spaces
 from tricks.flags import trick
 from tricks.ladder import COLORS, DIAGNOSTICS, FILES, HYPERPARAMETERS, LADDER, NEEDS, closed, named, rungs, switched
 from tricks.reading.ladder_table import table
@@ -43,21 +54,17 @@ def test_all_that_is_missing_is_named_at_once_with_the_switches_to_type(on: list
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
+def test_every_trick_has_a_file_that_names_it_a_test_and_bare_ifs_in_the_loop(name: str) -> None:
     assert (LIBRARY / f"{FILES[name]}.py").read_text().splitlines()[0].split(":")[0].find(name) > 0
     first = [path.read_text().splitlines()[0] for path in Path(__file__).parent.glob("test_*.py")]
     assert any(re.search(rf'\b{name}\b[^"]*:', line) for line in first)
-
-
-@pytest.mark.parametrize("name", NEEDS)
-def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
     nodes, flag = list(ast.walk(ast.parse((LIBRARY / "loop.py").read_text()))), f"tricks.{name}"
     tests = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == flag]
     mentions = [node for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node) == flag]
     assert len(tests) == len(mentions) > 0
 
 
-def test_a_flag_is_not_tested_again_where_it_has_just_been_tested() -> None:
+def test_each_rung_adds_one_trick_and_a_flag_is_not_tested_twice_in_a_row() -> None:
     for node in ast.walk(ast.parse((LIBRARY / "loop.py").read_text())):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             for one, other in pairwise(block if isinstance(block, list) else []):
@@ -66,12 +73,8 @@ def test_a_flag_is_not_tested_again_where_it_has_just_been_tested() -> None:
         if isinstance(node, ast.If):
             within = [inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
             assert ast.unparse(node.test) not in [ast.unparse(inner.test) for inner in within], f"line {node.lineno}"
-
-
-def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
     ladder = rungs()
-    assert ladder[0] == REINFORCE
-    assert ladder[-1] == EVERY
+    assert ladder[0] == REINFORCE and ladder[-1] == EVERY
     assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in LADDER]
 
 
@@ -112,11 +115,22 @@ def test_what_is_no_set_is_named_and_a_mistyped_name_gets_a_suggestion(made: Cal
         made()
 
 
-def test_a_trick_without_a_color_is_an_error_where_it_is_defined() -> None:
+def test_a_trick_needs_a_color_a_diagnostic_a_name_in_the_order_of_stored_curves() -> None:
     with pytest.raises(TypeError, match="color"):
         trick("magic", "Nobody 2030")  # type: ignore[call-arg]
     assert all(re.fullmatch("#[0-9A-F]{6}", color) for color in COLORS.values())
     assert len(set(COLORS.values())) == len(COLORS)
+    with pytest.raises(KeyError, match="no diagnostic 'luck': name it in its trick's field"):
+        log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
+    shown = " ".join(table().split())
+    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))
+    stored = (
+        *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
+        *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
+        *("learning_rate", "eval_return", "reward", "clip_range", "return_mean", "return_std"),
+    )
+    further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
+    assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS
 
 
 def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> None:
@@ -126,21 +140,11 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
         if isinstance(line, ast.AnnAssign) and isinstance(said, ast.Expr):
             words = re.findall(r"\(([a-z_, ]+)\)", ast.literal_eval(said.value))
             named_in[ast.unparse(line.target)] = [
-                name for group in words for name in group.split(", ") if name in NEEDS
+                name for names in words for name in names.split(", ") if name in NEEDS
             ]
     for f in fields(Config):
         assert named_in[f.name] == [name for name in NEEDS if f.name in HYPERPARAMETERS[name]], f.name
     assert {number for numbers in HYPERPARAMETERS.values() for number in numbers} <= named_in.keys()
-
-
-def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_stored_curves() -> None:
-    stored = (
-        *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
-        *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
-        *("learning_rate", "eval_return", "reward", "clip_range", "return_mean", "return_std"),
-    )
-    further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
-    assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS
 
 
 @pytest.mark.parametrize("name", [name for name, brought in DIAGNOSTICS.items() if brought])
@@ -153,8 +157,217 @@ def test_a_trick_brings_its_diagnostics(name: str) -> None:
         assert without[column].isna().all(), column
 
 
-def test_a_diagnostic_that_nobody_named_is_an_error_and_the_table_shows_every_flag_and_its_paper() -> None:
-    with pytest.raises(KeyError, match="no diagnostic 'luck': name it in its trick's field"):
-        log.Log(Config(seeds=1)).note(luck=torch.zeros(1))
-    shown = " ".join(table().split())
-    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))
+TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"seeds": "3"}, "seeds must be a whole number or a list of whole numbers such as (1, 2), not '3'"),
+        ({"seeds": True}, "not True"),
+        ({"seeds": None}, "seeds must be"),
+        ({"seeds": {1, 2}}, "seeds must be"),
+        ({"seeds": [[1]]}, "seeds must be"),
+        ({"seeds": range(10**30)}, "seeds must be at most 1,000,000 numbers, not range(0, 1000"),
+        ({"seeds": 10**9}, "seeds must be at most 1,000,000, not 1000000000"),
+        ({"seeds": (2**60,)}, "seeds must be within ±2^53"),
+        ({"steps": 10**20}, "steps must be within ±2^53, not 100000000000000000000"),
+        ({"lanes": 2.5}, "lanes must be a whole number, not 2.5"),
+        ({"steps": 2.5}, "steps must be a whole number, not 2.5"),
+        ({"steps": float("inf")}, "steps must be a whole number, not inf"),
+        ({"env": None}, "env must be a string, not None"),
+        ({"hidden": 64}, "hidden must be a list of whole numbers such as (1, 2), not 64"),
+        ({"hidden": "64"}, "not '64'"),
+        ({"hidden": (2.5,)}, "hidden must be"),
+        ({"compile": "x"}, "compile must be True or False, not 'x'"),
+        ({"compile": 1}, "compile must be True or False, not 1"),
+        ({"lr": "a"}, "lr must be a number or a list of numbers such as (0.1, 0.2), not 'a'"),
+        ({"lr": 10**400}, "lr must be within"),
+        ({"gamma": None}, "gamma must be a number or a list of numbers such as (0.1, 0.2), not None"),
+        ({"lrr": 1}, "Config has no 'lrr' (did you mean lr?)"),
+        ({"zzz": 1}, "Config has no 'zzz'; it has env, backend"),
+        ({"activation": "gelu"}, "unknown activation 'gelu'; there are tanh, relu"),
+        ({"log_std_init": math.inf}, "log_std_init must be finite, not inf"),
+        ({"obs_decay": 1.1}, "obs_decay must be in [0, 1], not 1.1"),
+        ({"max_value_grad_norm": math.inf}, "max_value_grad_norm must be positive and finite, not inf"),
+        ({"steps": 0}, "steps"),
+        ({"lr": -1.0}, "lr"),
+        ({"lr": math.inf}, "lr"),
+        ({"entropy_coef": math.nan}, "entropy_coef"),
+        ({"gamma": 1.1}, "gamma"),
+        ({"seeds": 0}, "seeds"),
+        ({"seeds": (1, 1)}, "seeds"),
+        ({"hidden": (0,)}, "hidden"),
+        ({"minibatches": 0}, "minibatches"),
+        ({"baseline": "x"}, "baseline must be True or False, not 'x'"),
+        ({"baseline": "no"}, "baseline must be True or False, not 'no'"),
+        ({"baseline": 1}, "baseline must be True or False, not 1"),
+        ({"bassline": True}, "Tricks has no 'bassline' (did you mean baseline?)"),
+    ],
+)
+def test_configs_and_tricks_refuse_in_one_line(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        (Tricks if "Tricks" in said or "baseline" in given else Config)(**given)
+    assert said in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
+def test_numpy_and_torch_values_become_plain_ones() -> None:
+    given = Config(
+        seeds=torch.tensor([1, 2]),  # type: ignore[arg-type]
+        lr=np.array([0.5, 0.25]),  # type: ignore[arg-type]
+        hidden=[np.int64(8), np.array(4)],  # type: ignore[arg-type]
+        lanes=np.array(3),  # type: ignore[arg-type]
+        steps=1e6,  # type: ignore[arg-type]
+        gamma=1,
+        compile=np.bool_(True),  # type: ignore[arg-type]
+        device=torch.device("cuda:1"),  # type: ignore[arg-type]
+        env=np.str_("CartPole-v1"),
+    )
+    plain = Config(
+        seeds=(1, 2), lr=(0.5, 0.25), hidden=(8, 4), lanes=3, steps=1_000_000, gamma=1.0, compile=True, device="cuda:1"
+    )
+    assert given == plain and hash(given) == hash(plain) and Job(given, PPO).key == Job(plain, PPO).key
+    for f in fields(Config):
+        assert type(getattr(given, f.name)) is type(getattr(plain, f.name)), f.name
+    assert [type(x) for x in (*given.seed_list, *given.rates, *given.hidden)] == [int] * 2 + [float] * 2 + [int] * 2
+    assert Config(seeds=range(3)).seeds == (0, 1, 2)  # type: ignore[arg-type]
+    assert Tricks(np.bool_(True)) == Tricks(baseline=True)  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(given)) == replace(given, lanes=3) == given
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(TINY, PPO)
+
+
+MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {  # what is called with the run and a folder
+    "swapped": (lambda run, at: train(PPO, TINY), "config must be a Config, not Tricks(baseline=True"),  # type: ignore[arg-type]
+    "a name": (lambda run, at: train(TINY, "ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
+    "one argument": (lambda run, at: train("CartPole-v1"), "train: missing a required argument: 'tricks'"),  # type: ignore
+    "unknown": (lambda run, at: train(TINY, PPO, evn=3), "train: got an unexpected keyword argument 'evn'"),  # type: ignore
+    "listener": (lambda run, at: train(TINY, PPO, on_update=3), "on_update must be a function or None, not 3"),  # type: ignore
+    "checkpoints": (lambda run, at: train(TINY, PPO, checkpoints="x"), "checkpoints must be a Checkpoints"),  # type: ignore
+    "evaluation": (lambda run, at: train(TINY, PPO, evaluation=3), "evaluation must be an Evaluation or None"),  # type: ignore
+    "diff": (lambda run, at: tricks.diff("baseline", "reuse"), "before must be a Tricks, not 'baseline'"),  # type: ignore
+    "listing": (lambda run, at: tricks.listing("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
+    "export": (lambda run, at: tricks.export("ppo"), "tricks must be a Tricks, not 'ppo'"),  # type: ignore[arg-type]
+    "source": (lambda run, at: tricks.source(3), "source shows functions, classes and modules"),
+    "load": (lambda run, at: tricks.load(3), "path must be a string or a path, not 3"),  # type: ignore[arg-type]
+    "resume": (lambda run, at: tricks.resume(3), "folder must be a string or a path, not 3"),  # type: ignore[arg-type]
+    "save": (lambda run, at: run.save(None), "path must be a string or a path, not None"),
+    "episodes": (lambda run, at: run.evaluate(2.5), "episodes must be a whole number, not 2.5"),
+    "greedy": (lambda run, at: run.evaluate(2, "yes"), "greedy must be True or False, not 'yes'"),
+    "only": (lambda run, at: run.only("a"), "seed must be a whole number or None, not 'a'"),
+    "every": (lambda run, at: Checkpoints(at, 2.5), "every must be a whole number or None, not 2.5"),  # type: ignore[arg-type]
+    "evaluations": (lambda run, at: Evaluation("x"), "every must be a whole number, not 'x'"),  # type: ignore[arg-type]
+    "of what": (lambda run, at: Evaluation(5, episode=3), "Evaluation has no 'episode' (did you mean episodes?)"),  # type: ignore
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_wrong_call_is_one_line(name: str, run: Run, tmp_path: Path) -> None:
+    call, said = MISTAKES[name]
+    with pytest.raises(InputError) as caught:
+        call(run, tmp_path)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_is_left_is_legal_one_number_stays_and_several_become_a_column() -> None:
+    functions = [getattr(tricks, name) for name in tricks.__all__ if name.islower()]
+    assert [f.__name__ for f in functions if f is not tricks.source and not hasattr(f, "__wrapped__")] == []
+    for action in (0, 1):
+        mask = [action == 0, action == 1]
+        assert agent_of().act([0.0] * 4, legal=mask) == action
+        assert agent_of().act(torch.zeros(4), legal=torch.tensor(mask)) == action
+    assert agent_of(seeds=2).act(np.zeros((2, 3, 4))).shape == (2, 3)
+    like = torch.zeros(2, 3, 4, dtype=torch.float64)
+    assert per_seed(0.5, like) == 0.5
+    column = per_seed((0.1, 0.2), like)
+    assert isinstance(column, torch.Tensor)
+    assert (column.shape, column.dtype, column.flatten().tolist()) == ((2, 1, 1), torch.float64, [0.1, 0.2])
+    assert per_seed((0.1, 0.2), torch.zeros(2)).shape == (2,)  # type: ignore[union-attr]
+
+
+CART = Spaces("Cart", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2))
+GRID = Spaces("Grid", gym.spaces.Discrete(5, start=1), gym.spaces.Box(-1, 1, (1,)))
+
+
+def agent_of(spaces: Spaces = CART, seeds: int = 1) -> Agent:
+    return Agent(spaces, Config(seeds=seeds, hidden=(4,)))
+
+
+@pytest.mark.parametrize(
+    ("obs", "said"),
+    [
+        ([np.nan] * 4, r"observations must be finite, not \[nan, nan, nan, nan\]"),
+        ([np.inf] * 4, "observations must be finite"),
+        ([0.0] * 3, r"observations of Cart are \[4\], \[N, ...\] or \[S, N, ...\] of these; not \[3\]"),
+        (np.zeros((1, 1, 1, 4)), r"not \[1, 1, 1, 4\]"),
+        (np.zeros((2, 3, 4)), r"observations of 1 agents must be \[S, N, ...\], with S = 1, not \[2, 3, 4\]"),
+        ("left", "observations must be an array of numbers, not 'left'"),
+        ([[0.0] * 4, [0.0] * 3], "observations must be an array of numbers"),
+        (None, "observations must be an array of numbers, not None"),
+    ],
+)
+def test_observations_that_are_none(obs: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        agent_of().act(obs)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        *[(lambda obs=obs: agent_of(GRID).act(obs), "Grid are whole numbers from 1 to 5") for obs in (0, 6, 2.5)],
+        (lambda: agent_of().act(np.zeros(4), legal=[False] * 2), r"legal leaves no action: \[False, False\]"),
+        (
+            lambda: agent_of().act(np.zeros(4), legal=[True]),
+            r"legal must be \[2\], one entry for each action, not \[1\]",
+        ),
+        (lambda: agent_of().act(np.zeros(4), legal="ab"), "legal must be an array of numbers, not 'ab'"),
+        (lambda: agent_of(GRID).act(np.array(1), legal=np.array([True])), "Grid has Box actions, which are all legal"),
+        (lambda: agent_of().act(np.zeros(4), rng=cast(Any, 3)), "rng must be a np.random.Generator or None, not 3"),
+        (lambda: agent_of()[cast(Any, "first")], "k must be a whole number, not 'first'"),
+    ],
+)
+def test_masks_generators_and_indices_that_do_not_fit(act: Callable[[], Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        act()
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("CartPole-v7", "CartPole-v1"),
+        ("Nonsense-v0", "cannot make the environment 'Nonsense-v0'"),
+        ("Talking-v0", "Talking-v0 has a Text observation space, .* gymnasium.wrappers.TransformObservation"),
+        ("BrokenObs-v0", r"BrokenObs-v0: the observation is not finite \(seed 0, step 3 of rollout 0\)"),
+        ("BrokenReward-v0", r"BrokenReward-v0: the reward is not finite \(seed 0, step 2 of rollout 0\)"),
+    ],
+)
+def test_an_environment_that_cannot_be_trained_in_is_named(env: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train(Config(env, seeds=1, steps=100, lanes=1, horizon=16), PPO)
+
+
+@pytest.mark.parametrize(
+    ("message", "extra"),
+    [
+        ("Box2D is not installed, you can install it by run `pip install swig` followed by ...", "box2d"),
+        ('MuJoCo is not installed, run `x "y"`', "mujoco"),
+        ("pygame is not installed, run x", "play"),
+        ("opencv is not installed,\n run x", ""),  # no extra is about drawing with it
+        ("MuJoCo has diverged", ""),
+    ],
+)
+def test_every_missing_package_has_its_advice(message: str, extra: str) -> None:
+    said = f'{message.split(",")[0]}; install it with: pip install "ppo-tricks[{extra}]"'
+    assert advice(ImportError(message)) == (said if extra else message.replace("\n", ""))
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Config) if f.type == PerSeed])
+def test_there_are_as_many_numbers_as_seeds_or_one(name: str) -> None:
+    usual, two = getattr(Config, name), Config(seeds=2)
+    with pytest.raises(InputError, match=f"{name} must be one number or one for each of 2 seeds"):
+        replace(two, **{name: (usual,) * 3})  # type: ignore[arg-type]
+    both = replace(two, **{name: (usual, usual)})  # type: ignore[arg-type]
+    assert both.each(name) == (usual, usual) and getattr(both.only(1), name) == usual

@@ -1,19 +1,25 @@
-"""recurrent: states begin at zero, end with their episode or life, are carried along, and come back in training."""
+"""recurrent: states begin at zero, end with their episode, and come back in training; what agents with them do."""
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.probes import Endless
 from support.register import register
 from support.restless import Restless
+from support.training import interrupted, same
 from torch import Tensor, nn
 
-from tricks import PPO, Config, InputError, Run, train
+from ablations import compare
+from tricks import PPO, Config, InputError, Run, load, resume, train
+from tricks.cli.main import main
 from tricks.core.agent import Agent
+from tricks.core.nets import Layer
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import goes_on
@@ -21,7 +27,7 @@ from tricks.envs.make import make_env
 from tricks.envs.wrappers import LifeEnds
 from tricks.ladder import named
 from tricks.loop import build_agent
-from tricks.recurrent import Cell, as_sequences
+from tricks.recurrent import Cell, Recurrent, as_sequences
 from tricks.runs import film
 from tricks.segments import play_segment
 
@@ -37,7 +43,7 @@ def cell_of(kind: str, size: int = 5, features: int = 3) -> Cell:
 
 
 @KINDS
-def test_a_cell_equals_torch_s(kind: str) -> None:
+def test_a_cell_equals_torch_s_and_begins_orthogonal(kind: str) -> None:
     cell, x = cell_of(kind), torch.randn(7, 2, 3)
     theirs = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](3, 5)
     with torch.no_grad():
@@ -50,10 +56,6 @@ def test_a_cell_equals_torch_s(kind: str) -> None:
     for row, out in zip(x, theirs(x)[0], strict=True):
         state = cell(cell.contribution(row.unsqueeze(0)), state)
         torch.testing.assert_close(state[0, :, :5], out)
-
-
-@KINDS
-def test_weights_begin_orthogonal_and_the_bias_at_zero(kind: str) -> None:
     cell = cell_of(kind, size=4, features=30)
     for weight in (cell.inward[0], cell.onward[0]):
         rows, columns = weight.shape
@@ -77,24 +79,26 @@ def test_no_two_layers_begin_with_the_same_numbers_and_a_shared_trunk_has_one_bo
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == body
 
 
-class Lives(gym.Env):
+class Lives(Endless):
     """Random observations; a game has three lives of three to five steps each."""
 
-    observation_space, action_space = gym.spaces.Box(-9, 9, (3,), np.float32), gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Box(-9, 9, (3,), np.float32)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self.lives, self.left = 3, self.np_random.integers(3, 6)
-        return self.observation(), {"lives": self.lives}
+    def begin(self) -> None:
+        self.lives, self.left, self.length = 3, self.np_random.integers(3, 6), 0
 
-    def observation(self) -> np.ndarray:
+    def see(self) -> np.ndarray:
         return self.np_random.normal(size=3).astype(np.float32)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def pay(self, action: int) -> float:
         self.left -= 1
         if self.left == 0:
             self.lives, self.left = self.lives - 1, self.np_random.integers(3, 6)
-        return self.observation(), 1.0, self.lives == 0, False, {"lives": self.lives}
+        self.length = (self.t + 1) * (self.lives == 0)
+        return 1.0
+
+    def info(self) -> dict[str, Any]:
+        return {"lives": self.lives}
 
 
 LIVES = replace(CONFIG, env="CartPole-v1", life_ends=True)
@@ -128,8 +132,7 @@ def test_a_state_is_zero_exactly_where_an_episode_begins_and_training_sees_what_
     first = torch.zeros_like(done)
     first[:, 0] = True
     first[:, 1:] = valid[:, 1:] & (done[:, :-1] | ~valid[:, :-1])
-    assert int((first[:, 1:] & done[:, :-1]).sum()) > (10 if press is None else -1)
-    assert not before[first].any()
+    assert int((first[:, 1:] & done[:, :-1]).sum()) > (10 if press is None else -1) and not before[first].any()
     assert before[valid & ~first].any(-1).all()  # also from one rollout to the next
     for k, rollout in enumerate(rollouts):
         sequences = as_sequences(Batch.of(rollout), rollout)
@@ -143,11 +146,16 @@ def test_a_state_is_zero_exactly_where_an_episode_begins_and_training_sees_what_
         agent.policy(torch.zeros(2, 3, 3))
 
 
-def test_rows_after_which_a_state_goes_on_by_hand() -> None:
+def test_rows_after_which_a_state_goes_on_by_hand_and_what_it_cannot_go_with() -> None:
     valid = torch.tensor([True, True, True, False, True, True]).view(1, -1, 1)
     done = torch.tensor([False, True, True, False, False, True]).view(1, -1, 1)
     # a life ends in row 1, the game in row 2, whose state row 3 still sees before the reset; then comes another game
     assert goes_on(valid, done).flatten().tolist() == [True, False, True, False, True, True]
+    with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
+        train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
+    for other in ("ppg", "separate_optimizers"):
+        with pytest.raises(InputError, match=f"recurrent cannot be combined with {other}"):
+            replace(named(other), recurrent=True)
 
 
 @pytest.mark.parametrize("env", ["lives", "tricks/Bricks-v0"])
@@ -189,13 +197,137 @@ def test_so_does_an_agent_that_is_filmed(run: Run, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Agent, "act", noted)
     monkeypatch.setattr(film, "_drawn", lambda *_: np.zeros((2, 2, 3), np.uint8))
     film.watch(run.only(1), env, greedy=False)
-    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))]
-    assert sum(begun) == 3
+    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))] and sum(begun) == 3
 
 
-def test_what_it_cannot_go_with_is_named() -> None:
-    with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
-        train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
-    for other in ("ppg", "separate_optimizers"):
-        with pytest.raises(InputError, match=f"recurrent cannot be combined with {other}"):
-            replace(named(other), recurrent=True)
+UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)
+CARTPOLE = Config(seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), recurrent_size=5, minibatches=2)
+WORDS = ["--seeds", "2", "--lanes", "4", "--horizon", "16", "--hidden", "8", "--minibatches", "2"]
+
+
+class Recall(Endless):
+    """The first observation of an episode is ±1 and the others are 0; the last action pays if it matches the first."""
+
+    length = 4
+
+    def begin(self) -> None:
+        self.cue = int(self.np_random.integers(2))
+
+    def see(self) -> np.ndarray:
+        return np.array([0.0 if self.t else 2.0 * self.cue - 1], np.float32)
+
+    def pay(self, action: int) -> float:
+        return float(self.t == 3 and action == self.cue)
+
+
+RECALL = Config(seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16,), recurrent_size=16)
+
+
+@KINDS
+def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kind: str, tmp_path: Path) -> None:
+    run = train(replace(RECALL, recurrent_cell=kind), replace(PPO, recurrent=True), env=Recall)
+    assert run.evaluate(20, greedy=True).mean() > 0.9
+    run.save(tmp_path)
+    np.testing.assert_array_equal(load(tmp_path, env=Recall).evaluate(5), run.evaluate(5))
+    agent = run.agent[0]
+    for cue in (0, 1):
+        agent.act([2.0 * cue - 1], begins=True)
+        for _ in range(2):
+            agent.act([0.0])
+        assert agent.act([0.0]) == cue
+    cues, zeros = np.array([[1.0], [-1.0], [1.0]]), np.zeros((3, 1))
+    agent.act(cues, begins=True)
+    for _ in range(2):
+        agent.act(zeros)
+    assert agent.act(zeros).tolist() == [1, 0, 1]
+    with pytest.raises(InputError, match="go on in 1 × 3 lanes; with other lanes, say begins=True"):
+        agent.act(zeros[:2])
+    with pytest.raises(InputError, match=r"one for each of \[1, 3\] rows, not \[2\]"):
+        agent.act(zeros, begins=[True, False])
+    agent.act(cues, begins=[False, True, False])  # the others go on
+    again = agent.acting_state
+    agent.act(cues[1:2], begins=True)
+    alone = agent.acting_state
+    assert again is not None
+    assert alone is not None
+    torch.testing.assert_close(again[:, 1], alone[:, 0])
+
+
+def test_without_memory_it_is_a_coin_and_resumed_it_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert train(RECALL, PPO, env=Recall).evaluate(20, greedy=True).mean() < 0.75
+    annealed = replace(UNANNEALED, lr_anneal=True)
+    interrupted(tmp_path, CARTPOLE, annealed, 2, monkeypatch)
+    same(resume(tmp_path), train(CARTPOLE, annealed))
+
+
+def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupted(tmp_path, replace(CARTPOLE, env="Acrobot-v1", backend="gymnasium"), UNANNEALED, 2, monkeypatch)
+    seen, begin = list[Tensor](), RecurrentState.end_rollout
+
+    def noting(state: RecurrentState) -> Tensor:
+        seen.append(begin(state))
+        return seen[-1]
+
+    monkeypatch.setattr(RecurrentState, "end_rollout", noting)
+    run = resume(tmp_path)
+    assert "cannot resume in mid-episode" in capsys.readouterr().err
+    assert not seen[0].any() and seen[1].any()
+    assert run.curve.step.max() >= 600
+
+
+def test_a_training_starts_from_its_agents_only_if_the_layers_are_the_same(tmp_path: Path) -> None:
+    train(CARTPOLE, UNANNEALED).save(tmp_path)
+    for other in (replace(CARTPOLE, recurrent_size=6), replace(CARTPOLE, recurrent_cell="gru")):
+        with pytest.raises(InputError, match=r"cell.*here; train with the same --recurrent-size and --recurrent-cell"):
+            train(other, UNANNEALED, start=load(tmp_path).agent)
+    with pytest.raises(InputError, match="train with the same tricks"):
+        train(CARTPOLE, replace(UNANNEALED, recurrent=False), start=load(tmp_path).agent)
+
+
+@KINDS
+def test_the_shell_evaluates_saves_and_films_it(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    words = ["train", "ppo", "--recurrent", "--recurrent-cell", kind, "--recurrent-size", "5", *WORDS, "--steps", "300"]
+    assert main([*words, "--eval-every", "100", "--eval-episodes", "2", "--out", out]) == 0
+    assert load(out).curve["eval_return"].notna().any()
+    pytest.importorskip("pygame", reason="the extra `play` is not installed")
+    assert main(["play", out, "--seed", "1"]) == 0 and main(["play", out, "--greedy", "--no-gif"]) == 0
+    assert "play.gif: an episode of" in capsys.readouterr().out
+    assert main(["play", out, "--episode-limit", "3", "--no-gif"]) == 2
+    assert "an episode has not ended after 3 steps" in capsys.readouterr().err
+
+
+def test_it_can_be_compared_and_needs_a_lane_for_each_minibatch(tmp_path: Path) -> None:
+    config = replace(CARTPOLE, env="tricks/Corridor-v0", steps=200)
+    found = compare(["ppo", "ppo+recurrent"], config, seeds=2, out=tmp_path, workers=1)
+    assert {*found.table.arm} == {"ppo", "ppo+recurrent"}
+    with pytest.raises(InputError, match=r"arm 'ppo\+recurrent': .* 5 minibatches are more than 4 lanes"):
+        compare(["ppo", "ppo+recurrent"], replace(config, minibatches=5), out=tmp_path)
+
+
+class Doubled(nn.Module):
+    """A body without weights, which shows an observation twice."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.width, self.layers = 2 * features, list[Layer]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, x], -1)
+
+
+def test_what_a_body_of_ones_own_computes_goes_into_the_recurrent_layer() -> None:
+    run = train(CARTPOLE, UNANNEALED, body=lambda generators, spaces: Doubled(spaces.features))
+    agent, obs, states = run.agent[0], np.array([0.1, 0, 0.2, 0], np.float32), list[Tensor]()
+    body = agent.policy_net.body
+    assert isinstance(body, Recurrent) and body.cell.inward.shape == (1, 2 * 4, 4 * 5)
+    for begins in (True, False, True):
+        agent.act(obs, begins=begins)
+        assert agent.acting_state is not None
+        states.append(agent.acting_state)
+    twice = torch.from_numpy(np.tile(obs, 2)).view(1, 1, 8)
+    expected = body.cell(body.cell.contribution(twice), torch.zeros(1, 1, 10))
+    torch.testing.assert_close(states[0][:, :, 0], expected)
+    assert states[0].equal(states[2]) and not states[0].equal(states[1])

@@ -1,14 +1,31 @@
-"""return_norm: statistics of a mixture, which cannot cancel and invert exactly. popart: moving them moves no output."""
+"""return_norm, popart, state_norm, reward_scaling: statistics of seeds and tasks, and what follows them."""
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
+from support.training import UNMASKED
 from torch import Tensor
 
-from tricks.core.moments import ReturnStats, denormalize, normalize
+from tricks import CONTINUOUS, PPG, Checkpoints, Config, InputError, load, resume, train
+from tricks.core.agent import Agent
+from tricks.core.moments import Moments, ReturnStats, denormalize, normalize
 from tricks.core.nets import Net, mlp
+from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
+from tricks.envs.make import make_env
+from tricks.ladder import named, switched
 from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats, unmoved
+from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
+from tricks.runs.log import Rows
+from tricks.runs.opening import open_env
+from tricks.state_norm import add_obs_stats_, follow_observations_, merge_moments
 
 ALL, FOUR = torch.ones(1, 4, 1, dtype=torch.bool), torch.tensor([1.0, 2.0, 4.0, 9.0]).double().view(1, 4, 1)
 
@@ -30,43 +47,40 @@ USUAL = stats([0], [1])
     ],
     ids=["a mixture of old and new", "the first batch", "the second batch", "a tiny variance"],
 )
-def test_one_move_is_the_mixture_of_old_and_new_moments(
-    old: ReturnStats, target: Tensor, mean: float, variance: float
-) -> None:
+def test_one_move_mixes_old_and_new_moments(old: ReturnStats, target: Tensor, mean: float, variance: float) -> None:
     moved = move_stats(old, target, ALL, beta=0.25)
     assert (moved.mean.item(), moved.variance.item()) == pytest.approx((mean, variance), rel=1e-6)
     assert unmoved(USUAL, first_batch=False) == USUAL
 
 
-def test_a_constant_target_of_a_million_has_no_variance_left_and_no_negative_one() -> None:
+def test_a_constant_target_has_no_variance_and_a_seed_without_rows_waits() -> None:
     now = USUAL
     for _ in range(200):
         now = move_stats(now, torch.full((1, 4, 1), 1e6), ALL, beta=0.5)
     torch.testing.assert_close(now.mean, torch.tensor([1e6], dtype=torch.float64))
-    assert 0 <= now.variance.item() < 1e-6
-    assert now.std.item() == 1e-4
-
-
-def test_only_valid_rows_count_and_none_at_all_moves_nothing() -> None:
+    assert 0 <= now.variance.item() < 1e-6 and now.std.item() == 1e-4
     target, some = torch.tensor([[[1.0], [3.0], [1e9], [1e9]]]), torch.tensor([1, 1, 0, 0]).view(1, 4, 1) > 0
     assert move_stats(USUAL, target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats([5], [2]), target, torch.zeros_like(ALL), beta=1.0) == stats([5], [2])
-
-
-def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
     zero = torch.zeros(2, 2, dtype=torch.float64)  # [S, K]
     target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)
     task = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]]).view(2, 4, 1)
     moved = move_stats(ReturnStats(zero, zero, task), target, torch.ones_like(task, dtype=torch.bool), beta=0.25)
-    assert moved.mean.tolist() == [[2, 5], [0, 3.5]]
-    assert moved.variance.tolist() == [[1, 0], [0, 2.75]]
+    assert moved.mean.tolist() == [[2, 5], [0, 3.5]] and moved.variance.tolist() == [[1, 0], [0, 2.75]]
     again = move_stats(moved.of(torch.zeros_like(task)), target, task == 1, beta=0.25)
     assert again.mean.tolist() == [[2.75, 5], [3.5, 3.5]]  # of seed 0, a quarter of the way to 5
 
 
-def test_denormalize_inverts_normalize() -> None:
-    x, now = torch.linspace(-9, 9, 7, dtype=torch.float64).view(1, -1), stats([123], [45])
-    torch.testing.assert_close(denormalize(normalize(x, now), now), x)
+def test_before_the_first_batch_there_is_nothing_to_preserve_and_a_tiny_scale_is_one() -> None:
+    x, some = torch.linspace(-9, 9, 7, dtype=torch.float64).view(1, -1), stats([123], [45])
+    torch.testing.assert_close(denormalize(normalize(x, some), some), x)
+    net, obs, _ = nets()  # seed 0 has no scale yet
+    before, after, raw, now = preserved(net, obs, stats([0, 5], [0, 4]), stats([3e-4, 5], [1e-6, 16]))
+    torch.testing.assert_close(now[0], raw[0], rtol=1e-12, atol=0)
+    torch.testing.assert_close(after[1], before[1], rtol=1e-5, atol=0)
+    # returns of a millionth have σ² of 1e-12: only 0 means that no batch has come yet.
+    old, new = stats([2e-6, 0], [1e-12, 0]), stats([3e-6, 5], [4e-12, 4])
+    assert [x.tolist() for x in with_a_scale(old, new)[:2]] == [[2e-6, 5], [1e-12, 4]]
 
 
 def nets() -> tuple[Net, Tensor, torch.Generator]:
@@ -97,14 +111,180 @@ def test_outputs_are_preserved_to_1e_5_also_when_the_scale_jumps(jump: float) ->
         old = new
 
 
-def test_before_the_first_batch_there_is_nothing_to_preserve() -> None:
-    net, obs, _ = nets()  # seed 0 has no scale yet
-    before, after, raw, now = preserved(net, obs, stats([0, 5], [0, 4]), stats([3e-4, 5], [1e-6, 16]))
-    torch.testing.assert_close(now[0], raw[0], rtol=1e-12, atol=0)
-    torch.testing.assert_close(after[1], before[1], rtol=1e-5, atol=0)
+def test_merging_batches_gives_the_moments_of_all_rows_and_a_decay_their_moving_average() -> None:
+    rows = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1e6
+    valid = torch.rand(2, 60, generator=torch.Generator().manual_seed(1)) < 0.7
+    moments = Moments.empty(2, 3)
+    for start, stop in ((0, 7), (7, 8), (8, 60)):
+        moments = merge_moments(moments, rows[:, start:stop], valid[:, start:stop])
+    for seed in range(2):
+        seen = rows[seed][valid[seed]]
+        torch.testing.assert_close(moments.mean[seed], seen.mean(0))
+        torch.testing.assert_close(moments.variance[seed], seen.var(0, correction=0), rtol=1e-6, atol=0)
+    moments, everyone = Moments.empty(1, 1), torch.ones(1, 4, dtype=torch.bool)
+    for x in range(200):
+        before, moments = moments, merge_moments(moments, torch.full((1, 4, 1), float(x)), everyone, decay=0.25)
+    torch.testing.assert_close(moments.rows, torch.tensor([[4 / 0.25]]).double())
+    torch.testing.assert_close(moments.mean, 0.75 * before.mean + 0.25 * 199)
+    between = 0.75 * 0.25 * (199 - before.mean).square()  # the variance of a mixture
+    torch.testing.assert_close(moments.variance, 0.75 * before.variance + between)
+    alone = merge_moments(moments, torch.full((1, 4, 1), 7.0), everyone, decay=1.0)
+    assert (alone.mean.item(), alone.variance.item()) == (7, 0)  # everything earlier is forgotten
 
 
-def test_a_scale_that_is_tiny_is_a_scale() -> None:
-    """Returns of a millionth have σ² of 1e-12: only 0 means that no batch has come yet."""
-    old, new = stats([2e-6, 0], [1e-12, 0]), stats([3e-6, 5], [4e-12, 4])
-    assert [x.tolist() for x in with_a_scale(old, new)[:2]] == [[2e-6, 5], [1e-12, 4]]
+@pytest.mark.parametrize("decay", [0.0, 0.5, 1.0])
+def test_a_seed_without_new_rows_keeps_its_moments_and_another_s_move(decay: float) -> None:
+    rows, valid = torch.randn(2, 20, 3), torch.tensor([[True], [False]]).expand(2, 20)
+    before = merge_moments(Moments.empty(2, 3), rows, torch.ones_like(valid))
+    after = merge_moments(before, rows + 1, valid, decay)
+    for name, old, new in zip(Moments._fields, before, after, strict=True):
+        assert torch.equal(old[1], new[1])
+        assert not torch.equal(old[0], new[0]) or (name, decay) == ("rows", 1.0)
+
+
+def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are_and_images_are_refused() -> None:
+    config = Config(seeds=2, lanes=1)
+    agent = Agent(make_env(config).spaces, config)
+    add_obs_stats_(agent)
+    obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
+    assert torch.equal(agent.standardized(obs), obs)
+    follow_observations_(agent, Batch(obs=torch.randn(2, 50, 4), valid=torch.ones(2, 50, dtype=torch.bool)), decay=0.0)
+    far = torch.tensor([1e5, -1e5, 0.1, -30.0]).expand(2, 1, -1)
+    assert agent.standardized(far)[0, 0, [0, 1, 3]].tolist() == [10, -10, -10]  # and then clips at ten deviations
+    with pytest.raises(InputError, match="state_norm standardizes vectors, but these observations are images"):
+        open_env(Config("tricks/Bricks-v0", seeds=1, lanes=1), named("ppo+state_norm"))  # before anything is played
+
+
+def column(*numbers: float) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64).view(1, -1, 1)
+
+
+def test_running_sums_and_their_variance_by_hand_over_all_valid_rows() -> None:
+    ten, fresh = torch.tensor([[10.0]]).double(), column(0, 0, 1, 0).bool()
+    found = running_sums(column(1, 2, 3, 4), fresh, ten, 0.5)
+    torch.testing.assert_close(found, column(1 + 5, 2 + 3, 3, 4 + 1.5))
+    torch.testing.assert_close(running_sums(column(1, 2), column(1, 0).bool(), ten, 0.5), column(1, 2.5))
+    found, moments = variance_so_far(column(1, 3, 100, 5), column(1, 1, 0, 1).bool(), torch.zeros(1, 3).double())
+    torch.testing.assert_close(found, torch.tensor([[0, 1, 1, 8 / 3]]).double())
+    torch.testing.assert_close(moments, torch.tensor([[3.0, 3.0, 8.0]]).double())
+    again, _ = variance_so_far(column(7), column(1).bool(), moments)  # 1, 3, 5, 7
+    torch.testing.assert_close(again, torch.tensor([[5.0]]).double())
+
+
+def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_last_step_s() -> None:
+    assert RewardScale(2, 3).std.tolist() == [1, 1]  # before the first reward, nothing is divided by
+    scale, no = RewardScale(1, 1), torch.zeros(1, 4, 1).bool()
+    found = scale(column(1, -2, 3, 0.5), no, ~no, 0.5)
+    assert scale.std.item() == pytest.approx(0.5 / found[0, -1, 0].item())
+    scale.moments = torch.tensor([[1e9, 0, 0]]).double()
+    scale.sums.zero_()
+    assert scale(column(0), no[:, :1], ~no[:, :1], 0.5).item() == 0 and scale.std.item() == pytest.approx(1e-4)
+    # unlike return_norm, it removes the scale from the advantages as well.
+    reward, done = 2 + 3 * torch.randn(1, 60, 3).double(), torch.rand(1, 60, 3) < 0.2
+    small, large = (RewardScale(1, 3)(size * reward, done, torch.ones_like(done), 0.9) for size in (1.0, 1000.0))
+    torch.testing.assert_close(small[:, 9:], large[:, 9:], rtol=1e-2, atol=1e-4)  # once the prior is outweighed
+    for sign in (1, -1):
+        reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), sign * 1e6)], 1).double()
+        done = torch.ones_like(reward).bool()
+        assert RewardScale(1, 1)(reward, done, done, 0.9)[0, -1, 0] == sign * 10
+
+
+def test_curves_report_rewards_as_they_were_and_statistics_survive_a_checkpoint(tmp_path: Path) -> None:
+    config = Config("ShortCartPole-v0", seeds=2, steps=200, lanes=2, horizon=16)
+    curve = train(config, switched(["reward_scaling"])).curve
+    assert curve["return"].dropna().between(1, 15).all() and (curve["return"] == curve["length"]).all()
+    assert (curve["reward_std"] > 0).all() and (curve["reward_std"] != 1).all()
+    config = Config("Pendulum-v1", seeds=2, steps=1200, lanes=2, horizon=32, minibatches=2)
+    whole = train(config, CONTINUOUS)
+    interrupted(config, tmp_path / "a", 600)
+    assert resume(tmp_path / "a").curve.equals(whole.curve)
+    whole.save(tmp_path / "b")
+    again = load(tmp_path / "b").agent
+    loaded, saved, second = (cast(RewardScale, agent.reward_scale) for agent in (again, whole.agent, again[1]))
+    torch.testing.assert_close(loaded.state_dict(), saved.state_dict())
+    assert second.moments.shape == (1, 3)
+
+
+def interrupted(config: Config, folder: Path, after: int) -> None:
+    def interrupt(rows: Rows) -> None:
+        if rows[0]["step"] > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, CONTINUOUS, checkpoints=Checkpoints(folder, every=64), on_update=interrupt)
+
+
+def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(
+        Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2), tmp_path, 200
+    )
+    before, scaled = list[Tensor](), RewardScale.forward
+
+    def watching(self: RewardScale, *arguments: Any) -> Tensor:
+        before.append(self.sums.clone())
+        return scaled(self, *arguments)
+
+    monkeypatch.setattr(RewardScale, "forward", watching)
+    resume(tmp_path)
+    assert not before[0].any() and before[1].all()
+
+
+SMALL = Config("tricks/TasksNamed-v0", seeds=2, steps=768, lanes=8, horizon=16, hidden=(8,), lr=0.01)
+
+
+@pytest.mark.parametrize("tricks", [UNMASKED, replace(PPG, return_norm=True, popart=True, ppg_buffers=True)])
+def test_agents_of_several_tasks_train_save_load_and_do_not_share_anything(tricks: Any, tmp_path: Path) -> None:
+    config = replace(SMALL, aux_every=2)
+    run = train(config, tricks)
+    assert run.agent.return_stats.mean.shape == (2, 4)
+    deviations = run.agent.return_stats.std[0]
+    assert (deviations[1:] / deviations[:-1] > 3).all()  # the tasks pay 1, 10, 100 and 1000
+    assert run.curve[run.curve.seed == 0].iloc[-1].return_std == pytest.approx(float(deviations.mean()))
+    run.save(tmp_path / "run")
+    again = load(tmp_path / "run").agent
+    obs = torch.eye(6)[:4].expand(2, 4, 6)
+    assert torch.equal(again.value(obs), run.agent.value(obs))
+    alone = train(config.only(1), tricks)
+    torch.testing.assert_close(alone.agent.value(obs[:1]), run.agent.value(obs)[1:], rtol=1e-4, atol=1e-4)
+    task = torch.randint(4, (2, 5, 3), generator=torch.Generator().manual_seed(0))
+    value = torch.randn(task.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for k in (0, 1, -1):  # one of a stack has its own statistics
+        for change in (normalize, denormalize):
+            every = change(value, run.agent.return_stats.of(task))
+            own = change(value[[k]], run.agent[k].return_stats.of(task[[k]]))
+            torch.testing.assert_close(own[0], every[k], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("backend", ["tensor", "gymnasium"])
+def test_gymnasium_says_how_many_tasks_there_are_in_its_metadata(backend: str) -> None:
+    env = make_env(replace(SMALL, backend=backend))
+    obs = env.reset().obs
+    task = env.spaces.task(obs)
+    env.close()
+    assert env.spaces.tasks == 4
+    assert task is not None and torch.equal(obs.gather(-1, task.unsqueeze(-1)), torch.ones(2, 8, 1))
+    assert make_env(Config()).spaces.task(obs) is None
+
+
+def test_named_tasks_of_any_size_are_all_learned() -> None:
+    config = replace(SMALL, seeds=3, steps=30_000, lanes=32, horizon=32, hidden=(32, 32))
+    without = dict.fromkeys(("bootstrap", "value_clip", "lr_anneal", "clip_anneal", "state_norm"), False)
+    plain = replace(UNMASKED, **without)
+    named = train(config, plain).late()
+    unnamed = train(replace(config, env="tricks/Tasks-v0"), plain).late()
+    assert named.min() > 9.5 > unnamed.mean()  # of 10 right actions; over twenty seeds, the unnamed ones have 8.9
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        *[(0, "whole number from 1 on, not 0"), (1.5, "whole number"), ("two", "not 'two'")],
+        (9, "must say which of 9 tasks it belongs to"),
+    ],
+)
+def test_a_number_of_tasks_that_cannot_be_is_one_line(tasks: Any, said: str) -> None:
+    with pytest.raises(InputError, match=f"^Here: .*{said}"):
+        Spaces("Here", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2), tasks)
+    for space in (gym.spaces.Box(0, 255, (3, 40, 40), np.uint8), gym.spaces.Box(0, 1, (1,))):
+        with pytest.raises(InputError, match="must say which of 2 tasks"):
+            Spaces("Here", space, gym.spaces.Discrete(2), 2)

@@ -1,25 +1,42 @@
-"""shared_trunk: one body, two heads, and a body that is asked once for both. orthogonal_init: how nets begin."""
+"""shared_trunk, orthogonal_init, action_mask, squash: how nets begin, and what policies make of their outputs."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary
+from support.any_space import AnySpace
+from support.probes import Endless
 from torch import Tensor
+from torch.distributions import AffineTransform, Independent, Normal, TanhTransform, TransformedDistribution
 
-from tricks import ATARI, PPG, PPO, REINFORCE, Config, Tricks, load, train
+from tricks import Checkpoints, Config, Evaluation, InputError, load, resume, train
+from tricks.action_mask import mask_logits
+from tricks.cli.main import main
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
+from tricks.core.env import Step
 from tricks.core.nets import Dense, Net, mlp
+from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.core.rollout import Player
 from tricks.core.seeds import stream
 from tricks.envs.make import make_env
-from tricks.ladder import named, switched
+from tricks.envs.tensor import TensorEnv
+from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 from tricks.loop import build_agent
 from tricks.orthogonal_init import orthogonal, orthogonal_
 from tricks.ppg import add_auxiliary_head_, auxiliary_net
+from tricks.runs.save_policy import plain_module, save_policy
+from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
+from tricks.squash import SquashedGaussian, log_slope, mean_log_slope, squashed
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=200, lanes=4, horizon=16, hidden=(8,))
 
@@ -31,13 +48,10 @@ def agent(shared: bool = True) -> Agent:
     return made
 
 
-def test_the_body_is_counted_once_and_each_head_keeps_its_own() -> None:
+def test_the_body_is_counted_once_and_learns_from_both_losses() -> None:
     body = sum(weight.numel() + bias.numel() for weight, bias in agent(shared=False).value_net.body.layers)
     both, one = (sum(p.numel() for p in agent(shared).parameters()) for shared in (False, True))
     assert both - one == body
-
-
-def test_the_body_learns_from_both_losses_and_each_head_s_after_the_graph_of_the_other_is_gone() -> None:
     made, obs = agent(), torch.randn(2, 5, 4)
     weight = made.policy_net.body.layers[0][0]
     losses = made.policy(obs).square().sum(), made.value(obs).square().sum()
@@ -70,15 +84,13 @@ def asked_to_learn(config: Config, tricks: Tricks, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("state_norm", [False, True])
-def test_a_gradient_step_asks_a_shared_body_once_and_two_bodies_once_each(
-    state_norm: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_asks_a_shared_body_once_and_two_each_once(state_norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for tricks, bodies in ((named("shared_trunk"), 1), (PPO, 2), (REINFORCE, 1), (PPG, 2)):  # in either phase
         asked, steps = asked_to_learn(replace(CONFIG, aux_every=1), replace(tricks, state_norm=state_norm), monkeypatch)
         assert asked == bodies * steps
 
 
-def test_values_follow_observations_that_change_in_place_and_weights_that_move() -> None:
+def test_values_follow_what_changes_in_place_and_a_loaded_agent_still_shares(tmp_path: Path) -> None:
     made, obs = agent(), torch.randn(2, 5, 4)
     first, doubled = made.value(obs), made.value(2 * obs)
     made.policy(obs)
@@ -86,6 +98,14 @@ def test_values_follow_observations_that_change_in_place_and_weights_that_move()
     with torch.no_grad():
         made.policy_net.body.layers[0][0].mul_(0.5)  # as much less as the observations are more
     torch.testing.assert_close(made.value(obs), first)
+    run = train(CONFIG, ATARI)
+    run.save(tmp_path)
+    kept = load(tmp_path).agent
+    assert kept.policy_net.body is kept.value_net.body
+    obs = torch.randn(2, 5, 4)
+    torch.testing.assert_close(kept.value(obs), run.agent.value(obs), rtol=0, atol=0)
+    torch.testing.assert_close(run.agent[1].value(obs[1:]), run.agent.value(obs)[1:])
+    assert not train(CONFIG, PPO).curve.equals(run.curve)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -97,17 +117,6 @@ def test_what_is_seen_serves_every_head_as_the_observations_do(shared: bool) -> 
         torch.testing.assert_close(head(features), head(obs), rtol=0, atol=0)
 
 
-def test_a_loaded_agent_still_shares_and_learns_another_curve_than_one_that_does_not(tmp_path: Path) -> None:
-    run = train(CONFIG, ATARI)
-    run.save(tmp_path)
-    kept = load(tmp_path).agent
-    assert kept.policy_net.body is kept.value_net.body
-    obs = torch.randn(2, 5, 4)
-    torch.testing.assert_close(kept.value(obs), run.agent.value(obs), rtol=0, atol=0)
-    torch.testing.assert_close(run.agent[1].value(obs[1:]), run.agent.value(obs)[1:])
-    assert not train(CONFIG, PPO).curve.equals(run.curve)
-
-
 def assert_orthogonal(net: Net, *gains: float) -> None:
     for (weight, bias), gain in zip(net.layers, gains, strict=True):
         singular = torch.linalg.svdvals(weight)
@@ -115,7 +124,7 @@ def assert_orthogonal(net: Net, *gains: float) -> None:
         assert bias.abs().max() == 0
 
 
-def test_every_layer_is_orthogonal_times_its_gain_and_no_two_seeds_or_nets_are_alike() -> None:
+def test_every_layer_is_orthogonal_times_its_gain_and_uniform_not_biased_by_qr() -> None:
     seeds = Config(seeds=3).seed_list
     net = mlp([stream(seed, "init") for seed in seeds], (4, 64, 64, 2))
     orthogonal_(net, seeds, 0, gain=2**0.5, head_gain=0.01)
@@ -127,9 +136,234 @@ def test_every_layer_is_orthogonal_times_its_gain_and_no_two_seeds_or_nets_are_a
     assert_orthogonal(made.value_net, 2**0.5, 2**0.5, 1)
     first, other = made.policy_net.layers[0][0], made.value_net.layers[0][0]
     assert not torch.allclose(first.abs(), other.abs())
-
-
-def test_the_distribution_is_uniform_not_biased_by_qr() -> None:
     # without the correction of signs the diagonal of Q would never be positive
-    corners = [orthogonal(np.random.default_rng(seed), 3, 3)[0, 0] for seed in range(400)]
-    assert abs(np.mean(corners)) < 0.1
+    assert abs(np.mean([orthogonal(np.random.default_rng(seed), 3, 3)[0, 0] for seed in range(400)])) < 0.1
+
+
+LEGAL = torch.tensor([[[True, False, True, False]]])
+
+
+class Silent(Endless):
+    """Does not say which actions are legal."""
+
+    def reset(self, **options: Any) -> tuple[np.ndarray, dict]:
+        return super().reset(**options)[0], {}
+
+
+def test_a_masked_action_has_probability_zero_and_the_rest_keeps_its_proportions() -> None:
+    logits = torch.tensor([[[1.0, 99.0, 2.0, -5.0]]])
+    p = mask_logits(logits, LEGAL).softmax(-1)
+    assert p[~LEGAL].tolist() == [0, 0]
+    torch.testing.assert_close(p[LEGAL], torch.tensor([1.0, 2.0]).softmax(-1))
+    noise = torch.full((1, 1, 4), -9.0).masked_fill(~LEGAL, 1e6)
+    assert LEGAL[0, 0, Categorical.sample(mask_logits(logits, LEGAL), noise)].all()
+
+
+@pytest.mark.parametrize("legal", [LEGAL, torch.tensor([[[False, False, True, False]]])])
+def test_entropy_and_gradient_stay_finite(legal: torch.Tensor) -> None:
+    logits = torch.tensor([[[1.0, 50.0, 2.0, -1e3]]], requires_grad=True)
+    masked = mask_logits(logits, legal)
+    entropy = Categorical.entropy(masked)
+    torch.testing.assert_close(entropy[0], Categorical.entropy(logits[legal].unsqueeze(0)))
+    (gradient,) = torch.autograd.grad((entropy + Categorical.log_prob(masked, torch.tensor([[2]]))).sum(), logits)
+    assert gradient.isfinite().all() and gradient[~legal].abs().max() == 0
+
+
+def test_training_never_plays_an_illegal_action_and_a_state_without_a_legal_one_is_named() -> None:
+    config = Config(env="Forbidding-v0", seeds=2, steps=600, lanes=4, horizon=16)
+    masked = train(config, switched(["action_mask", "reuse"]))
+    assert (masked.curve["return"] == 0).all()  # the environment pays −1 for each illegal action
+    assert masked.curve["max_ratio"].max() < 2
+    assert (train(config, switched(["reuse"])).curve["return"] < 0).all()
+    assert (masked.evaluate(5) == 0).all()
+    only = np.array([[False, False, False, True]] * 64)
+    assert (masked.agent[0].act(np.zeros((64, 1)), only, np.random.default_rng(0)) == 3).all()
+    with pytest.raises(InputError, match=r"DeadEnd-v0: the action mask leaves no legal action \(seed 0, step 3"):
+        train(Config(env="DeadEnd-v0", seeds=1, steps=600, lanes=1), switched(["action_mask"]))
+
+
+@pytest.mark.parametrize(
+    ("id", "backend"),
+    [("CartPole-v1", "tensor"), ("CartPole-v1", "gymnasium"), ("Endless-v0", "processes"), ("CartPole-v1", "envpool")],
+)
+def test_an_environment_without_masks_is_an_error_that_says_what_to_provide(id: str, backend: str) -> None:
+    if backend == "envpool":
+        pytest.importorskip("envpool")
+    message = (
+        rf'^action_mask needs info\["action_mask"\] from reset and step, .* 2 zeros and ones .*, and {id} gives none; '
+        r"provide it, or leave the trick off with --no-action-mask \(action_mask=False\)$"
+    )
+    make = Silent if id == "Endless-v0" else None
+    with pytest.raises(InputError, match=message):
+        train(Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
+
+
+@pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
+def test_an_environment_with_masks_trains_whatever_steps_it_and_box_actions_have_none(backend: str) -> None:
+    config = Config("tricks/Trading-v0", backend=backend, seeds=1, lanes=2, steps=1, horizon=8, minibatches=1)
+    assert len(train(config, EVERY).curve) == 1
+    with pytest.raises(InputError, match=r"^action_mask rules out Discrete actions, and those of Pendulum-v1 are"):
+        train(Config("Pendulum-v1", backend=backend, seeds=1, steps=1), switched(["action_mask"]))
+
+
+def test_a_lane_without_a_mask_has_nothing_forbidden_and_the_shell_says_so(refuses: Callable[..., None]) -> None:
+    refuses(main, ["train", "every", "--steps", "1"], "or leave the trick off with --no-action-mask")
+    assert main(["train", "every", "--no-action-mask", "--seeds", "1", "--steps", "1"]) == 0
+    env, forbidding = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6)), 0
+    for _ in range(30):
+        resetting = env.now.resetting.clone()
+        env.step(torch.zeros(1, 6, dtype=torch.int64), torch.ones(1) > 0)
+        assert env.now.legal.any(-1).all() and env.now.legal[~resetting].all()
+        forbidding += int((~env.now.legal[resetting]).sum())
+    assert forbidding > 0
+
+
+LOW, HIGH = (-2.0, 0.5), (2.0, 0.75)
+FAMILY, NARROW = SquashedGaussian(LOW, HIGH), SquashedGaussian((-0.1,), (0.3,))
+BOX = Box(np.array(LOW, np.float32), np.array(HIGH, np.float32))
+SQUASH, SMALL = named("squash"), Config("ShortPendulum-v0", seeds=2, lanes=2, horizon=16, steps=100, hidden=(8,))
+
+
+def drawn(rows: int = 500) -> tuple[Tensor, Tensor]:
+    """Parameters of two dimensions [rows, 4], and numbers u drawn from them [rows, 2]."""
+    torch.manual_seed(0)
+    logits = torch.randn(rows, 4, dtype=torch.float64) * torch.tensor([1.0, 1.0, 0.4, 0.4])
+    return logits, FAMILY.sample(logits, torch.randn(rows, 2, dtype=torch.float64))
+
+
+def theirs(logits: Tensor) -> Independent:
+    mean, log_std = logits.chunk(2, -1)
+    half = (torch.tensor(HIGH) - torch.tensor(LOW)).double() / 2
+    stretch = AffineTransform((torch.tensor(HIGH) + torch.tensor(LOW)).double() / 2, half)
+    return Independent(TransformedDistribution(Normal(mean, log_std.exp()), [TanhTransform(), stretch]), 1)
+
+
+def test_known_densities_are_those_of_torch_distributions() -> None:
+    logits, u = drawn()
+    near = (u.abs() < 4).all(-1)  # farther out, their inverse of tanh has lost its digits
+    found, right = FAMILY.log_prob(logits, u), theirs(logits).log_prob(FAMILY.played(u))
+    torch.testing.assert_close(found[near], right[near], rtol=1e-9, atol=1e-9)
+    assert near.double().mean() > 0.8
+    torch.testing.assert_close(FAMILY.played(torch.tensor([0.0, 0.0])), torch.tensor([0.0, 0.625]))
+    torch.testing.assert_close(FAMILY.played(torch.tensor([0.5, math.inf])), torch.tensor([2 * math.tanh(0.5), 0.75]))
+    at_zero = FAMILY.log_prob(torch.zeros(4), torch.zeros(2))  # tanh′(0) = 1, so only the widths 2 and 1/8 matter
+    assert at_zero.item() == pytest.approx(-math.log(2 * math.pi) - math.log(2) - math.log(1 / 8))
+    assert log_slope(torch.tensor(1.0)).item() == pytest.approx(math.log(1 - math.tanh(1) ** 2))
+    assert FAMILY.mode(torch.tensor([0.3, -1.0, 0.0, 0.0])).tolist() == pytest.approx([0.3, -1.0])
+
+
+@pytest.mark.parametrize("u", [-1e4, -20.0, 0.0, 20.0, 1e4])
+def test_far_out_everything_is_finite_and_within_the_bounds(u: float) -> None:
+    drawn, logits = torch.tensor([[u]]), torch.tensor([[u, 0.0]]).requires_grad_()
+    action = NARROW.played(drawn)
+    assert np.float32(-0.1) <= action.item() <= np.float32(0.3)
+    log_prob, entropy = NARROW.log_prob(logits, drawn), NARROW.entropy(logits)
+    (gradient,) = torch.autograd.grad((log_prob + entropy).sum(), logits)
+    assert all(x.isfinite().all() for x in (log_prob, entropy, gradient))
+
+
+def test_ratios_are_the_gaussian_s_at_the_same_u_and_entropies_the_mean_of_minus_log_pi() -> None:
+    logits, u = drawn()
+    other, found = logits.roll(1, 0), list[list[Tensor]]()
+    for family in (FAMILY, DiagonalGaussian):
+        parameters = logits.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(family.log_prob(parameters, u).sum(), parameters)
+        found.append([gradient, family.log_prob(other, u) - family.log_prob(logits, u), family.kl(logits, other)])
+    torch.testing.assert_close(*found)
+    logits, _ = drawn(6)
+    u = FAMILY.sample(logits, torch.randn(100_000, 6, 2).double())
+    surprise = -FAMILY.log_prob(logits, u)
+    assert ((FAMILY.entropy(logits) - surprise.mean(0)).abs() < 4 * surprise.std(0) / math.sqrt(len(u))).all()
+    log_std = torch.linspace(-3, 2, 101, dtype=torch.float64)
+    entropy = NARROW.entropy(torch.stack([torch.zeros_like(log_std), log_std], -1))
+    assert math.log(0.4) - 0.01 < entropy.max() < math.log(0.4)
+    assert 0.8 < log_std[entropy.argmax()].exp() < 0.95  # wider than that, it falls again
+    assert entropy[-1] < entropy.max() - 1
+
+
+@pytest.mark.parametrize(("std", "error"), [*((std, 2e-6) for std in (0.05, 0.5, 1.0, 2.0)), (3.0, 1e-4), (5.0, 3e-3)])
+def test_the_entropy_is_as_exact_as_it_says(std: float, error: float) -> None:
+    mean = torch.linspace(-4, 4, 41, dtype=torch.float64)
+    z = torch.linspace(-9, 9, 36_001, dtype=torch.float64)
+    exact = (log_slope(mean.unsqueeze(1) + std * z) * (-z.square() / 2).softmax(0)).sum(1)
+    assert (mean_log_slope(mean, torch.full_like(mean, std)) - exact).abs().max() < error
+
+
+@pytest.mark.parametrize(
+    ("space", "said"),
+    [
+        (Discrete(3), r"squash needs Box actions between two finite bounds, not Discrete\(3\); leave it off"),
+        (MultiBinary(3), r"not MultiBinary\(3\)"),
+        (Box(-np.inf, np.inf, (2,)), r"not Box\(-inf, inf, \(2,\), float32\)"),
+        (Box(0, np.inf, (1,)), r"not Box\(0.0, inf, \(1,\), float32\)"),
+        (Box(np.zeros(2, np.float32), np.array([0, 1], np.float32)), r"not Box\(0.0, \[0. 1.\], \(2,\), float32\)"),
+    ],
+)
+def test_other_actions_are_refused_in_one_line(space: gym.Space, said: str, refuses: Callable[..., None]) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        train(replace(SMALL, env="own"), SQUASH, env=lambda: AnySpace(action=space))
+    assert "\n" not in str(caught.value)
+    refuses(main, ["train", "squash", "--env", "CartPole-v1"], "leave it off with --no-squash (squash=False)")
+
+
+@pytest.mark.parametrize("tricks", [SQUASH, named("reinforce+squash"), named("ppg+squash")])
+def test_what_is_played_is_within_the_bounds_and_none_is_cut_off(tricks: Tricks) -> None:
+    seen = list[np.ndarray]()
+
+    class Watching(AnySpace):
+        def step(self, action: np.ndarray) -> tuple:
+            seen.append(action)
+            return super().step(action)
+
+    run = train(replace(SMALL, env="own", log_std_init=1.5), tricks, env=lambda: Watching(action=BOX))
+    assert all(BOX.contains(action) for action in seen)
+    assert (np.ptp(seen, axis=0) > 0.9 * (BOX.high - BOX.low)).all()
+    assert (run.curve.action_clip_fraction == 0).all()
+
+
+def test_worlds_of_tensors_get_the_torque_and_the_rollout_keeps_u(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, step = list[Tensor](), TensorEnv.step
+
+    def watching(self: TensorEnv, action: Tensor, playing: Tensor) -> Step:
+        seen.append(action)
+        return step(self, action, playing)
+
+    monkeypatch.setattr(TensorEnv, "step", watching)
+    env = make_env(replace(SMALL, env="Pendulum-v1"))
+    player, logits = Player(env, block=16), torch.tensor([0.5, 1.0]).expand(2, 2, 2)
+    player.family = squashed(env.spaces.action)
+    u = play_segment(player, lambda obs, legal: logits, 16, torch.ones(2, dtype=torch.bool)).action
+    torch.testing.assert_close(torch.stack(seen, 1), 2 * u.tanh())
+    assert u.abs().max() > 2
+
+
+def test_with_rescaled_actions_it_plays_the_same() -> None:
+    plain, rescaled = (train(replace(SMALL, rescale_actions=on), SQUASH) for on in (False, True))
+    np.testing.assert_allclose(plain.curve["return"], rescaled.curve["return"], rtol=1e-4)
+    gap = plain.curve.entropy - rescaled.curve.entropy  # per unit of torque, or per half of the range
+    np.testing.assert_allclose(gap, math.log(2), rtol=1e-4)
+
+
+def test_a_run_is_saved_resumed_evaluated_and_played_with_its_bounds(tmp_path: Path) -> None:
+    config = replace(SMALL, env="Pendulum-v1", horizon=100, steps=800)
+    run = train(config, SQUASH, checkpoints=Checkpoints(tmp_path, every=100), evaluation=Evaluation(400, 2))
+    np.testing.assert_array_equal(run.curve.to_numpy(), resume(tmp_path).curve.to_numpy())
+    run.save(tmp_path)
+    loaded = load(tmp_path)
+    assert loaded.agent.family == run.agent.family == SquashedGaussian((-2.0,), (2.0,))
+    np.testing.assert_array_equal(loaded.evaluate(2, greedy=True), run.evaluate(2, greedy=True))
+    mean = run.agent.policy(torch.zeros(2, 1, 3)).chunk(2, -1)[0]
+    found = run.agent.act(np.zeros((2, 1, 3), np.float32))
+    np.testing.assert_allclose(found, 2 * mean.detach().tanh().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("space", [BOX, Box(-3, 5, (2,), np.int32)])
+def test_a_saved_policy_squashes_too(space: gym.Space, tmp_path: Path) -> None:
+    run = train(replace(SMALL, env="own", log_std_init=1.0), SQUASH, env=lambda: AnySpace(action=space)).only()
+    policy, observation = plain_module(run), run.agent.spaces.observation
+    observation.seed(0)
+    for scale in (1, 1, 1, np.float32(1e3)):
+        obs = (scale * np.asarray(observation.sample())).astype(np.float32)
+        np.testing.assert_allclose(policy.act(obs), run.agent.act(obs), atol=1e-5)
+    pytest.importorskip("onnxruntime")
+    save_policy(run, tmp_path / "p.onnx", "onnx", noise=True)  # which checks what it computes

@@ -1,11 +1,16 @@
-"""Learning itself: a quick check by default, and at full length with `pytest -m slow -rP` (about half an hour)."""
+"""Learning itself: of what is known, by every rung; else a quick check, or `pytest -m slow -rP` for half an hour."""
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
+from support.probes import PROBES
 
 from tricks import PPO, REINFORCE, Config, Tricks, train
+from tricks.core.moments import denormalize
+from tricks.ladder import PRESETS, rungs
 
 FULL: dict[str, tuple[Config, Tricks, float, float]] = {  # and the least that the mean and every seed must reach
     "ppo nearly solves CartPole": (Config(seeds=4, steps=100_000, lr=0.003), PPO, 430, 0),
@@ -41,8 +46,7 @@ def test_reinforce_reaches_150_on_cartpole_within_100k_steps() -> None:
 def test_at_full_length(name: str) -> None:
     config, tricks, mean, least = FULL[name]
     found = late(config, tricks)
-    assert found.mean() >= mean
-    assert found.min() >= least
+    assert found.mean() >= mean and found.min() >= least
 
 
 @pytest.mark.slow
@@ -54,3 +58,25 @@ def test_masked_taxi_is_ahead_of_unmasked_taxi() -> None:
             assert masked.min() > plain.max()
         else:
             assert masked.mean() - masked.std() > plain.mean() + plain.std()
+
+
+RUNGS = {rung.on[-1] if rung.on else "reinforce": rung for rung in rungs()} | PRESETS
+QUICK = ("reinforce", "baseline", "popart", *PRESETS)  # the update of every rung is held by test_reference
+EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNGS]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("rung", EACH)
+def test_finds_the_known_answer(rung: str, probe: str) -> None:
+    tricks: Tricks = RUNGS[rung]
+    world = PROBES[probe]
+    config = Config(
+        probe, seeds=2, steps=4_000, lanes=16, horizon=8, lr=0.03, gamma=world.gamma, hidden=(16,), minibatches=1
+    )
+    agent = train(config, tricks).agent
+    if tricks.baseline and not tricks.reward_scaling:  # which learns values in other units
+        obs, value = (torch.tensor(x, dtype=torch.float32) for x in zip(*world.answers, strict=True))
+        found = denormalize(agent.value(obs.view(1, -1, 1).expand(2, -1, -1)), agent.return_stats)
+        np.testing.assert_allclose(found.detach(), value.expand(2, -1), atol=0.15)
+    for seen, action in world.best:
+        assert agent.policy(torch.full((2, 1, 1), seen)).softmax(-1)[..., action].min() > 0.9

@@ -18,20 +18,16 @@ code = pytest.importorskip("tricks.fused.compiled_losses")
 COUNT = int(os.environ.get("CONTRACTS", 300))
 
 
-def test_every_flag_that_a_kernel_tests_is_drawn() -> None:
+def test_every_flag_that_a_kernel_tests_is_drawn_and_buffers_have_rows_of_their_own() -> None:
     assert code.FLAGS == COMPILED
+    for seed in range(40):
+        assert_alike(Learner(seed, switched(closed({"ppg_buffers"})), usual=True, odd=False))
 
 
 def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
     with compiled_losses() as found:
         worked = sum(assert_alike(Learner(seed)) for seed in range(COUNT))
-    assert COUNT / 2 < worked < COUNT
-    assert COUNT / 2 < sum(found) < len(found)
-
-
-def test_policy_and_values_each_learn_from_rows_of_their_own() -> None:
-    for seed in range(40):
-        assert_alike(Learner(seed, switched(closed({"ppg_buffers"})), usual=True, odd=False))
+    assert COUNT / 2 < worked < COUNT and COUNT / 2 < sum(found) < len(found)
 
 
 def test_a_policy_exactly_as_far_away_as_it_may_be_is_near_enough() -> None:

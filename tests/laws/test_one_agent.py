@@ -93,20 +93,13 @@ def test_it_ends_in_one_line(
         one_run.main(training, one_agent.Config, "")
     message = capsys.readouterr().err
     assert end.value.code == status
-    assert message.startswith(said)
-    assert message.count("\n") == 1
+    assert message.startswith(said) and message.count("\n") == 1
 
 
-def test_a_minibatch_of_one_row() -> None:
+def test_minibatches_of_one_row_or_none_and_numbers_are_the_library_s() -> None:
     assert_alike("ShortCartPole-v0", named("ppo"), lanes=2, horizon=8, minibatches=14, steps=60)
-
-
-def test_a_minibatch_without_rows_is_no_step() -> None:
     few = one_agent.Config("ShortCartPole-v0", lanes=2, horizon=8, minibatches=16, steps=60)
     assert np.isfinite([row["policy_loss"] for row in one_agent.train(few, named("ppo"))[1]]).all()
-
-
-def test_its_numbers_are_the_library_s() -> None:
     library = replace(Config(), hidden=(64, 64))
     for f in fields(one_agent.Config):
         if f.name not in ("seed", "hidden"):

@@ -26,9 +26,8 @@ ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "R
 def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of flags and the numbers of both seeds, all at random, one in four in a nested environment."""
     envs = (NESTED,) if number % 4 == 3 else ENVS[:3]
-    return drawn_from(
-        number, envs, lambda env: [name for name in NEEDS if name != ("action_mask" if env == BOX else "squash")]
-    )
+    lacks = lambda env: "action_mask" if env == BOX else "squash"  # noqa: E731
+    return drawn_from(number, envs, lambda env: [name for name in NEEDS if name != lacks(env)])
 
 
 def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:

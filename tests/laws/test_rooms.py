@@ -1,7 +1,9 @@
-"""The house: every file is in a room, rooms are layers, and imports only go down."""
+"""The house: every file is in a room, rooms are layers, imports only go down, and types are right."""
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -66,28 +68,18 @@ def test_imports_only_go_down(path: Path) -> None:
             assert height(other) <= height(mine), f"{'.'.join(mine)} imports {'.'.join(other)} from above"
 
 
-def test_the_harness_knows_nothing_of_our_findings() -> None:
+def test_core_knows_no_trick_the_harness_no_finding_and_modules_are_in_no_circle_nor_share_a_name() -> None:
     harness = [path for path, parts in MODULES.items() if parts[0] == "ablations" and "findings" not in parts]
     known = {path.name for path in harness for other in imported(path) if "findings" in other}
     assert known <= {"cli.py", "__init__.py"}
-
-
-def test_core_knows_no_trick() -> None:
     for path in [*(ROOT / "tricks" / "core").glob("*.py"), *(ROOT / "tricks" / "fast").glob("*.py")]:
-        said = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
-        assert not said & (set(NEEDS) - WORDS), path.name
+        assert not set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) & (set(NEEDS) - WORDS), path.name
     assert list(Batch.__annotations__) == ["obs", "legal", "action", "valid", "advantage", "task"]
-
-
-def test_no_circle() -> None:
     graph = {parts[:-1] if parts[-1] == "__init__" else parts: imported(path) for path, parts in MODULES.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:
         pytest.fail(" imports ".join(".".join(module) for module in reversed(circle.args[1])))
-
-
-def test_no_two_modules_share_a_name() -> None:
     names = Counter(parts[-1] for parts in MODULES.values() if not parts[-1].startswith("__"))
     assert [name for name, count in names.items() if count > 1] == []
 
@@ -99,3 +91,10 @@ def test_a_function_fits_a_screen(folder: str) -> None:
     sizes = {each.name: each.end_lineno - each.lineno + 1 for each in functions if each.end_lineno is not None}
     assert {name: size for name, size in sizes.items() if size > LONGER.get(name, 60)} == {}
     assert len((ROOT / "tricks" / "one_agent.py").read_text(encoding="utf-8").splitlines()) <= 260
+
+
+def test_mypy_finds_nothing() -> None:
+    pytest.importorskip("mypy")
+    root = Path(__file__).parents[2]
+    found = subprocess.run([sys.executable, "-m", "mypy"], cwd=root, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr

@@ -40,7 +40,7 @@ Refuses = Callable[..., None]
 NAMES, ENVS = ["baseline", "entropy"], ("CartPole-v1", "Acrobot-v1")
 
 
-def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> None:
+def test_another_base_gets_a_heat_map_and_a_table_a_row_an_arm(tmp_path: Path) -> None:
     made = study(ladder(NAMES), lambda on: 320 * ("baseline" in on))  # 420, 430, ..., 490 with a baseline
     frame = tables.arms_table(made, made.designs[0]).set_index("arm")
     assert frame.area["reinforce"] == frame.iqm["reinforce"] == 135
@@ -49,40 +49,6 @@ def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> Non
     assert "| 25%            | > 100,000      |" in tables.arms_text(frame.reset_index(), made)
     solved = study(ladder(NAMES), lambda on: 400)
     assert tables.arms_table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
-
-
-def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
-    made = study(factorial(["baseline", "gae"]), lambda on: 0)
-    runs = made.runs[~((made.runs.tricks == "baseline") & (made.runs.seed == 2))].copy()
-    runs.loc[(runs.tricks == "") & (runs.seed == 1), "diverged"] = 5000
-    page.write([replace(made, runs=runs)], tmp_path, "again")
-    text = (tmp_path / "report.md").read_text()
-    assert "Dropped: + gae (gae needs baseline)." in text
-    assert "**Incomplete**: some runs are missing for + baseline." in text
-    assert "Diverged: reinforce: seed 1 at step 5,000." in text
-    assert "reinforce (1 diverged)" in text
-    page.write([study(ladder(["baseline", "clip"]), lambda on: 0)], tmp_path, "again")
-    text = (tmp_path / "report.md").read_text()
-    assert "In every arm: reuse (what the chosen tricks need)." in text
-    assert [row.split()[1] for row in text.splitlines() if row.startswith("| reuse")] == ["reuse"]
-
-
-def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
-    paths = page.write([study(ladder(NAMES), lambda on: 0, env) for env in ENVS], tmp_path, "the command")
-    html, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
-    images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
-    assert len(images) == len(set(images)) >= 6
-    assert {tmp_path / image for image in images} <= set(paths)
-    assert all(path.exists() for path in paths)
-    sources = re.findall(r'(?:src|href)="(.{20})', html)
-    assert len(sources) == len(images)
-    assert all(source.startswith("data:image/png") for source in sources)
-    assert "<table>" in html
-    assert "Across environments" in text
-    assert "the command" in text
-
-
-def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -> None:
     robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
     both = [study(ladder(NAMES), lambda on: 0, env) for env in ENVS]
     page.write([*robots, *both], tmp_path, "again", brief=True)
@@ -94,7 +60,34 @@ def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -
     assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
-def test_environments_weigh_the_same_together() -> None:
+def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
+    made = study(factorial(["baseline", "gae"]), lambda on: 0)
+    runs = made.runs[~((made.runs.tricks == "baseline") & (made.runs.seed == 2))].copy()
+    runs.loc[(runs.tricks == "") & (runs.seed == 1), "diverged"] = 5000
+    page.write([replace(made, runs=runs)], tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "Dropped: + gae (gae needs baseline)." in text
+    assert "**Incomplete**: some runs are missing for + baseline." in text
+    assert "Diverged: reinforce: seed 1 at step 5,000." in text and "reinforce (1 diverged)" in text
+    page.write([study(ladder(["baseline", "clip"]), lambda on: 0)], tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "In every arm: reuse (what the chosen tricks need)." in text
+    assert [row.split()[1] for row in text.splitlines() if row.startswith("| reuse")] == ["reuse"]
+
+
+def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
+    paths = page.write([study(ladder(NAMES), lambda on: 0, env) for env in ENVS], tmp_path, "the command")
+    html, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
+    assert len(images) == len(set(images)) >= 6 and {tmp_path / image for image in images} <= set(paths)
+    assert all(path.exists() for path in paths)
+    sources = re.findall(r'(?:src|href)="(.{20})', html)
+    assert len(sources) == len(images) and all(source.startswith("data:image/png") for source in sources)
+    assert "<table>" in html
+    assert "Across environments" in text and "the command" in text
+
+
+def test_environments_weigh_the_same_and_a_published_score_stands_beside_ours() -> None:
     low, high = (study(ladder(NAMES), lambda on: 0, env, seeds) for env, seeds in zip(ENVS, (8, 16), strict=True))
     frame = tables.together([low, high], "ladder")
     scales = [SCALES[env] for env in ENVS]
@@ -106,15 +99,11 @@ def test_environments_weigh_the_same_together() -> None:
     again = study(ladder(NAMES), lambda on: 0, seeds=5)
     assert tables.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
     assert tables.together([low, high], "screen").empty
-
-
-def test_a_published_score_stands_beside_ours() -> None:
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
     assert published_text([made]) == ""  # at rates of our own
     text = published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
-    assert "| 490 ± 6" in text
-    assert "| 465.0 [" in text
+    assert "| 490 ± 6" in text and "| 465.0 [" in text
     assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
@@ -174,9 +163,7 @@ FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its cont
 
 
 @pytest.mark.parametrize(("name", "content", "said"), FOLDERS)
-def test_nothing_whole_is_refused(
-    name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses
-) -> None:
+def test_what_is_whole_is_read(name: str, content: bytes | None, said: str, tmp_path: Path, refuses: Refuses) -> None:
     if content is not None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
@@ -220,8 +207,7 @@ def made() -> Iterator[Design]:
 
 def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
     (plan,) = plans(What(design="two-on-gae"), "10")
-    assert plan.designs == (made,)
-    assert len(plan.jobs) == 3
+    assert plan.designs == (made,) and len(plan.jobs) == 3
     # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
     both = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in ENVS]
     page.write(both, tmp_path, "again")
@@ -287,7 +273,7 @@ def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
     assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
 
 
-def test_environments_are_set_against_each_other() -> None:
+def test_environments_are_set_against_each_other_but_for_those_with_other_seeds() -> None:
     here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
     assert across([here]) == across([here, here]) == ""  # one environment, twice
     assert across([here, there]).endswith(
@@ -302,16 +288,12 @@ def test_environments_are_set_against_each_other() -> None:
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
     for both, said in (([sure, replace(there, again=nothing)], "Confirmed"), ([here, nothing], "Detected")):
         assert across(both).endswith(f"in another: none. {said} neither alone nor when taken out: `baseline`.")
-
-
-def test_environments_with_more_seeds_are_not_counted_together_with_those_that_have_fewer() -> None:
     here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
     fewer = replace(there, about=there.about | {"seeds": [0, 7]}, runs=there.runs[there.runs.seed < 7])
     assert across([here, fewer]) == ""
     third = replace(several("Pendulum-v1", 0), name="third")
     said = across([here, fewer, third, replace(fewer, runs=fewer.runs.assign(env="Taxi-v4"))])
-    assert said.startswith("In 2 environments (8 seeds), ")
-    assert ". In 2 environments (7 seeds), " in said
+    assert said.startswith("In 2 environments (8 seeds), ") and ". In 2 environments (7 seeds), " in said
 
 
 def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
@@ -372,8 +354,7 @@ class Seen(HTMLParser):
         self.text = ""
         self.feed(text)
         self.close()
-        assert self.tags <= OURS
-        assert self.attributes <= ATTRIBUTES
+        assert self.tags <= OURS and self.attributes <= ATTRIBUTES
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
@@ -402,11 +383,10 @@ def told(text: str) -> list[Study]:
 
 
 def line(text: str) -> str:
-    """The text as it is shown: on one line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_path: Path) -> None:
+def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Path) -> None:
     for texts in (HOSTILE[::2], HOSTILE[1::2]):
         text = " ".join(texts)
         page.write(told(text), tmp_path, text)
@@ -415,20 +395,16 @@ def test_nothing_that_a_file_says_becomes_an_element_an_attribute_or_a_link(tmp_
         assert len(seen.sources) == 3  # effects and curves; games
         assert seen.text.count(line(text)) >= 8  # shown as it is
         assert set(seen.rows) == {2, 5}  # the tables' columns are what they were
+    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
+        assert (plain(text), code(text)) == (text, f"`{text}`")
+    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
     for shown in (plain, code):
         seen = Seen(as_html(f"# {shown(text)}\n\n| a | b |\n|---|---|\n| {shown(text)} | {shown(text)} |\n", Path()))
-        assert seen.text.count(line(text)) >= 3
-        assert (set(seen.rows), seen.sources) == ({2}, [])
-
-
-def test_what_needs_no_escape_is_left_alone_and_raw_html_in_the_markdown_is_text() -> None:
-    for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
-        assert (plain(text), code(text)) == (text, f"`{text}`")
-    assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
+        assert seen.text.count(line(text)) >= 3 and (set(seen.rows), seen.sources) == ({2}, [])
 
 
 @pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])

@@ -22,13 +22,11 @@ class Browser:
         self.driver, self.folder = driver, folder
 
     def open(self, page: str) -> None:
-        """Load a page. What earlier pages said is forgotten."""
         self.driver.get_log("browser")
         self.driver.get_log("performance")
         self.driver.get(f"{self.folder.as_uri()}/{page}")
 
     def run(self, script: str, *values: object) -> Any:
-        """What a script returns on this page."""
         return self.driver.execute_script(script, *values)
 
     def ask(self, name: str, *values: object) -> Any:
@@ -36,14 +34,12 @@ class Browser:
         return self.run(f"{ASKED}\nreturn {name}(...arguments);", *values)
 
     def texts(self, selector: str) -> list[str]:
-        """What each such element says."""
         return list(self.ask("texts", selector))
 
     def text(self, selector: str) -> str:
         return self.texts(selector)[0]
 
     def told(self, script: str, *values: object) -> Any:
-        """What a script hands to its last argument, now or later."""
         return self.driver.execute_async_script(script, *values)
 
     def wait_for(self, selector: str, seconds: float = 60) -> None:

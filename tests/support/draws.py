@@ -54,7 +54,6 @@ class Draw(random.Random):
         return x
 
     def laid(self, x: Tensor) -> Tensor:
-        """The same numbers, perhaps laid out otherwise in memory."""
         way = self.randrange(12)
         if way == 0 and x.dim() > 1:
             return x.mT.contiguous().mT

@@ -1,6 +1,7 @@
-"""Jobs of a second or less, and what tests ask of their results."""
+"""Jobs of a second or less, what tests ask of their results, and files with damage of every kind."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from ablations.training.jobs import Job
@@ -19,3 +20,9 @@ def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
     first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
     about = json.loads(first.removeprefix("# "))
     return {name: about[name] for name in about if name not in ("seconds", "commit", "sha256")}, rest
+
+
+def flips(whole: bytes) -> Iterator[bytes]:
+    """The bytes with one bit flipped, one for every byte, the bits in turn."""
+    for i, byte in enumerate(whole):
+        yield whole[:i] + bytes([byte ^ 1 << i % 8]) + whole[i + 1 :]

@@ -40,7 +40,6 @@ class Mutant(NamedTuple):
 
 
 def mutants(root: Path, file: str) -> list[Mutant]:
-    """Every mutant of a file that compiles, in the order of its lines."""
     maker = Maker(file, (root / file).read_bytes())
     maker.visit(ast.parse(maker.source))
     return sorted({mutant.source: mutant for mutant in maker.found}.values(), key=lambda mutant: mutant.line)

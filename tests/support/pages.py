@@ -49,7 +49,6 @@ def commands(program: str) -> list[str]:
 
 
 def blocks_of(language: str, text: str) -> list[str]:
-    """The fenced blocks of code in this language."""
     return re.findall(rf"^```{language}\n(.+?)^```", text, re.DOTALL | re.MULTILINE)
 
 

@@ -178,6 +178,4 @@ class WholeNumbers(ThreeLives):
         return super().pay(action) + float(action.sum())
 
 
-PROBES = {
-    f"{probe.__name__}-v0": probe for probe in (OneState, SeenReward, DelayedReward, ActionReward, SeenActionReward)
-}
+PROBES = {f"{kind.__name__}-v0": kind for kind in (OneState, SeenReward, DelayedReward, ActionReward, SeenActionReward)}

@@ -148,9 +148,7 @@ class Reference:
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
         unit = float(not (tricks.return_norm and config.return_first_batch))  # or no scale before the first batch
         self.returns = [Statistics(variance=unit) for _ in range(tasks)]
-        self.seen: tuple[float, np.ndarray, np.ndarray] | None = (
-            None  # weight, mean, squared deviations of observations
-        )
+        self.seen: Any = None  # weight, mean, squared deviations of observations
         self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy

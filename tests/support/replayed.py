@@ -49,7 +49,6 @@ class Case(Recording):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The case as the engine gets it."""
         config, spaces = self.config.only(0), self.agent.spaces
         plain = asdict(config)
         return {
@@ -104,7 +103,6 @@ def rollout_of(rollout: Rollout) -> dict[str, Any]:
 
 
 def _order(rollout: Rollout, seed: int, update: int, epoch: int) -> list[int]:
-    """The rows of experience in the order of the library's shuffle."""
     valid = rollout.valid[0].flatten().numpy()
     keys = stream(seed, "minibatch", update, epoch).random(valid.size)[valid]
     order: list[int] = keys.argsort().tolist()

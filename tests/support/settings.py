@@ -4,7 +4,6 @@ from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 
 def alone(name: str) -> Tricks:
-    """One trick with what it needs, and nothing else."""
     return switched(closed([name]))
 
 

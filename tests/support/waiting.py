@@ -19,7 +19,6 @@ def alive(process: psutil.Process) -> bool:
 
 
 def until(true: Callable[[], object], seconds: float = 60) -> None:
-    """Wait for it."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"

@@ -1,4 +1,4 @@
-"""The wheel of a copy of the clone, and an environment that has what it needs but neither it nor the clone."""
+"""The wheel of a copy of the clone, made once for all processes, and an environment with neither it nor the clone."""
 
 import os
 import shutil
@@ -6,11 +6,29 @@ import site
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.once import once
+from filelock import FileLock
 from support.pages import ROOT
+
+
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder with this name that `make` has filled. The first process to ask does it, and the others wait for that.
+
+    Whoever finds that it failed tries again, and so fails with the reason.
+    """
+    own = factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = common / name
+    with FileLock(common / f"{name}.lock"):
+        if not folder.exists():
+            work = factory.mktemp("once") / name
+            make(work)
+            work.rename(folder)
+    return folder
+
 
 PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "tricks", "ablations", "chapters", "tests")
 OWN = ("ppo_tricks-", "__editable__", "_editable_")  # how the clone's own installation begins its files' names

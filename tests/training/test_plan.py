@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.damage import flips
+from support.jobs import flips
 
 import ablations.training.plan as planning
 from ablations import cli
@@ -43,11 +43,9 @@ Patch = pytest.MonkeyPatch
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
     (tuned,), (mixed,), (borrowed,) = (plans(x, "10") for x in (What(), What(design="ladder,screen"), What(steps=500)))
     assert {rate.reservation for rate in tuned.rates.values()} == {""}
-    assert len({rate.value for rate in tuned.rates.values()}) > 1
-    assert "tune" not in tuned.in_words
+    assert len({rate.value for rate in tuned.rates.values()}) > 1 and "tune" not in tuned.in_words
     assert "learning rates" not in tuned.in_words
-    assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
-    assert f"all run at {UNTUNED:g}" in mixed.in_words
+    assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")} and f"all run at {UNTUNED:g}" in mixed.in_words
     few = replace(mixed, only=frozenset(mixed.arms[:2]))  # both are tuned, but the comparison was made without
     assert few.rates == {arm: mixed.rates[arm] for arm in mixed.arms[:2]}
     fixed = plans(What(suite="published", env="CartPole-v1"))[0]
@@ -57,14 +55,10 @@ def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_sam
         assert all(set(job.config.rates) == {rate.value} for job, rate in plan.jobs.items())
 
 
-def test_a_job_is_an_arm_and_a_whole_block_of_seeds() -> None:
+def test_a_job_is_an_arm_and_a_whole_block_of_seeds_and_studies_that_differ_have_other_names() -> None:
     (plan,) = plans(What(tricks="entropy,grad_clip", steps=500), "5:12")
     assert {job.config.seeds for job in plan.jobs} == {tuple(range(10)), tuple(range(10, 30))}
-    assert len(plan.jobs) == 2 * len(plan.arms) == 6
-    assert {job.config.steps for job in plan.jobs} == {500}
-
-
-def test_studies_that_differ_have_names_that_differ() -> None:
+    assert len(plan.jobs) == 2 * len(plan.arms) == 6 and {job.config.steps for job in plan.jobs} == {500}
     asked = [What(), What(steps=500), What(tricks="clip,gae"), What(tricks="clip,entropy"), What(env="Acrobot-v1")]
     found = [plans(what, "10")[0] for what in (*asked, What(design="ladder,add-one-in"))]
     names = [plan.name for plan in found] + [plans(What(), "10:20")[0].name]
@@ -172,17 +166,28 @@ def test_seeds_come_in_fixed_blocks_and_an_arm_that_many_share_has_as_many_again
     assert plans(What(), "100")[0].seeds_of(REINFORCE) == tuple(range(100))
 
 
-def test_two_tries_have_no_seed_in_common_and_none_with_tuning() -> None:
+def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:
     for seeds in (range(10), range(30, 60), range(40), range(60), range(100)):
-        first, second = ({*some, *further(some)} for some in (seeds, following(seeds)))
-        assert not first & second
-        assert len(first) == len(second) == 2 * len(seeds)
+        one, other = ({*some, *further(some)} for some in (seeds, following(seeds)))
+        assert not one & other and len(one) == len(other) == 2 * len(seeds)
     assert further(range(880, 910))[0] == 940
     last = range(FIRST_TUNING_SEED - 30, FIRST_TUNING_SEED)
     with pytest.raises(InputError, match=r"so seeds 1000000030 .*, which the arms shared by many .*, cannot be"):
         further(last)
     with pytest.raises(InputError, match=r"1000000000 on are for tuning only, so seeds 1000000000 .*, which --confirm"):
         following(last)
+    (first,) = jobs_at(Job(TINY, PPO), still_wanted({}, 4))
+    assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
+    assert len(set(first.config.seed_list)) == 4 * len(GRID)
+    assert first.config.seed_list[:5] == (*range(1_000_060_000, 1_000_060_004), 1_000_080_000)  # as they ever were
+    seen = {rate: Tried((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}
+    (again,) = jobs_at(Job(TINY, PPO), still_wanted(seen, 4))
+    assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
+    assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
+    assert not set(first.config.seed_list) & set(again.config.seed_list)
+    apart = jobs_at(Job(TINY, REINFORCE), still_wanted({}, 4))  # whole episodes: a stack per rate
+    assert [set(job.config.rates) for job in apart] == [{rate} for rate in GRID]
+    assert {seed for job in apart for seed in job.config.seed_list} == set(first.config.seed_list)
 
 
 def test_seeds_that_chose_the_oldest_rates_are_refused_where_they_did(monkeypatch: Patch, tmp_path: Path) -> None:
@@ -209,7 +214,6 @@ DAMAGED = "is damaged or not a table of learning rates: "
 
 @pytest.fixture
 def rates(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
-    """Where a test's own table is."""
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     table.cache_clear()
     yield tmp_path / "rates.csv"
@@ -271,12 +275,16 @@ def test_one_impossible_row_is_enough_to_refuse_a_table(wrong: dict[str, Any], s
         table()
 
 
-def test_a_seed_without_an_episode_has_no_area_and_neither_has_its_row(rates: Path) -> None:
+def test_a_rate_at_which_no_episode_ends_is_never_best_nor_is_a_seed_s_area_known(rates: Path) -> None:
     left = rates.parent / f".rates.csv.{HOST}.999999999"  # by a process that was killed
     left.touch()
     store_table(ROWS.assign(area=[np.nan, 2.0], areas=["nan 3", ""]))
     assert table().area.isna().tolist() == [True, False]
     assert not left.exists()
+    nothing = Tried((np.nan, 500.0), ())
+    assert nothing.area == -np.inf
+    seen = {rate: nothing if rate == 0.01 else Tried((-abs(np.log(rate / 0.003)),) * 2, ()) for rate in GRID}
+    assert 0.01 not in still_wanted(seen, 2)
 
 
 def test_every_arm_has_its_own_tuned_rate_inside_the_grid_which_had_a_second_look() -> None:
@@ -336,14 +344,7 @@ def test_every_rate_gets_a_first_look_and_the_best_three_a_second_and_the_grid_g
     assert max(high) == 1  # there is an end to it
 
 
-def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
-    nothing = Tried((np.nan, 500.0), ())
-    assert nothing.area == -np.inf
-    seen = {rate: nothing if rate == 0.01 else Tried((-abs(np.log(rate / 0.003)),) * 2, ()) for rate in GRID}
-    assert 0.01 not in still_wanted(seen, 2)
-
-
-def test_the_finalists_are_those_of_the_first_look_whatever_the_second_says_of_them() -> None:
+def test_finalists_are_those_of_the_first_look_and_the_next_rate_gets_both_at_once() -> None:
     """The best of the first look fails at the second: the fourth, which has had no second look, does not move up."""
     first = dict(zip(GRID, (1.0, 2.0, 6.0, 9.0, 8.0, 7.0, 0.0), strict=True))
     seen = {rate: Tried((score,) * 4, ()) for rate, score in first.items()}
@@ -353,28 +354,10 @@ def test_the_finalists_are_those_of_the_first_look_whatever_the_second_says_of_t
     seen |= {rate: Tried((first[rate],) * 4 + (-99.0,) * 4, ()) for rate in (0.03, 0.1)}
     seen |= {0.0003: Tried((6.5,) * 4, ())}
     assert still_wanted(seen, 4) == {}  # though the lowest rate is now ahead, at a first look
-
-
-def test_where_a_second_look_puts_the_best_rate_at_the_edge_the_next_one_gets_both_looks_at_once() -> None:
     first = dict(zip(GRID, (8.0, 9.0, 7.0, 0.0, 0.0, 0.0, 0.0), strict=True))
     second = {0.0003: 8.0, 0.001: 1.0, 0.003: 7.0}
     seen = {rate: Tried((x,) * 4 + (second.get(rate, 0.0),) * 4 * (rate in second), ()) for rate, x in first.items()}
     assert still_wanted(seen, 4) == {1e-4: range(8)}
-
-
-def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
-    (first,) = jobs_at(Job(TINY, PPO), still_wanted({}, 4))
-    assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
-    assert len(set(first.config.seed_list)) == 4 * len(GRID)
-    assert first.config.seed_list[:5] == (*range(1_000_060_000, 1_000_060_004), 1_000_080_000)  # as they ever were
-    seen = {rate: Tried((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}
-    (again,) = jobs_at(Job(TINY, PPO), still_wanted(seen, 4))
-    assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
-    assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
-    assert not set(first.config.seed_list) & set(again.config.seed_list)
-    apart = jobs_at(Job(TINY, REINFORCE), still_wanted({}, 4))  # whole episodes: a stack per rate
-    assert [set(job.config.rates) for job in apart] == [{rate} for rate in GRID]
-    assert {seed for job in apart for seed in job.config.seed_list} == set(first.config.seed_list)
 
 
 def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm_alone(rates: Path) -> None:
@@ -417,11 +400,8 @@ def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(mo
 
 def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, capsys: Capture) -> None:
     store(("Other-v0", 100, "", "", 0.1, 1.0, 1.0, 1, "1"))
-    before, own, few = (
-        rates.read_bytes(),
-        rates.with_name("learning_rates.csv"),
-        ["--tricks", "baseline", "--steps", "200"],
-    )
+    before, own = rates.read_bytes(), rates.with_name("learning_rates.csv")
+    few = ["--tricks", "baseline", "--steps", "200"]
     words = ["tune", "--env", TINY.env, *few, "--seeds-per-rate", "1", "--workers", "1"]
     assert cli.main([*words, "--out", str(rates.parent)]) == 0
     assert f"wrote {own}" in capsys.readouterr().out

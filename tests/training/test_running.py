@@ -37,15 +37,7 @@ from ablations.training.pools import deaf_children
 from ablations.training.scores import scored
 from ablations.training.store import Store
 from ablations.training.what import What
-from ablations.training.workers import (
-    in_pool,
-    longest_first,
-    record,
-    refuse_too_many,
-    run_jobs,
-    start_trainer,
-    worker_count,
-)
+from ablations.training.workers import in_pool, record, run_jobs, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.core import memory
 from tricks.ladder import NEEDS, switched
@@ -61,13 +53,11 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has t
 
 
 def run_all(folder: str) -> None:
-    """The command that is killed and then run again."""
     assert not run_jobs(JOBS, Store(Path(folder)), workers=2)
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """The results of an undisturbed run without workers."""
     store = Store(tmp_path_factory.mktemp("reference"))
     assert not any(record(job, store, compute(job)) for job in JOBS)
     return [content(store, job) for job in JOBS]
@@ -104,9 +94,7 @@ def _deadly(job: Job) -> int:
     return job.config.seed_list[0]
 
 
-def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
-    tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch
-) -> None:
+def test_killed_workers_cost_nothing(tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch) -> None:
     def kill_one() -> None:
         until(lambda: list(tmp_path.glob("*.csv")))
         multiprocessing.active_children()[0].kill()
@@ -126,8 +114,7 @@ def test_a_killed_worker_costs_no_result_and_a_deadly_job_stops_no_other(
 
 def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path: Path, capsys: Capture) -> None:
     store, path, other = Store(tmp_path), tmp_path / f"{JOB.key}.csv", Job(replace(TINY, lr=0.5), REINFORCE)
-    assert not record(JOB, store, compute(JOB))
-    assert not record(other, store, compute(other))
+    assert not record(JOB, store, compute(JOB)) and not record(other, store, compute(other))
     whole = path.read_bytes()
     header, _, rest = whole.partition(b"\n")
     lines = whole.splitlines(keepends=True)
@@ -144,8 +131,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path
             path.write_bytes(text)
             assert store.read(JOB) is None
             said = capsys.readouterr().err
-            assert said.startswith(f"{path} is damaged and will be recomputed (")
-            assert reason in said
+            assert said.startswith(f"{path} is damaged and will be recomputed (") and reason in said
             assert said.count("\n") == 1
             assert not path.exists()
     expected = [text for texts in damaged.values() for text in texts]
@@ -182,13 +168,11 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path)
     assert not multiprocessing.active_children()
 
 
-def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_counts_steps(
+def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
-    failed = run_jobs([BROKEN, JOB], store, workers=1)
-    assert list(failed) == [BROKEN]
-    assert store.read(JOB) is not None
+    assert list(run_jobs([BROKEN, JOB], store, workers=1)) == [BROKEN] and store.read(JOB) is not None
     assert "Nonsense" in (tmp_path / f"{BROKEN.key}.error.txt").read_text()
 
     def noting(total: int, initial: int, leave: bool) -> object:
@@ -202,7 +186,7 @@ def test_the_longest_jobs_start_first_a_failing_one_stops_no_other_and_the_bar_c
     assert capsys.readouterr().err == ""  # no terminal, and less than half a minute
     short = Config(seeds=10, steps=1000)
     jobs = [Job(short, REINFORCE), Job(short, PPO), Job(replace(short, steps=5000), REINFORCE), Job(short, PPG)]
-    assert [jobs.index(job) for job in longest_first(jobs)] == [2, 3, 1, 0]
+    assert [jobs.index(job) for job in workers.longest_first(jobs)] == [2, 3, 1, 0]
 
 
 @unix
@@ -246,8 +230,7 @@ def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_those_that_are_not
     assert estimate.price(ladder[5], prices) == 8.0
     assert estimate.price(ladder[1], prices) == 2.0  # one flag from both
     store = Store(tmp_path)
-    assert not record(JOB, store, compute(JOB))
-    assert estimate.estimate([JOB], store, workers=2) == 0
+    assert not record(JOB, store, compute(JOB)) and estimate.estimate([JOB], store, workers=2) == 0
     with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
         estimate.estimate([BROKEN], store, workers=1)
     assert 0 < estimate.estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
@@ -272,8 +255,7 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     before = files()
     assert (len(before), main([*what, "--out", str(tmp_path)])) == (3, 0)
     said = capsys.readouterr().out
-    assert "1 of them done before" in said
-    assert "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
+    assert "1 of them done before" in said and "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
     assert (files(), [path.name for path in tmp_path.iterdir()]) == (before, ["jobs"])
 
 
@@ -302,9 +284,7 @@ def cluster() -> Iterator[Any]:
         yield local
 
 
-def test_a_cluster_s_results_equal_local_ones_whatever_fails(
-    tmp_path: Path, cluster: Any, reference: list[Any]
-) -> None:
+def test_a_cluster_s_results_are_local_ones_whatever_fails(tmp_path: Path, cluster: Any, reference: list[Any]) -> None:
     there, victim = Store(tmp_path), next(iter(cluster.workers.values())).pid
 
     def kill_one() -> None:
@@ -315,15 +295,12 @@ def test_a_cluster_s_results_equal_local_ones_whatever_fails(
     killer.start()
     failed = run_jobs([BROKEN, *JOBS], there, workers=1, scheduler=cluster.scheduler_address)
     killer.join()
-    assert list(failed) == [BROKEN]
-    assert "Nonsense" in failed[BROKEN]
+    assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN]
     assert "Nonsense" in (there.folder / f"{BROKEN.key}.error.txt").read_text()
     assert [content(there, job) for job in JOBS] == reference
 
 
-def test_workers_are_sent_an_environment_s_module_and_what_is_queued_is_dropped(
-    tmp_path: Path, cluster: Any, monkeypatch: Patch
-) -> None:
+def test_workers_get_an_environment_s_module_and_queues_drop(tmp_path: Path, cluster: Any, monkeypatch: Patch) -> None:
     code = "import gymnasium as gym\ndef make():\n    return gym.make('CartPole-v1', max_episode_steps=9)"
     (tmp_path / "sent_rooms.py").write_text(code)
     (tmp_path / "sent_badly.py").write_text("import sys\nif 'distributed.worker' in sys.modules: 1 / 0")
@@ -341,9 +318,7 @@ def test_workers_are_sent_an_environment_s_module_and_what_is_queued_is_dropped(
     until(lambda: not cluster.scheduler.tasks, seconds=10)
 
 
-def test_a_scheduler_out_of_reach_is_one_line_and_another_version_s_result_a_failure(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_scheduler_out_of_reach_is_one_line_another_version_a_failure(tmp_path: Path, monkeypatch: Patch) -> None:
     strange = SimpleNamespace(status="finished", result=lambda: Finished(text='# {"what": 1}\nseed,step\n'))
     assert "it is not the result of a job" in outcome_of(strange, JOB, "tcp://a:1").error
     with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
@@ -364,13 +339,17 @@ def on(device: str) -> Job:
     return replace(JOB, config=replace(JOB.config, device=device))
 
 
-def test_any_gpu_may_train_a_job_but_a_cpus_result_is_another_and_it_is_looked_for_there() -> None:
+def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp_path: Path, capsys: Capture) -> None:
     assert on("cuda").key == on("cuda:1").key != JOB.key
     assert (on("cuda:1").what["config"]["device"], on("cpu:0").key) == ("cuda", JOB.key)
     assert "device" not in JOB.what["config"]
     with pytest.raises(InputError, match=r"^no device 'cuda:7'"):
         worker_count(1, "cuda:7")
     assert worker_count(1, "cuda:7", scheduler="10.0.0.1:8786") == 1
+    few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
+    for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
+        assert main([*few, *device]) == 0
+        assert f"2 jobs, {count} of them done before" in capsys.readouterr().out
 
 
 def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
@@ -384,16 +363,16 @@ def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_th
     assert ([gpu_count(device) for device in KINDS], worker_count(5, "cuda")) == ([2, 1, 0], 5)
     queue = turns("cuda", workers=5)
     for _ in range(5):
-        start_trainer(queue)
+        workers.start_trainer(queue)
     assert taken == [0, 1, 0, 1, 0]
     for device in KINDS[1:]:
-        start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
+        workers.start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
     assert len(taken) == 5
     monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):
-        refuse_too_many([Job(large, JOB.tricks)], 1)
-    refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
+        workers.refuse_too_many([Job(large, JOB.tricks)], 1)
+    workers.refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
 
 
 def placed(device: str, first: int) -> Study:
@@ -422,15 +401,6 @@ SWEEP = "sweep --vary gamma=0.9,0.99"
 @pytest.mark.parametrize(
     "command", ["run --suite classic", "run --suite worlds", "run --dry-run", "tune", "worlds", SWEEP, "random"]
 )
-def test_a_missing_device_is_one_line_and_nothing_is_written(
-    command: str, tmp_path: Path, refuses: Callable[..., None]
-) -> None:
+def test_a_missing_device_is_one_line_and_no_file(command: str, tmp_path: Path, refuses: Callable[..., None]) -> None:
     refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_default_device_by_any_name_finds_the_jobs_that_are_done(tmp_path: Path, capsys: Capture) -> None:
-    few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
-    for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
-        assert main([*few, *device]) == 0
-        assert f"2 jobs, {count} of them done before" in capsys.readouterr().out

@@ -1,21 +1,24 @@
-"""Jobs and studies in files: what is read back is what was written; what is damaged, impossible, another version's or
-another ALGORITHM's is named as that, and results of two ALGORITHMs are never put together."""
+"""Jobs, studies, scores in files: what is read is what was written, what is damaged is named, an index is as good."""
 
+import contextlib
 import gzip
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import field, fields, make_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.damage import flips
-from support.jobs import JOB, SMALL
+from support.jobs import JOB, SMALL, flips
+from support.many_jobs import fill_random
+from support.probes import Probe
 from support.studies import study
 
 from ablations import compare, read
@@ -25,15 +28,18 @@ from ablations.analysis.study_files import SUFFIX, load, load_all, refuse_anothe
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.design.flag_sets import signed
-from ablations.training import jobs, rate_table, workers
+from ablations.training import jobs, rate_table, score_index, seed_ranges, workers
 from ablations.training.jobs import Job, compute, parse_result
 from ablations.training.rate_table import COLUMNS, read_table, store_table, use
+from ablations.training.scores import area, late, on_grid
 from ablations.training.store import Store, prepare
 from ablations.training.tagged_csv import tagged, untagged
-from ablations.training.workers import run_jobs
+from ablations.training.workers import in_one_pool, in_pool, run_jobs
 from tricks import PPO, REINFORCE, Config, InputError, train
+from tricks.ladder import switched
 from tricks.runs import learning_curve
 from tricks.runs.files import HOST
+from tricks.runs.learning_curve import late_return
 from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
@@ -67,15 +73,14 @@ def test_a_result_is_read_back_typed_even_without_a_diagnostic_that_is_younger(t
     whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
     young = ["policy_age", "entropy"]
     older = parse_result(JOB, tagged(about, curve.drop(columns=young), digits=6)).curve
-    assert tuple(older) == learning_curve.COLUMNS
-    assert older[young].isna().all(axis=None)
+    assert tuple(older) == learning_curve.COLUMNS and older[young].isna().all(axis=None)
     pd.testing.assert_frame_equal(older.drop(columns=young), whole.drop(columns=young))
     for strange in (curve.drop(columns=["return"]), curve.assign(mood=1.0)):
         with pytest.raises(ValueError, match="it is not the result of a job"):
             parse_result(JOB, tagged(about, strange, digits=6))
 
 
-def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
+def test_a_tagged_csv_is_read_back_and_a_rewards_sign_is_trained_as_the_switch_would() -> None:
     config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
     arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
     assert arm.what == switch.what != plain.what
@@ -83,9 +88,6 @@ def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() ->
     pd.testing.assert_frame_equal(curves[0], curves[1])
     assert not curves[0].equals(curves[2])
     assert curves[0]["return"].max() >= 500  # the score still is 100 a step
-
-
-def test_a_tagged_csv_is_read_back() -> None:
     text = tagged({"made with": ["x"]}, pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]}), digits=3)
     blank = '# {"made with": ["x"], "sha256": ""}\na,b\n1,0.123\n2,2\n'
     checksum = hashlib.sha256(blank.encode()).hexdigest()
@@ -144,9 +146,7 @@ IMPOSSIBLE: list[dict[str, Any] | RowChange] = [
 
 
 @pytest.mark.parametrize("change", IMPOSSIBLE)
-def test_an_impossible_job_is_set_aside(
-    change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture
-) -> None:
+def test_no_impossible_job(change: dict[str, Any] | RowChange, text: str, tmp_path: Path, capsys: Capture) -> None:
     store, (about, curve) = Store(tmp_path), untagged(text)
     curve = change(curve) if callable(change) else curve
     about |= {"rows": len(curve)} if callable(change) else change
@@ -157,13 +157,18 @@ def test_an_impossible_job_is_set_aside(
     assert (said.count("\n"), [path.name for path in tmp_path.iterdir()]) == (1, [f"{JOB.key}.damaged"])
 
 
-def test_what_could_not_be_read_back_is_a_failure_and_not_a_result(monkeypatch: Patch) -> None:
+def test_unreadable_results_are_failures_and_studies_kept(monkeypatch: Patch, tmp_path: Path, capsys: Capture) -> None:
     run = train(SMALL.config, SMALL.tricks)
     run.curve["return"] = np.inf
     monkeypatch.setattr("tricks.train", lambda *_: run)
     found = compute(SMALL)
-    assert "a return or a length is infinite" in found.error
-    assert found.text == ""
+    assert "a return or a length is infinite" in found.error and found.text == ""
+    path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
+    before = path.read_bytes()
+    save(MADE, tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
+    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
 
 
 def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -171,20 +176,13 @@ def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothin
     for place in (out, out / "jobs", out / "ladder_CartPole-v1"):
         place.mkdir()
         ours += [place / f".{name}.{HOST}.{DEAD}" for name in ("report.md", "x.csv", "y.runs.csv.gz", "z.png", "z.svg")]
-        names = (
-            "report.md",
-            ".hidden",
-            f".x.csv.elsewhere.{DEAD}",
-            f".x.csv.{HOST}.{os.getpid()}",
-            f".x.{HOST}.{DEAD}",
-        )
+        names = "report.md", ".hidden", f".x.csv.elsewhere.{DEAD}", f".x.csv.{HOST}.{os.getpid()}", f".x.{HOST}.{DEAD}"
         kept += [place / name for name in (*names, f"x.csv.{HOST}.{DEAD}")]
     for path in ours + kept:
         path.write_text("half")
     (folder := out / f".x.csv.{HOST}.{DEAD}1").mkdir()
     prepare(out)
-    assert not any(path.exists() for path in ours)
-    assert all(path.exists() for path in [*kept, folder])
+    assert not any(path.exists() for path in ours) and all(path.exists() for path in [*kept, folder])
 
 
 THEIRS = {"tricks": "9.8.7", "commit": None}
@@ -233,21 +231,16 @@ def study_by(made: dict[str, Any], change: Change, folder: Path, sealed: bool = 
 
 
 @pytest.mark.parametrize("change", OTHER_JOBS)
-def test_another_version_s_job_is_trained_anew(
-    change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch
-) -> None:
+def test_other_versions_jobs_train_anew(change: Change, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(workers, "in_pool", lambda some, *_: ((job, compute(job)) for job in some))
     store, path = Store(tmp_path), tmp_path / f"{SMALL.key}.csv"
     path.write_text(job_of(change))
-    assert not Store(tmp_path, look_only=True).has(SMALL)
-    assert workers.run_jobs([SMALL], store, 1) == {}
+    assert not Store(tmp_path, look_only=True).has(SMALL) and workers.run_jobs([SMALL], store, 1) == {}
     (said,) = [line for line in capsys.readouterr().err.splitlines() if str(path) in line]
     assert said.startswith(f"{path} was saved by ")
     assert "ppo-tricks 9.8.7" in said or "an early version of ppo-tricks" in said
     assert "which can't read it, so it will be recomputed (" in said
-    assert said.endswith(f"kept as {SMALL.key}.other-version")
-    assert "is damaged" not in said
-    assert store.has(SMALL)
+    assert said.endswith(f"kept as {SMALL.key}.other-version") and "is damaged" not in said and store.has(SMALL)
     path.write_text(job_of(lambda about, rows: rows.pop("entropy")))
     assert Store(tmp_path).has(SMALL)  # of another version, and this one can read it
 
@@ -255,9 +248,7 @@ def test_another_version_s_job_is_trained_anew(
 @pytest.mark.parametrize(
     "spoil", [lambda text: text[:-9], lambda text: text.replace("9.8.7", "9.8.6"), lambda _: "# {}"]
 )
-def test_another_version_s_damaged_file_is_damaged(
-    spoil: Callable[[str], str], tmp_path: Path, capsys: Capture
-) -> None:
+def test_another_version_s_damaged_one_is_damaged(spoil: Callable[[str], str], tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / f"{SMALL.key}.csv").write_text(spoil(job_of(UNKNOWN)))
     assert not Store(tmp_path).has(SMALL)
     assert "is damaged and will be recomputed (" in capsys.readouterr().err
@@ -276,26 +267,15 @@ def test_another_version_s_study_is_refused(change: Change, sealed: bool, tmp_pa
     said = str(refused.value)
     assert said.startswith(str(path))
     assert "install ppo-tricks 9.8.7 to open it, or run the command that made it again (" in said
-    assert "damaged" not in said
-    assert "\n" not in said
+    assert "damaged" not in said and "\n" not in said
     refuses(main, ["report", "--out", str(tmp_path)], "was saved by ppo-tricks 9.8.7")
-
-
-def test_a_study_that_cannot_be_read_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
-    path = study_by(THEIRS, lambda about, rows: rows.pop("tuned"), tmp_path)
-    before = path.read_bytes()
-    save(MADE, tmp_path)
-    (kept,) = tmp_path.glob("*-kept")
-    assert f"kept {path}, which cannot be read, as {kept.name}" in capsys.readouterr().out
-    assert (kept.read_bytes(), len(load(path).runs)) == (before, 10)
 
 
 def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) -> None:
     design = ladder(["baseline", "entropy"])
     saved, path = save(study(design, lambda on: 1 / 3), tmp_path)
     assert path.read_bytes()[4:8] == bytes(4)  # where gzip keeps the time
-    assert saved.designs == (design,)
-    assert saved.runs.late[0] == 100.33
+    assert saved.designs == (design,) and saved.runs.late[0] == 100.33
     assert saved.runs.tricks[0] == ""  # not NaN
     again, _ = save(saved, tmp_path)
     pd.testing.assert_frame_equal(again.runs, saved.runs)
@@ -449,7 +429,9 @@ def made_by(algorithm: int | None, env: str = "CartPole-v1", first: int = 0) -> 
     return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
 
 
-def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[int], None], capsys: Capture) -> None:
+def test_another_algorithm_s_job_is_trained_anew_and_its_study_kept_beside(
+    tmp_path: Path, by: Callable[[int], None], capsys: Capture
+) -> None:
     store = Store(tmp_path)
     for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
         by(now)
@@ -459,6 +441,11 @@ def test_another_algorithm_s_job_is_trained_anew(tmp_path: Path, by: Callable[[i
         assert (said in capsys.readouterr().out) == (now != NOW and not known)
         assert store.has(SMALL)
     assert len(list(tmp_path.glob("*.csv"))) == 3
+    _, path = save(made_by(NOW - 1), tmp_path)
+    save(made_by(NOW), tmp_path)
+    (kept,) = tmp_path.glob("*-kept")
+    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
+    assert load(kept).algorithm == str(NOW - 1) and [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
 @pytest.mark.parametrize("other", [NOW - 1, NOW + 1, None])
@@ -481,18 +468,7 @@ def test_studies_of_two_algorithms_stay_apart(other: int | None, tmp_path: Path,
         load_all(tmp_path / "two")
 
 
-def test_a_study_of_another_algorithm_is_kept_beside_the_new_one(tmp_path: Path, capsys: Capture) -> None:
-    _, path = save(made_by(NOW - 1), tmp_path)
-    save(made_by(NOW), tmp_path)
-    (kept,) = tmp_path.glob("*-kept")
-    assert f"kept {path}, which is of another ALGORITHM, as {kept.name}" in capsys.readouterr().out
-    assert load(kept).algorithm == str(NOW - 1)
-    assert [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
-
-
-def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused(
-    tmp_path: Path, by: Callable[[int], None]
-) -> None:
+def test_comparisons_say_their_algorithm_and_other_rates_are_refused(tmp_path: Path, by: Callable[[int], None]) -> None:
     config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
     for now in (NOW, NOW + 1):
         by(now)
@@ -517,3 +493,177 @@ def test_comparisons_say_by_which_algorithm_they_are_and_other_rates_are_refused
         assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
     finally:
         use(None)
+
+
+Filled = tuple[Path, list[Job]]
+FEW = 4  # results in memory, here
+AGENTS = 60  # in six jobs
+
+
+class Counting(Store):
+    """A store that counts the results it reads."""
+
+    count = 0
+
+    def read(self, job: Job) -> Any:
+        Counting.count += 1
+        return super().read(job)
+
+
+@pytest.fixture
+def filled(tmp_path: Path, monkeypatch: Patch) -> Filled:
+    monkeypatch.setattr(score_index, "LATEST", FEW)
+    monkeypatch.setattr(Counting, "count", 0)
+    return tmp_path / "jobs", fill_random(tmp_path, AGENTS, updates=5)
+
+
+def reads(folder: Path, jobs: Sequence[Job], look_only: bool = False) -> int:
+    """How many results a command reads that asks twice for each, first whether it is there, and then for its scores."""
+    before, store = Counting.count, Counting(folder, look_only)
+    assert all(store.has(job) for job in jobs)
+    assert look_only or all(store.scored(job) for job in jobs)
+    return Counting.count - before
+
+
+def test_many_results_are_read_once_and_not_by_every_command_and_looking_changes_nothing(filled: Filled) -> None:
+    folder, jobs = filled
+    index, many, rest = folder / "scores.sqlite", len(jobs), len(jobs) - FEW  # those that were still in memory
+    reads(folder, jobs[: FEW - 1])  # few results leave no second file
+    assert reads(folder, jobs, look_only=True) == many == 6
+    assert not index.exists()
+    assert reads(folder, jobs) == many  # once per job
+    before = index.read_bytes()
+    assert (reads(folder, jobs, look_only=True), index.read_bytes()) == (rest, before)
+    assert reads(folder, jobs) == rest
+    for content in (b"", b"not a database" * 100):  # a damaged one is made again
+        for path in folder.glob("scores.sqlite*"):
+            path.unlink()
+        index.write_bytes(content)
+        assert [reads(folder, jobs), reads(folder, jobs)] == [many, rest]
+
+
+def test_scores_from_the_index_are_those_of_the_results_to_the_last_bit(filled: Filled) -> None:
+    folder, jobs = filled
+    first = [Store(folder).scored(job) for job in jobs]
+    reads(folder, jobs)
+    for job, expected in zip(jobs, first, strict=True):
+        found, seeds = Store(folder).scored(job), job.config.seed_list
+        assert found is not None and expected is not None and (found.grid == expected.grid).all()
+        pd.testing.assert_frame_equal(found.table(seeds), expected.table(seeds), check_exact=True)
+        assert replace(found, grid=expected.grid, late=expected.late) == expected
+    path, expected = folder / "scores.sqlite", first[0]
+    assert expected is not None
+    whole = path.read_bytes()
+    pieces = [expected.grid[0, k : k + 8].tobytes() for k in (0, 8)]  # of one job; all have the same curves
+    place = max(map(whole.find, pieces))  # a piece may be cut where a page of the file ends
+    assert place > 0
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    Counting.count, store = 0, Counting(folder)
+    for job in jobs:
+        found = store.scored(job)
+        assert found is not None and (found.grid == expected.grid).all()
+    assert Counting.count == len(jobs) - FEW + 1  # that one was read again
+
+
+def test_changed_results_and_codes_do_not_count(
+    filled: Filled, capsys: pytest.CaptureFixture[str], monkeypatch: Patch
+) -> None:
+    folder, jobs = filled
+    reads(folder, jobs)
+    with monkeypatch.context() as patched:
+        patched.setattr(score_index, "TABLE", "scores_of_tomorrow")
+        assert reads(folder, jobs) == len(jobs)
+    (folder / f"{jobs[0].key}.csv").write_text("damaged")
+    (folder / f"{jobs[1].key}.csv").unlink()
+    store = Store(folder)
+    assert [store.has(job) for job in jobs[:3]] == [False, False, True]
+    assert "is damaged and will be recomputed" in capsys.readouterr().err
+
+
+def test_scores_that_cannot_be_written_stay_in_memory(filled: Filled, monkeypatch: Patch) -> None:
+    folder, jobs = filled
+    reads(folder, jobs)
+    for job in jobs:
+        (folder / f"{job.key}.csv").touch()  # with another time, they are read again, and would be written
+    with contextlib.closing(sqlite3.connect(folder / "scores.sqlite")) as reader:
+        reader.execute("BEGIN")
+        reader.execute(f"SELECT * FROM {score_index.TABLE}").fetchone()  # which keeps the others from a commit
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))
+        store = Counting(folder)
+        for _ in range(2):
+            assert all(store.scored(job) for job in jobs)
+    assert Counting.count == 2 * len(jobs)
+
+
+def _number(job: Job) -> int:
+    return job.config.seed_list[0]
+
+
+def test_a_pool_holds_few_jobs_and_blocks_look_at_each_seed_a_fixed_number_of_times(filled: Filled) -> None:
+    drawn: list[int] = []
+
+    class Watched(list[Job]):
+        def __iter__(self) -> Any:
+            for number, job in enumerate(super().__iter__()):
+                drawn.append(number)
+                yield job
+
+    outcomes = in_one_pool(Watched(filled[1]), 1, _number)
+    next(outcomes)
+    assert len(drawn) <= 2
+    outcomes.close()
+    assert sorted(number for _, number in in_pool(filled[1], 2, _number)) == [_number(job) for job in filled[1]]
+
+    class Seeds(tuple[int, ...]):
+        looks = 0
+
+        def __iter__(self) -> Any:
+            for seed in super().__iter__():
+                Seeds.looks += 1
+                yield seed
+
+    for count in (300, 3000):
+        Seeds.looks = 0
+        assert len(seed_ranges.blocks(Seeds(range(count)))) == count / 15 and Seeds.looks <= 2 * count
+
+
+def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:
+    curve = pd.DataFrame({"seed": 0, "step": [100, 200, 300, 400], "return": [10.0, np.nan, 30.0, 50.0]})
+    grid = on_grid(curve, 400, {})
+    assert grid.columns[[0, -1]].tolist() == [4, 400]
+    assert (grid[200.0].tolist(), grid[4.0].tolist()) == ([20], [10])  # linear across the update without an episode
+    # 25 points at 10, then up by 20 over 50 points, then by 20 over 25
+    rising = 10 + 20 * np.arange(1, 51) / 50
+    assert area(grid)[0] == pytest.approx(np.mean([*[10] * 25, *rising, *(30 + 20 * np.arange(1, 26) / 25)]))
+    grid = on_grid(pd.DataFrame({"seed": 0, "step": [100, 200], "return": [10.0, 90.0]}), 400, {0: 200})
+    assert (grid.loc[0, 200.0:] == 10).all() and grid[196.0].min() > 80
+    grid = on_grid(pd.DataFrame({"seed": [0, 1], "step": [50, 50], "return": [1.0, np.nan]}), 100, {})
+    assert grid.index.tolist() == [0, 1]  # a seed without an episode is not left out
+    assert np.isnan(grid.loc[1]).all()
+    curve = pd.DataFrame({"seed": 0, "step": [90, 95, 100], "return": [7.0, 10.0, 40.0], "episodes": [9, 2, 1]})
+    silent = pd.DataFrame({"seed": 1, "step": [95], "return": [np.nan], "episodes": [0]})
+    found = late(pd.concat([curve, silent]), 100, {})
+    assert found[0] == (2 * 10 + 40) / 3 and np.isnan(found[1])
+    assert late(curve, 100, {0: 95})[0] == 7  # diverged: as the untrained agent
+    curve = pd.DataFrame({"seed": 0, "step": [100, 500], "return": [10.0, 0.0], "episodes": [20, 1]})
+    assert area(on_grid(curve, 500, {}))[0] == pytest.approx(np.mean([*[10] * 20, *np.linspace(9.875, 0, 80)]))
+    assert late_return(curve, 500, share=1.0)[0] == pytest.approx(200 / 21)
+
+
+class ShortPays(Probe):
+    """Half of the episodes take 5 steps and pay 10, the other half 400 and nothing, whatever the actions."""
+
+    def first(self) -> float:
+        self.length = int(self.np_random.choice([5, 400]))
+        return 0.0
+
+    def pay(self, action: int) -> float:
+        return 10.0 * (self.length == 5 and self.t == 4)
+
+
+@pytest.mark.parametrize(("tricks", "expected"), [((), 5), (("baseline", "segments"), 10)])
+def test_with_segments_the_first_points_are_of_short_episodes(tricks: tuple[str, ...], expected: float) -> None:
+    """The agents don't learn: their mean return is 5 from the first step to the last."""
+    config = Config(seeds=4, steps=400, lanes=8, horizon=16, hidden=(4,), lr=1e-12)
+    first = on_grid(train(config, switched(tricks), ShortPays).curve, 400, {}).iloc[:, 0]
+    assert (first.mean(), (first == 10).all()) == (pytest.approx(expected, abs=0.75), expected == 10)

@@ -169,22 +169,16 @@ def test_a_seed_alone_plays_what_it_plays_in_a_stack(id: str) -> None:
     assert not torch.equal(many.obs[0], many.obs[1])
 
 
-def test_a_diverged_policy_does_not_break_a_world_of_box_actions() -> None:
+def test_backends_are_chosen_by_name_and_a_diverged_policy_breaks_no_world() -> None:
     world, state = CLASSIC["Pendulum-v1"], torch.full((1, 3, 2), 0.5)
     nowhere, meant = torch.tensor([[[math.nan], [math.inf], [-math.inf]]]), torch.tensor([[[0.0], [2.0], [-2.0]]])
     theirs = GymnasiumEnv(Config(env=world.id, seeds=1, lanes=3))
     np.testing.assert_array_equal(theirs.spaces.decode(nowhere), meant.numpy())
-    after = [world.dynamics(state, action, torch.empty(1, 3, 0))[0] for action in (nowhere, meant)]
-    assert torch.equal(*after)
-
-
-def test_backends_are_chosen_by_name() -> None:
+    assert torch.equal(*[world.dynamics(state, action, torch.empty(1, 3, 0))[0] for action in (nowhere, meant)])
     assert isinstance(make_env(Config(seeds=1)), TensorEnv)
     assert isinstance(make_env(Config(seeds=1, backend="gymnasium")), GymnasiumEnv)
     assert isinstance(make_env(Config(env="FrozenLake-v1", seeds=1)), GymnasiumEnv)
-    with pytest.raises(
-        InputError, match=r"backend tensor has no 'FrozenLake-v1'; it has CartPole-v1, .* and all tricks"
-    ):
+    with pytest.raises(InputError, match=r"tensor has no 'FrozenLake-v1'; it has CartPole-v1, .* and all tricks"):
         make_env(Config(env="FrozenLake-v1", backend="tensor"))
     with pytest.raises(InputError, match="unknown backend 'cuda'"):
         Config(backend="cuda")
@@ -200,7 +194,7 @@ def theirs() -> Any:
     return gym.make(TAXI.id).unwrapped
 
 
-def test_every_action_in_every_state_equals_gymnasiums_table(theirs: Any) -> None:
+def test_every_state_s_action_mask_and_start_are_gymnasium_s(theirs: Any) -> None:
     after, reward, terminated = TAXI.dynamics(STATES.expand(-1, 6, -1), ACTIONS, NOTHING)
     table = [[theirs.P[state][action] for action in range(6)] for state in range(500)]
     assert all(len(outcomes) == 1 for row in table for outcomes in row)  # nothing is left to chance
@@ -208,18 +202,11 @@ def test_every_action_in_every_state_equals_gymnasiums_table(theirs: Any) -> Non
     for mine, expected in zip((after[..., 0], reward, terminated), columns, strict=True):
         np.testing.assert_array_equal(mine, expected)
     assert (after.dtype, reward.dtype, terminated.dtype) == (torch.float32, torch.float64, torch.bool)
-
-
-def test_every_mask_and_observation_is_gymnasiums(theirs: Any) -> None:
     mask = TAXI.legal(STATES)
-    assert mask is not None
-    assert mask.dtype == torch.bool
+    assert mask is not None and mask.dtype == torch.bool
     np.testing.assert_array_equal(mask[:, 0], [theirs.action_mask(state) for state in range(500)])
     spaces = make_env(Config(env=TAXI.id, seeds=1, lanes=1, backend="gymnasium")).spaces
     torch.testing.assert_close(TAXI.observe(STATES), spaces.encode(np.arange(500), (500, 1)), rtol=0, atol=0)
-
-
-def test_each_start_has_gymnasiums_share_of_all_chances(theirs: Any) -> None:
     chance = (torch.arange(300 * 64) + 0.5) / (300 * 64)  # as many of every size
     share = TAXI.initial(chance.unsqueeze(-1))[:, 0].long().bincount(minlength=500) / len(chance)
     np.testing.assert_allclose(share, theirs.initial_state_distrib, rtol=1e-6)
@@ -236,8 +223,7 @@ def test_both_backends_play_alike(theirs: Any) -> None:
     for row in range(410):
         mine._state = gymnasiums.now.obs.argmax(-1, keepdim=True).float()
         obs, legal = mine._shown()
-        assert torch.equal(obs, gymnasiums.now.obs)
-        assert torch.equal(legal, gymnasiums.now.legal)
+        assert torch.equal(obs, gymnasiums.now.obs) and torch.equal(legal, gymnasiums.now.legal)
         action = torch.from_numpy(rng.integers(6, size=(2, 4)))
         going = ~mine.now.resetting
         ours, gymnasium = mine.step(action, play), gymnasiums.step(action, play)

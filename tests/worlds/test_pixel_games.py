@@ -1,12 +1,12 @@
 """Small games in pixels: single steps worked by hand, and what a simple player scores in a whole game."""
 
+from collections.abc import Callable
 from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.pixel_players import Player, bats, collects, shoots
 from support.playing import NEVER, cells, one_step
 from torch import Tensor
 
@@ -14,6 +14,54 @@ from tricks import Config
 from tricks.envs.tensor import TensorEnv
 from tricks.worlds import GAMES, bricks, single, squadron, treasure
 from tricks.worlds.board import SIDE
+
+Player = Callable[[Tensor], Tensor]  # images [B, C, 10, 10] -> actions [B]
+
+
+def where(plane: Tensor) -> tuple[Tensor, Tensor]:
+    """Row and column of the first marked cell of each plane: [B, 10, 10] -> [B] each."""
+    first = plane.flatten(1).argmax(1)
+    return first // SIDE, first % SIDE
+
+
+def bats(image: Tensor) -> Tensor:
+    """Keep the paddle below the ball's next column."""
+    paddle, ball, behind = (where(image[:, k])[1] for k in range(3))
+    following = 2 * ball - behind
+    following = torch.where((following < 0) | (following >= SIDE), behind, following)
+    return torch.where(following < paddle, bricks.LEFT, torch.where(following > paddle + 1, bricks.RIGHT, bricks.STAY))
+
+
+def collects(image: Tensor) -> Tensor:
+    """Of the moves to where no guard is or could come to, the one that ends nearest to gold."""
+    row, column = where(image[:, 0])
+    rows, columns = torch.arange(SIDE).view(-1, 1), torch.arange(SIDE)
+    guards, behind = image[:, 2].bool(), image[:, 3].bool()
+    rightward = guards & behind.roll(1, -1) & (columns > 0) | guards & (columns == 0)
+    ahead = torch.where(rightward, guards, False).roll(1, -1) | (guards & ~rightward).roll(-1, -1)
+    danger = (guards | ahead).flatten(1)
+    best, chosen = torch.full(row.shape, torch.inf), torch.zeros_like(row)
+    for action, (down, right) in enumerate([(0, 0), (0, -1), (0, 1), (-1, 0), (1, 0)]):
+        r, c = (row + down).clamp(1, 8), (column + right).clamp(0, 9)
+        distance = (rows - r.view(-1, 1, 1)).abs() + (columns - c.view(-1, 1, 1)).abs()
+        cost = torch.where(image[:, 1].bool(), distance, 30).flatten(1).amin(1).float()
+        cost = cost + 100 * danger.gather(1, (SIDE * r + c).unsqueeze(1))[:, 0]
+        chosen, best = torch.where(cost < best, action, chosen), torch.minimum(cost, best)
+    return chosen
+
+
+def shoots(image: Tensor) -> Tensor:
+    """Step out of a bomb's way, else fire below an alien, else go where one is."""
+    column = where(image[:, 0])[1]
+    aliens, low = image[:, 1:3].amax((1, 2)), image[:, 4, 6:].amax(1)  # [B, 10]: by column
+    here = column.unsqueeze(1)
+    nearest = torch.where(aliens > 0, (torch.arange(SIDE) - here).abs(), 99).argmin(1)
+    toward = torch.where(nearest < column, squadron.LEFT, squadron.RIGHT)
+    left = low.gather(1, (here - 1).clamp(min=0))[:, 0]
+    aside = torch.where((left == 0) & (column > 0), squadron.LEFT, squadron.RIGHT)
+    acts = torch.where(aliens.gather(1, here)[:, 0] > 0, squadron.FIRE, toward)
+    return torch.where(low.gather(1, here)[:, 0] > 0, aside, acts)
+
 
 NOW = 0.0  # a chance at which everything happens
 TREASURE, SQUADRON, BRICKS = treasure.TREASURE, squadron.SQUADRON, bricks.BRICKS
@@ -42,23 +90,17 @@ def crossing(row: float, column: float, *things: tuple[int, float, float, float]
         (treasure.UP, NOW, False),
     ],
 )
-def test_gold_pays_and_a_guard_ends_the_game_wherever_they_touch(
-    kind: int, action: int, moves: float, touches: bool
-) -> None:
+def test_gold_pays_and_a_guard_ends_the_game_on_touch(kind: int, action: int, moves: float, touches: bool) -> None:
     after, reward, over = goes(crossing(3, 4, (3, kind, 5, -1)), action, moves)
     assert (reward, over) == (float(touches and kind == GOLD), touches and kind == GUARD)
     assert (after[3:11].sum() == 0) == touches
 
 
-def test_things_leave_at_the_edge_and_the_player_stays_on_the_tracks() -> None:
+def test_things_leave_at_the_edge_and_arrive_on_a_free_track_when_things_move() -> None:
     after, *_ = goes(crossing(1, 0, (4, GOLD, 9, 1), (5, GUARD, 0, 1)), treasure.UP, NOW)
-    assert after[:3].tolist() == [1, 0, 1]
-    assert [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
+    assert after[:3].tolist() == [1, 0, 1] and [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
     for action in (treasure.DOWN, treasure.RIGHT):
         assert goes(crossing(8, 9), action)[0][:2].tolist() == [8, 9]
-
-
-def test_something_arrives_on_a_free_track_only_when_things_move() -> None:
     last = 0.99  # of the tracks
     for side, kind, seen in ((0.2, 0.1, [[(8, 9)], []]), (0.8, 0.1, [[(8, 0)], []]), (0.2, 0.9, [[], [(8, 9)]])):
         after, *_ = goes(crossing(1, 5), treasure.STAY, NOW, NOW, last, side, kind)
@@ -72,12 +114,21 @@ def test_something_arrives_on_a_free_track_only_when_things_move() -> None:
         assert not goes(crossing(1, 5), treasure.STAY, *chance, last, 0.2, 0.1)[0][3:11].any()
 
 
-def test_the_speed_rises_with_time_and_is_shown() -> None:
+def test_a_shot_rises_and_pays_and_the_speed_rises_with_time() -> None:
     for time, tenths in ((0, 2), (49, 2), (50, 3), (400, 10), (499, 10)):
         state = crossing(4, 4, (2, GUARD, 5, -1), time=time)
         assert cells(TREASURE, state, 3) == [*((0, i) for i in range(tenths)), (2, 6)]
         for moves, column in ((tenths / 10 - 0.01, 4), (tenths / 10 + 0.01, 5)):
             assert cells(TREASURE, goes(state, treasure.STAY, moves)[0], 2) == [(2, column)]
+    after, *_ = marches(shooting((6, 4), (2, 2)), squadron.FIRE)
+    assert seen(after) == [[(9, 4)], [], [(2, 2), (6, 4)], [(8, 4)], []]
+    after, reward, _ = marches(after, squadron.FIRE)
+    assert (seen(after)[3], reward) == ([(7, 4)], 0)
+    after, reward, over = marches(after, squadron.RIGHT)
+    assert (seen(after), reward, over) == ([[(9, 5)], [], [(2, 2)], [], []], 1, False)
+    assert seen(marches(after, squadron.FIRE)[0])[3] == [(8, 5)]
+    missed, *_ = marches(shooting((5, 5), shot=(0, 3)), squadron.FIRE)
+    assert seen(missed)[3] == []  # it left the board, and the cannon is ready in the next step
 
 
 def shooting(
@@ -94,48 +145,29 @@ def seen(state: Tensor) -> list[list[tuple[int, int]]]:
     return [cells(SQUADRON, state, k) for k in range(5)]
 
 
-def test_a_shot_rises_hits_pays_and_only_then_there_is_another() -> None:
-    after, *_ = marches(shooting((6, 4), (2, 2)), squadron.FIRE)
-    assert seen(after) == [[(9, 4)], [], [(2, 2), (6, 4)], [(8, 4)], []]
-    after, reward, _ = marches(after, squadron.FIRE)
-    assert (seen(after)[3], reward) == ([(7, 4)], 0)
-    after, reward, over = marches(after, squadron.RIGHT)
-    assert (seen(after), reward, over) == ([[(9, 5)], [], [(2, 2)], [], []], 1, False)
-    assert seen(marches(after, squadron.FIRE)[0])[3] == [(8, 5)]
-    missed, *_ = marches(shooting((5, 5), shot=(0, 3)), squadron.FIRE)
-    assert seen(missed)[3] == []  # it left the board, and the cannon is ready in the next step
-
-
-def test_aliens_march_and_turn_one_row_lower_at_the_edge_and_may_march_into_a_shot() -> None:
+def test_aliens_march_turn_lower_and_the_faster_the_fewer_they_are() -> None:
     state = shooting((2, 8), (4, 1))
     for movers in ([[], [(2, 9), (4, 2)]], [[(3, 9), (5, 2)], []], [[(3, 8), (5, 1)], []]):
         state, *_ = marches(state, squadron.STAY, NOW)
         assert seen(state)[1:3] == movers
     after, reward, _ = marches(shooting((3, 4), (7, 0), shot=(4, 5)), squadron.STAY, NOW)
     assert (seen(after)[2:4], reward) == ([[(7, 1)], []], 1)
-
-
-def test_the_fewer_aliens_the_more_often_they_march() -> None:
     whole = torch.cat([shooting()[:15], squadron.squadron(torch.tensor(0.0))])
     for state, share in ((whole, 0.1), (shooting((1, 1)), 0.5 - 0.4 / 18)):
         for chance in (share - 0.01, share + 0.01):
             assert torch.equal(marches(state, squadron.STAY, chance)[0][15:], state[15:]) == (chance > share)
 
 
-def test_a_bomb_falls_from_the_lowest_alien_of_a_column_and_ends_the_game_on_the_cannon() -> None:
+def test_an_alien_s_bomb_or_its_row_ends_the_game_and_the_next_wave_comes_lower() -> None:
     low = state = shooting((2, 4), (6, 4), (3, 0))
     for row in (6, 7):
         low, *_ = marches(low, squadron.STAY, NEVER, NOW, 0.45)
         assert seen(low)[4] == [(row, 4)]
     assert seen(marches(state, squadron.STAY, NEVER, NOW, 0.55)[0])[4] == []  # nobody is there
     low, *_ = marches(low, squadron.STAY)
-    assert seen(low)[4] == [(8, 4)]
-    assert marches(low, squadron.STAY)[2]
+    assert seen(low)[4] == [(8, 4)] and marches(low, squadron.STAY)[2]
     past, _, over = marches(low, squadron.LEFT)
     assert (seen(past)[4], over) == ([], False)
-
-
-def test_an_alien_in_the_cannons_row_ends_the_game_and_the_last_hit_brings_the_next_wave_lower() -> None:
     assert marches(shooting((8, 9), (2, 3)), squadron.STAY, NOW)[2]
     for wave, top in ((0, 2), (1, 3), (2, 4), (3, 4), (7, 4)):
         for right in (1, -1):
@@ -163,18 +195,22 @@ def played_with(ball: list[float], paddle: float, wall: Tensor | None = None, ac
         ([8, 9, 1, 1], 7, [8, 8, -1, 1], False),  # off the side, and onto the paddle
     ],
 )
-def test_the_ball_bounces_off_the_sides_and_the_paddle_and_is_lost_past_it(
+def test_the_ball_bounces_and_is_lost_past_the_paddle(
     ball: list[float], paddle: float, after: list[float], over: bool
 ) -> None:
     found, _, reward, ended = played_with(ball, paddle)
     assert (found, reward, ended) == (after, 0, over)
 
 
-def test_the_paddle_moves_before_the_ball_and_stays_on_the_board() -> None:
+def test_the_paddle_moves_before_the_ball_and_a_new_wall_comes_after_the_last_brick() -> None:
     assert played_with([8, 3, 1, 1], 5, action=bricks.LEFT)[0] == [8, 4, -1, -1]
     state = torch.cat([torch.tensor([5.0, 5, 1, 1, 8]), torch.ones(30)])
     for action, column in ((bricks.RIGHT, 8), (bricks.LEFT, 7)):
         assert one_step(BRICKS, state, action)[0][4] == column
+    gone = torch.zeros(30)
+    assert not played_with([5, 3, 1, 1], 4, gone)[1].any()
+    assert played_with([0, 3, -1, 1], 4, gone)[0] == [1, 4, 1, 1]  # off the top
+    assert played_with([8, 3, 1, 1], 4, gone)[1].all()
 
 
 @pytest.mark.parametrize(("row", "pays"), [(1, 100), (2, 10), (3, 1)])
@@ -189,13 +225,6 @@ def test_a_brick_in_the_way_is_gone_pays_by_its_row_and_turns_the_ball(row: int,
     assert one_step(BRICKS, torch.cat([torch.tensor([row + 1.0, 3, -1, 1, 0]), lone.flatten()]), bricks.STAY)[1] == 1
 
 
-def test_a_new_wall_comes_with_the_return_after_the_last_brick() -> None:
-    gone = torch.zeros(30)
-    assert not played_with([5, 3, 1, 1], 4, gone)[1].any()
-    assert played_with([0, 3, -1, 1], 4, gone)[0] == [1, 4, 1, 1]  # off the top
-    assert played_with([8, 3, 1, 1], 4, gone)[1].all()
-
-
 def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     state = bricks.initial(torch.tensor([0.3, 0.9]))  # column 1 + 2, to the right
     assert [cells(BRICKS, state, k) for k in range(3)] == [[(9, 4), (9, 5)], [(4, 3)], [(3, 2)]]
@@ -207,12 +236,10 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     small = drawn[:: single.CELL, :: single.CELL]
     assert (small == drawn[single.CELL - 1 :: single.CELL, single.CELL - 1 :: single.CELL]).all()
     assert small[9].tolist() == [list(single.PALETTE[0]) if k in (4, 5) else [0, 0, 0] for k in range(SIDE)]
-    ball_behind_bricks = [(small == color).all(-1).sum() for color in single.PALETTE[1:]]
-    assert ball_behind_bricks == [1, 1, 29, 0]
+    assert [(small == color).all(-1).sum() for color in single.PALETTE[1:]] == [1, 1, 29, 0]
 
 
 def scores(id: str, player: Player, games: int = 200) -> Tensor:
-    """The score of the first game of each lane."""
     env, alive = TensorEnv(GAMES[id], Config(env=id, seeds=1, lanes=games)), torch.ones(games, dtype=torch.bool)
     total = torch.zeros(games, dtype=torch.float64)
     while alive.any():

@@ -1,19 +1,24 @@
-"""Damaged files: each is read as what it was, or refused and named. What a file names is never imported or run."""
+"""Ways to damage a file, by accident or on purpose; and every kind of file, as a value to compare."""
 
 import contextlib
 import gzip
 import io
+import json
+import os
+import pickle
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pandas as pd
 import torch
-from support.attack.damages import MODULE, WAYS, Damage, ran
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from support.attack.law import refused
 from support.jobs import JOB
 
@@ -23,6 +28,122 @@ from ablations.training.jobs import Result
 from ablations.training.store import Store
 from tricks import Run, load
 from tricks.runs import checkpoint
+
+FLAG = "TRICKS_ATTACKED"  # set in the environment by the code that a hostile file names
+MODULE = f"import os\nos.environ['{FLAG}'] = 'yes'\n"  # of stolen.py, beside the files
+FOREIGN = (
+    *("", "null", "[]", "{}", "a,b\n1,2\n", "# {}\na,b\n1,2\n"),
+    *("[" * 100_000, "\x00" * 99, "γ" * 99, '{"config": 5}'),
+)
+JSON_VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0, 3, 10**20, 0.5, "", "x", "3", "stolen:Id-v0", "<script>", [], [1], [[1]], {}, {"x": 1}),
+    *([[0, 5], [0, 6]], float("nan")),
+)
+
+
+class Touch:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return exec, (MODULE,)
+
+
+def ran() -> bool:
+    """Whether such code has run since the last time that this was asked."""
+    imported = "stolen" in sys.modules
+    if imported:
+        del sys.modules["stolen"]
+    return bool(os.environ.pop(FLAG, "")) or imported
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is done to a file: how, where (a share of its length), and with which value."""
+
+    file: str
+    how: str
+    place: float
+    value: int
+
+
+def _line(content: bytes, damage: Damage) -> bytes:
+    """Without a line, with one twice, or with two swapped."""
+    lines = content.splitlines(keepends=True) or [b""]
+    at, other = int(damage.place * len(lines)), damage.value % len(lines)
+    if damage.how == "swap lines":
+        lines[at], lines[other] = lines[other], lines[at]
+    else:
+        lines[at : at + 1] = lines[at : at + 1] * (2 if damage.how == "duplicate a line" else 0)
+    return b"".join(lines)
+
+
+def _flip(content: bytes, damage: Damage) -> bytes:
+    if not content:
+        return b"x"
+    at = int(damage.place * len(content))
+    return content[:at] + bytes([content[at] ^ (1 << damage.value % 8)]) + content[at + 1 :]
+
+
+def _put(content: bytes, damage: Damage) -> bytes:
+    at = int(damage.place * len(content))
+    return content[:at] + {"NUL": b"\x00", "not UTF-8": b"\xff\xfe"}[damage.how] + content[at:]
+
+
+def _digit(content: bytes, damage: Damage) -> bytes:
+    """Another digit, so that the file is as well formed as before."""
+    digits = [at for at, byte in enumerate(content) if chr(byte).isdigit()]
+    if not digits:
+        return b""
+    at = digits[int(damage.place * len(digits))]
+    return content[:at] + str((int(chr(content[at])) + 1 + damage.value % 9) % 10).encode() + content[at + 1 :]
+
+
+def _field(content: bytes, damage: Damage) -> bytes:
+    """Another value in a field of the JSON that is the file, or its first line."""
+    first, _, rest = content.partition(b"\n") if content.startswith(b"# ") else (content, b"", b"")
+    try:
+        about = json.loads(first.removeprefix(b"# "))
+    except ValueError:
+        return b"{}"
+    spots = list(_spots(about))
+    if not spots:
+        return b"{}"
+    holder, key = spots[int(damage.place * len(spots))]
+    if damage.value % 4:
+        holder[key] = JSON_VALUES[damage.value % len(JSON_VALUES)]
+    else:
+        del holder[key]
+    text = json.dumps(about).encode()
+    return b"# " + text + b"\n" + rest if content.startswith(b"# ") else text
+
+
+def _spots(about: Any) -> Any:
+    for key in list(about) if isinstance(about, dict) else range(len(about)) if isinstance(about, list) else ():
+        yield about, key
+        yield from _spots(about[key])
+
+
+WAYS: dict[str, Callable[[bytes, Damage], bytes]] = {
+    "flip a bit": _flip,
+    "change a digit": _digit,
+    "change a field": _field,
+    "cut": lambda content, damage: content[: int(damage.place * len(content))],
+    **dict.fromkeys(["duplicate a line", "drop a line", "swap lines"], _line),
+    **dict.fromkeys(["NUL", "not UTF-8"], _put),
+    "more at the end": lambda content, damage: content + b"x\n",
+    "another file": lambda content, damage: FOREIGN[damage.value % len(FOREIGN)].encode(),
+    "a pickle that runs code": lambda content, damage: pickle.dumps(Touch()),
+    "a checkpoint that runs code": lambda content, damage: _torch_file(),
+}
+
+
+def _torch_file() -> bytes:
+    box = io.BytesIO()
+    torch.save({"about": "{}", "step": 1, "parts": Touch()}, box)
+    return box.getvalue()
+
+
+def damage(files: Sequence[str]) -> SearchStrategy[Damage]:
+    places, values = st.integers(0, 9999).map(lambda place: place / 10_000), st.integers(0, 255)
+    return st.builds(Damage, st.sampled_from(files), st.sampled_from(list(WAYS)), places, values)
 
 
 def attack(damage: Damage, folder: Path, read: Callable[[Path], object], original: object) -> str:
@@ -58,13 +179,11 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def run_content(folder: Path) -> object:
-    """All that `load` reads of a run."""
     run: Run = load(folder)
     return run.config, run.tricks.on, run.curve, run.diverged, run.seconds, dict(run.agent.state_dict())
 
 
 def checkpoint_content(folder: Path) -> object:
-    """All that `resume` reads of a checkpoint."""
     saved = checkpoint.read(folder)
     return saved.config, saved.tricks.on, saved.every, saved.step, saved.parts, saved.evaluation
 
@@ -74,7 +193,7 @@ def job_content(folder: Path) -> object:
     with contextlib.redirect_stderr(io.StringIO()) as said:
         result: Result | None = Store(folder).read(JOB)
     if result is None:
-        assert JOB.key in said.getvalue() and said.getvalue().count("\n") == 1, f"said: {said.getvalue()}"  # noqa: PT018
+        assert JOB.key in said.getvalue() and said.getvalue().count("\n") == 1, f"said: {said.getvalue()}"
         return None
     return result.curve, dict(result.diverged), result.seconds, result.steps, dict(result.made_with)
 

@@ -1,0 +1,633 @@
+"""The playground, small ones in chapters, the explorer, and moving figures say what the library says."""
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from support.browsing import Browser
+from support.studies import study
+
+from ablations import area, interval
+from ablations.analysis.compared import would_do
+from ablations.analysis.estimates import unpaired
+from ablations.analysis.studies import SHARES
+from ablations.design.designs import ladder
+from ablations.training.scores import on_grid
+from chapters.book.build import names
+from chapters.book.lines import legal_sets, read, resolved, tree
+from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
+from chapters.book.results import studies
+from chapters.book.site.explorer import arm_data, effects_data, environment_data
+from chapters.book.site.growing import body, lines, origins, steps
+from chapters.book.site.playground import offered
+from chapters.book.site.playing import home
+from chapters.book.site.traced import in_letters, shapes
+from chapters.book.site.train_here import HERE
+from chapters.book.store import FOLDER, rounded, store
+from tricks import EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, diff, listing
+from tricks.cli.shell import parse
+from tricks.core.moments import ReturnStats, denormalize
+from tricks.core.nets import mlp
+from tricks.core.seeds import stream
+from tricks.gae import gae
+from tricks.ladder import LADDER, NEEDS, named, switched
+from tricks.orthogonal_init import orthogonal_
+from tricks.popart import preserve_outputs_
+from tricks.worlds.line import REACH, observe
+
+CORRIDOR = "world=tricks/Corridor1-v0&lr=0.01&steps=2000&hidden=8&agents=5&horizon=32&lanes=8"
+COUNT_WORKERS = """
+const ended = Worker.prototype.terminate;
+window.born = window.gone = 0;
+window.Worker = class extends Worker { constructor(...given) { super(...given); born++; } };
+Worker.prototype.terminate = function () { gone++; return ended.call(this); };
+"""
+TWO = f"playground.html#{CORRIDOR}&a=&b=baseline,reuse,clip"
+
+
+def told(browser: Browser, selector: str = "#playground") -> dict[str, Any]:
+    return dict(json.loads(browser.run("return document.querySelector(arguments[0]).dataset.told ?? '{}'", selector)))
+
+
+def wait(
+    browser: Browser, done: Callable[[dict[str, Any]], Any], selector: str = "#playground", seconds: float = 60
+) -> dict[str, Any]:
+    """What the page tells once `done` says so."""
+    end = time.monotonic() + seconds
+    while not done(found := told(browser, selector)):
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+    return found
+
+
+def trained(browser: Browser, selector: str = "#playground", seconds: float = 60) -> dict[str, Any]:
+    return wait(browser, lambda found: found.get("done"), selector, seconds)
+
+
+def opened(browser: Browser, address: str) -> Browser:
+    browser.open("genindex.html")  # so that a new # is a new page
+    browser.open(address)
+    browser.wait_for("#playground .play-main")
+    return browser
+
+
+def click(browser: Browser, text: str) -> None:
+    browser.ask("press", text)
+
+
+def flip(browser: Browser, trick: str) -> None:
+    browser.run("document.querySelector(`.play-switches input[name=${arguments[0]}]`).click()", trick)
+
+
+def speed(browser: Browser, value: int) -> None:
+    browser.ask("set", ".play-bar input", value)
+
+
+def address(browser: Browser) -> str:
+    return str(browser.run("return location.hash"))
+
+
+TOP = "return document.querySelector('.play-sliders').offsetTop"
+
+
+def test_a_switch_trains_anew_shows_its_lines_in_the_loop_and_can_be_compared_with_before(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+    flip(browser, "clip")
+    assert "a=baseline,reuse,clip" in address(browser)
+    shown = [line for line in browser.texts(".play-code .loop-line") if line]
+    assert shown == [line for line in body(switched(["baseline", "reuse", "clip"])) if line]
+    assert any("clipped_surrogate(" in line for line in browser.texts(".play-fresh"))
+    assert trained(browser)["reached"] == [100]
+    click(browser, "Compare with before")
+    assert "a=baseline,reuse&b=baseline,reuse,clip&" in address(browser)
+    assert browser.texts(".play-legend span") == ["A: without clip", "B: with clip"]
+    assert browser.complaints() == []
+
+
+def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=")
+    before = browser.run(TOP)
+    for trick in ("popart", "kl_stop", "baseline"):
+        browser.run("document.querySelector(`.play-switches input[name=${arguments[0]}]`).focus()", trick)
+        assert browser.run(TOP) == before
+        flip(browser, trick)
+        assert browser.run(TOP) == before
+        if trick == "popart":
+            assert browser.text(".play-fault").startswith("popart needs return_norm")
+            assert address(browser).endswith("a=")  # the old agents go on
+            click(browser, "switch on return_norm")
+            assert "a=baseline,return_norm,popart" in address(browser) and browser.text(".play-fault") == ""
+
+
+def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
+    off = "return [...document.querySelectorAll('.play-sliders input:disabled')].map((each) => each.name)"
+    assert browser.run(off) == ["epochs", "clip_range", "gae_lambda", "entropy_coef"]
+    browser.ask("set", ".play-sliders input[name=lr]", 0)
+    assert "lr=0.0001" in address(browser)
+
+
+def test_two_settings_are_compared_as_the_harness_compares_them(browser: Browser) -> None:
+    opened(browser, TWO)
+    found = trained(browser)
+    having, without = (np.array(found[name]) for name in ("having", "without"))
+    estimate = unpaired(having, without)
+    assert [found["difference"], found["low"], found["high"]] == pytest.approx(list(estimate[:3]), rel=1e-3, abs=1e-6)
+    assert found["needed"] == would_do(having, without)
+    assert found["verdict"] == ("B" if estimate.low > 0 else "A" if estimate.high < 0 else "")
+    assert len(browser.texts(".play-stage:not([hidden])")) == 2
+
+
+def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
+    opened(browser, TWO.replace("steps=2000", "steps=4000"))
+    speed(browser, 3)
+    click(browser, "restart")
+    seen = []
+    while not (found := told(browser)).get("done"):
+        seen += [found] if found.get("points") and min(found["reached"]) < 100 else []
+        time.sleep(0.02)
+    assert seen
+    for early in seen:
+        assert "better" not in early["text"] and "agents each" not in early["text"]
+        assert (early["verdict"], early["needed"]) == ("", None)
+        assert early["text"].endswith("The verdict comes at the end.")
+    assert "comes at the end" not in found["text"]
+
+
+def test_curves_are_scored_on_the_grid_of_the_harness_and_intervals_are_its_own(browser: Browser) -> None:
+    opened(browser, "playground.html#a=&steps=1000&agents=1")
+    late = [(100, None), (250, 3.0), (700, 5.0), (900, None), (1005, 2.0)]
+    early = [(250, 3.0), (700, 5.0), (710, 2.0)]
+    for rows, diverged in ((late, False), (late, True), (early, True)):
+        frame = pd.DataFrame(rows, columns=["step", "return"]).astype(float).assign(seed=0)
+        theirs = on_grid(frame, 1000, {0: rows[-1][0]} if diverged else {}).to_numpy()[0]
+        assert browser.ask("scores", rows, diverged) == pytest.approx(theirs.tolist())
+    values = np.random.default_rng(0).lognormal(size=10)
+    low, high = map(float, interval(values))
+    found = browser.run("return Book.playground.interval(arguments[0])", values.tolist())
+    assert found == pytest.approx([low, high], abs=0.05 * (high - low))
+
+
+def test_a_link_brings_back_what_was_seen(browser: Browser) -> None:
+    opened(browser, TWO)
+    flip(browser, "entropy")
+    browser.ask("set", ".play-sliders input[name=lr]", 0)
+    browser.ask("set", ".play-follow select", 3)
+    first, link = trained(browser), address(browser)
+    for part in ("b=baseline,reuse,clip,entropy", "steps=2000&b.lr=0.0001", "agents=5", "watch=3", "hidden=8"):
+        assert part in link
+    opened(browser, f"playground.html{link}")
+    assert trained(browser) == first
+
+
+def test_a_link_with_impossible_things_says_which(browser: Browser) -> None:
+    opened(browser, "playground.html#world=Chess&a=clip&b=&b.lr=fast&return_first_batch=1&agents=1000&speed=3")
+    said = browser.text(".play-problem")
+    for part in (
+        "no world Chess",
+        "clip needs reuse",
+        "b.lr is a number of at least 0, not fast",
+        "return_first_batch is true or false, not 1",
+        "agents is a whole number from 1 to 30",
+        "called speed",
+    ):
+        assert part in said
+    assert browser.complaints() == []
+
+
+def test_paused_it_steps_one_update_and_slowly_it_marks_the_line_that_is_worked_on(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+    speed(browser, 1)
+    click(browser, "restart")
+    browser.wait_for(".play-now")
+    assert len(browser.texts(".play-now")) == 1
+    click(browser, "pause")
+    speed(browser, 4)
+    time.sleep(1)  # an update that was begun is ended
+    for _ in range(2):
+        before = told(browser)["reached"]
+        time.sleep(0.3)
+        assert told(browser)["reached"] == before != [100]
+        click(browser, "one update")
+        wait(browser, lambda found, before=before: found["reached"][0] > before[0])  # type: ignore[misc]
+        time.sleep(0.3)
+
+
+def test_a_worker_that_fails_ends_the_training_with_its_message(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse&b=baseline")
+    browser.ask("breakWorkers")
+    click(browser, "restart")
+    found = trained(browser)
+    assert found["text"] == "Training stopped: Uncaught Error: no memory"
+    time.sleep(0.3)
+    assert browser.text(".play-verdict") == found["text"] and browser.text(".play-main") == "train again"
+
+
+def test_another_place_on_the_page_leaves_the_agents_alone(browser: Browser) -> None:
+    opened(browser, "index.html")
+    wait(browser, lambda found: found["reached"][0] > 0)
+    setting = "return [...document.querySelectorAll('.play-switches input:checked')].map((each) => each.name)"
+    before = browser.run(setting)
+    browser.run("document.querySelector('.front-links a[href=\"#chapters\"]').click()")
+    time.sleep(0.2)
+    assert address(browser) == "#chapters"
+    assert browser.run(setting) == before == ["baseline", "reuse", "clip"]
+    assert browser.run("return document.querySelector('.play-problem').hidden")
+    assert told(browser)["reached"][0] > 0
+
+
+def test_ratios_and_numbers_are_of_the_arm_that_is_turned_to_and_stay_on_their_axes(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=baseline,reuse")
+    trained(browser)
+    bars = "return [...document.querySelectorAll('.play-ratios rect')].map((each) => each.getAttribute('class'))"
+    assert browser.text(".play-ratios-said").startswith("no range: the largest 1")
+    assert {*browser.run(bars)} == {"arm-b"}
+    click(browser, "A")
+    time.sleep(0.3)
+    assert browser.text(".play-ratios-said") == "Each batch is used once: no ratios." and browser.run(bars) == []
+    for axis, line in browser.ask("ends"):
+        assert line <= axis + 0.2
+
+
+def test_who_wants_no_motion_starts_the_training_and_sees_how_each_update_ended(browser: Browser) -> None:
+    still = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", still)
+    try:
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+        assert browser.text(".play-main") == "train" and told(browser)["reached"] == [0]
+        click(browser, "train")
+        trained(browser)
+        numbers = ".querySelector('.play-stage figcaption').textContent.match(/\\d+/g).map(Number)"
+        update, step, of = browser.run(f"return document{numbers}")
+        assert update > 1  # it is the last film, not the first
+        assert step == of
+        assert browser.complaints() == []
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_every_world_is_drawn(browser: Browser) -> None:
+    opened(browser, "playground.html#a=&agents=1&steps=1000")
+    ids = browser.run("return [...document.querySelector('.play-row select').options].map((each) => each.value)")
+    kinds = browser.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
+    assert {*kinds} == {*browser.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
+    for id in dict(zip(kinds, ids, strict=True)).values():
+        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=6000")
+        trained(browser)
+        time.sleep(0.2)
+        assert not browser.ask("blank", ".play-stage canvas"), id
+        assert browser.complaints() == []
+
+
+def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
+    browser.open("genindex.html")
+    source = {"source": COUNT_WORKERS}
+    browser.driver.execute_cdp_cmd("Page.enable", {})
+    added = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)
+    try:
+        browser.open(f"playground.html#{CORRIDOR}&a=baseline,reuse")
+        browser.wait_for("#playground .play-main")
+        for _ in range(3):
+            click(browser, "restart")
+        assert 1 <= browser.run("return born - gone") <= browser.run("return navigator.hardwareConcurrency")
+        browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+        assert browser.run("return born - gone") == 0
+        browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        assert trained(browser)["reached"] == [100] and browser.run("return born - gone") == 0
+        assert browser.complaints() == []
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+@pytest.mark.parametrize("page", ["playground.html", "index.html"])
+def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, browser: Browser) -> None:
+    with browser.sized(400):
+        opened(browser, f"{page}#{CORRIDOR}&a=baseline,reuse&b=baseline")
+        places = "return [...document.querySelectorAll('.play-grid > div')].map((each) => each.offsetHeight)"
+        before = browser.run(places)
+        assert browser.run("return document.documentElement.scrollWidth") <= 400
+        trained(browser)
+        assert browser.run(places) == before
+        browser.run("document.documentElement.dataset.theme = 'dark'")
+        ink = "return getComputedStyle(document.querySelector('.play-verdict')).color.match(/\\d+/g).map(Number)"
+        assert min(browser.run(ink)[:3]) > 150
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_every_line_of_the_loop_is_seen_whole_beside_the_switches(width: int, browser: Browser) -> None:
+    with browser.sized(width):
+        opened(browser, f"playground.html#{CORRIDOR}&a={','.join(offered())}")
+        shown, whole, tallest, size = browser.ask("extent")
+    assert whole <= shown
+    assert tallest < 2 * size
+    assert size >= 9.6  # pixels
+
+
+def test_what_is_said_of_the_agents_moves_nothing(browser: Browser) -> None:
+    range_ = "B − A over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
+    long = f"Can't tell: {range_}; at this spread more than 10,000 agents each would."
+    one = "30 agents, mean return over the whole run: −0.0571 (95%: −0.1400 to −0.0034)."
+    lone = "The best got −0.0029, the worst −0.1500. Had you trained seed 10 alone, you'd report −0.0712."
+    opened(browser, TWO)
+    trained(browser)
+    for width in (400, 1280, 1440):
+        with browser.sized(width):
+            nothing = browser.ask("say", "", "")
+            ahead = "Seed 10 alone says −0.0571. Seed by seed, B is ahead in 10 of 30."
+            assert browser.ask("say", long, ahead) == browser.ask("say", one, lone) == nothing
+
+
+STARTS = 10
+PLACE = r'class="train-here[^>]*data-setting="([^"]*)"'
+
+
+@pytest.fixture
+def empty(browser: Browser) -> Browser:
+    """A page in which to put small playgrounds."""
+    browser.open("playground.html#steps=1000&agents=1&a=")
+    browser.wait_for("#playground .play-main")
+    return browser
+
+
+def clicked(browser: Browser, selector: str = "#tried", seconds: float = 60) -> dict[str, Any]:
+    """What a small playground tells at its end, after a click on its button."""
+    browser.run("document.querySelector(`${arguments[0]} .play-main`).click()", selector)
+    return trained(browser, selector, seconds)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_chapter_has_its_small_playground_before_its_exercises_and_others_further_on(name: str, site: Path) -> None:
+    page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
+    places = {unescape(each[1]): each.start() for each in re.finditer(PLACE, page)}
+    here = {each: HERE[each].setting for each in HERE if home(each) == name[3:]}
+    assert set(places) == {*here.values()} and page.count("playground-page.js") == (1 if here else 0)
+    for each, setting in here.items():
+        assert (places[setting] < page.index('id="exercises"')) == (each == name[3:])
+        if each != name[3:]:
+            assert page.index('id="going-further"') < places[setting] < page.index("<strong>Question.</strong>")
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_an_arm_of_the_table_is_a_setting_of_the_library(name: str) -> None:
+    here = HERE[name]
+    assert {*switched([*here.without, *here.adds]).on} == {*here.without, *here.adds}
+    Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
+
+
+def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a_worker_fails(empty: Browser) -> None:
+    for here in HERE.values():
+        short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=30", "") + "&agents=2"
+        empty.ask("put", short)
+        first = clicked(empty)
+        assert first["points"] == 100 and ("verdict" in first) == bool(here.adds)
+        assert empty.complaints() == []
+    second = clicked(empty)
+    assert second["from"] >= first["from"] + 2  # the agents of the table have other seeds at every click
+    assert "&from=100" in empty.run("return document.querySelector('#tried a').href")
+    empty.ask("breakWorkers")
+    empty.ask("put", HERE["clip"].setting)
+    clicked(empty)
+    assert empty.text("#tried .play-verdict") == "Training stopped: Uncaught Error: no memory"
+
+
+def test_a_click_in_a_chapter_trains_there_and_the_large_one_has_the_same_setting(browser: Browser) -> None:
+    browser.open("chapters/13_segments.html")
+    browser.wait_for(".train-here .play-main")
+    found = clicked(browser, ".train-here", 120)
+    assert browser.complaints() == []
+    assert found["verdict"] == "B"
+    large = browser.run("return document.querySelector('.train-here a').href")
+    opened(browser, large.removeprefix(f"{browser.folder.as_uri()}/"))
+    assert browser.texts(".play-legend span") == ["A: without segments", "B: with segments"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HERE)
+def test_most_starts_show_what_the_text_says(empty: Browser, name: str) -> None:
+    here = HERE[name]
+    empty.ask("put", here.setting)
+    found = [clicked(empty, seconds=600) for _ in range(STARTS)]
+    held = [
+        each["verdict"] == here.verdict if here.adds else max(each["late"]) >= 2 * min(each["late"]) for each in found
+    ]
+    assert sum(held) >= here.least
+
+
+def moved(browser: Browser, chapter: str, name: str, *values: float) -> dict[str, Any]:
+    """What a mechanism tells after its sliders were moved to these values."""
+    browser.open(f"chapters/{chapter}.html")
+    told: dict[str, Any] = browser.ask("moved", name, values)
+    assert browser.complaints() == []
+    return told
+
+
+@pytest.mark.parametrize("b", [92.0, 102.3, 110.0])
+def test_the_spread_of_a_gradient_is_that_of_all_that_can_be_drawn(browser: Browser, b: float) -> None:
+    pays = torch.tensor([101.0, 102.0, 104.0], dtype=torch.float64)
+    theta = torch.zeros(3, dtype=torch.float64)
+    score = torch.autograd.functional.jacobian(lambda t: t.log_softmax(0), theta)  # a row per machine
+    samples = torch.cat([(pays + luck - b).unsqueeze(1) * score for luck in (-1.0, 1.0)])  # a noise with variance 1
+    told = moved(browser, "01_baseline", "baseline", b)
+    assert told["deviation"] == pytest.approx(samples.var(0, correction=0).sum().sqrt().item(), abs=1e-9)
+    assert told["gradient"] == pytest.approx(samples.mean(0).tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("lam", "off"), [(0.0, 2.0), (0.6, 3.5), (0.95, 2.0), (1.0, 5.0)])
+def test_bias_and_variance_follow_from_the_weights_that_gae_gives(browser: Browser, lam: float, off: float) -> None:
+    cells = 30
+    unit = torch.eye(cells, dtype=torch.float64).unsqueeze(2)  # one reward, or the V of one cell, is 1: [cells, T, 1]
+    last = torch.zeros(cells, cells, 1, dtype=torch.bool)
+    last[:, -1] = True
+    nothing = torch.zeros_like(unit)
+    after = torch.cat([unit[:, 1:], nothing[:, :1]], 1)  # V of the next cell, 0 behind the last one
+    of_reward = gae(unit, nothing, nothing, last, last, 1.0, lam)[:, 0, 0]
+    of_value = (gae(nothing, unit, after, last, last, 1.0, lam) + unit)[:, 0, 0]
+    told = moved(browser, "04_gae", "gae", lam, off)
+    assert told["variance"] == pytest.approx(of_reward.square().sum().item(), abs=1e-9)
+    assert told["bias"] == pytest.approx(off**2 * of_value.square().sum().item(), abs=1e-9)
+
+
+def test_the_ratios_are_those_of_a_real_run(browser: Browser) -> None:
+    stored = json.loads((FOLDER / "ratios.json").read_text())
+    batch = Config(seeds=1, steps=4000, lr=0.003, epochs=10, clip_range=0.1)
+    found = shares_by_epoch({"0.1": ratios_by_epoch(batch, named("clip"), update=2)})
+    k = stored["ranges"].index("0.1")
+    assert np.allclose(stored["outside"][k][:3], found["outside"][0][:3], atol=0.02)  # later epochs differ by machine
+    told = moved(browser, "03_clip", "ratios", k, 2)
+    assert (told["outside"], told["largest"]) == (stored["outside"][k][1], stored["largest"][k][1])
+    told = moved(browser, "02_reuse", "ratios", 0, 10)
+    assert told["range"] == "none" and told["outside"] == stored["outside"][0][9]
+
+
+def test_a_fresh_policy_is_paid_as_often_as_its_chances_say(browser: Browser) -> None:
+    gain, nets, cells = 0.1, 30, 2 * REACH + 1
+    net = mlp([stream(seed, "init") for seed in range(nets)], (2, 32, 32, 2))
+    orthogonal_(net, tuple(range(nets)), 0, gain=2**0.5, head_gain=gain)
+    place = torch.arange(-REACH, REACH + 1.0)
+    states = torch.stack([torch.stack([place, torch.full_like(place, touched)], -1) for touched in (0, 1)])
+    with torch.no_grad():
+        logits = net(observe(states).flatten(0, 1).expand(nets, -1, -1)).double()
+    right = logits.softmax(-1)[..., 1].unflatten(1, (2, cells)).numpy()  # [nets, touched, cells]
+    told = moved(browser, "05_orthogonal_init", "walk", np.log10(gain))
+    assert told["mean"] == pytest.approx(np.mean([chance_to_be_paid(each) for each in right]), abs=1e-3)
+
+
+def chance_to_be_paid(right: np.ndarray) -> float:
+    """The left end, then the right end, within 1000 steps: by the powers of the walk's matrix. right [2, cells]."""
+    cells = right.shape[1]
+    walk = np.zeros((2 * cells + 1, 2 * cells + 1))
+    walk[-1, -1] = 1
+    for here, chance in enumerate(right.flatten()):
+        touched, cell = divmod(here, cells)
+        low, high = max(0, cell - 1), min(cells - 1, cell + 1)
+        walk[here, (1 if low == 0 else touched) * cells + low] += 1 - chance
+        paid = touched and high == cells - 1
+        walk[here, -1 if paid else touched * cells + high] += chance
+    return float(np.linalg.matrix_power(walk, 1000)[cells // 2, -1])
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(40.0, 8.0), (-20.0, 0.5), (10.0, 2.0)])
+def test_the_ruler_moves_as_the_library_moves_it(browser: Browser, mean: float, spread: float) -> None:
+    head = mlp([stream(0, "init")], (1, 1), exact=True)
+    weight, bias = head.layers[-1]
+    weight.data.fill_(3.0)
+    bias.data.fill_(1.0)
+    pairs = torch.tensor([[10.0, 2.0], [mean, spread]], dtype=torch.float64)
+    old, new = (ReturnStats(m.unsqueeze(0), s.unsqueeze(0) ** 2) for m, s in pairs)
+    h = torch.tensor([[[-1.5], [1.5]]])
+    before, alone = denormalize(head(h), old), denormalize(head(h), new)
+    preserve_outputs_(head, old, new)
+    told = moved(browser, "12_popart", "popart", mean, spread)
+    assert (told["weight"], told["bias"]) == pytest.approx((weight.item(), bias.item()), rel=1e-6)
+    assert told["most"] == pytest.approx((alone - before).abs().max().item(), rel=1e-6) and told["kept"] < 1e-9
+
+
+def test_the_leash_is_what_the_chapter_found(browser: Browser) -> None:
+    stored = json.loads((FOLDER / "leash.json").read_text())
+    told = [moved(browser, "18_ppg", "leash", k) for k in range(len(stored["betas"]))]
+    assert [each["kl"] for each in told] == stored["kl"] and told[0]["kl"] > 100 * told[2]["kl"]
+    assert told[2]["explained"] > 0.9
+
+
+def test_numbers_are_kept_only_while_chapters_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted(FOLDER.iterdir())
+    monkeypatch.delenv("BOOK_BUILDING", raising=False)
+    store("nothing", {"a": 1})
+    assert sorted(FOLDER.iterdir()) == before
+    assert rounded({1: [0.123456, 2], "x": (3.0,)}) == {"1": [0.1235, 2], "x": [3.0]}
+
+
+HARD = {  # every door, every dead store, what excludes another, what nothing needs
+    "nothing": REINFORCE,
+    "everything": EVERY,
+    "ppg with buffers": switched([*PPG.on, "ppg_buffers", "state_norm", "return_norm", "popart", "kl_stop"]),
+    "a mask and segments": switched(["action_mask", "baseline", "segments", "state_norm"]),
+    "values without gae": switched(["baseline", "return_norm", "popart", "bootstrap", "value_clip", "reuse"]),
+}
+
+
+@pytest.fixture(scope="module")
+def explorer(browser: Browser) -> Browser:
+    browser.open("explorer.html")
+    browser.wait_for("#explorer input")
+    return browser
+
+
+def chosen(explorer: Browser, *names: str) -> dict[str, Any]:
+    """What the explorer shows for these flags."""
+    told: dict[str, Any] = explorer.ask("explored", names)
+    assert explorer.complaints() == []
+    return told
+
+
+@pytest.mark.parametrize("tricks", HARD.values(), ids=list(HARD))
+def test_the_loop_and_the_command_are_those_of_the_library(explorer: Browser, tricks: Tricks) -> None:
+    told = chosen(explorer, *tricks.on)
+    assert told["code"].splitlines() == body(tricks)
+    assert parse(shlex.split(told["command"]), "train", Config)[0] == tricks
+
+
+def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(explorer: Browser) -> None:
+    told = chosen(explorer, "popart", "clip")
+    assert told["faults"] == ["clip needs reuse", "popart needs return_norm"]
+    with pytest.raises(InputError, match=r"clip needs .*reuse.*popart needs .*return_norm"):
+        switched(["popart", "clip"])
+    explorer.run("document.querySelectorAll('.explorer-fault button')[1].click()")
+    left = json.loads(explorer.run("return document.getElementById('explorer').dataset.told"))
+    assert left["faults"] == ["clip needs reuse"]
+
+
+def test_an_arm_is_shown_with_its_stored_interval_of_the_first_study_that_has_it(explorer: Browser, site: Path) -> None:
+    kept, clip = studies()[0], named("clip")
+    told = chosen(explorer, *clip.on)
+    assert told["area"][0] == pytest.approx(area(kept.grid(clip)).mean(), rel=1e-3)
+    assert told["area"][1] < told["area"][0] < told["area"][2]
+    assert told["said"].startswith(f"{kept.env}, {len(kept.of(clip))} seeds at learning rate ")
+    told = chosen(explorer, "state_norm", "entropy", "orthogonal_init")
+    assert told["said"] == "No runs with exactly these flags are stored. The command above makes them."
+    assert (site / "_static" / "explorer-data.js").stat().st_size < 3_000_000
+    first, second = study(ladder(["baseline"]), lambda on: 0), study(ladder(["baseline", "entropy"]), lambda on: 500)
+    shown = environment_data([first, second])["arms"]
+    assert {name: arm["area"][0] for name, arm in shown.items()} == {"": 135, "baseline": 135, "baseline entropy": 635}
+
+
+def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:
+    made = study(ladder(["baseline"]), lambda on: 0)
+    rising = made.runs.assign(**{name: made.runs.seed + float(name[:-1]) for name in SHARES})  # seeds 0 to 7
+    mean, low, high = arm_data(replace(made, runs=rising), REINFORCE)["curve"]
+    assert mean == [3.5 + share for share in range(5, 101, 5)]
+    assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
+    shown = [row for name in NEEDS for row in effects_data(name)]
+    refuted = [row for row in shown if row["verdict"].endswith("but not again")]
+    assert refuted and {row["seen"] for row in refuted} == {"unknown"}
+    colored = {"helps": "helps", "hurts": "hurts", "practically nothing": "nothing"}
+    assert all(row["seen"] == colored.get(row["verdict"], "unknown") for row in shown)
+
+
+def test_a_tree_splits_the_samples_and_the_stored_lines_are_of_sets_not_learned_from() -> None:
+    stored = read()  # else run `python -m chapters lines`
+    for tricks in legal_sets(15, seed=2):
+        assert resolved(stored, tricks) == body(tricks)
+    flags = np.array([[a, b, False] for a in (False, True) for b in (False, True)])
+    assert tree(flags, flags[:, 1]) == ["reuse", False, True]
+    assert tree(flags, flags[:, 0] & ~flags[:, 1]) == ["baseline", False, ["reuse", True, False]]
+    assert tree(flags, np.ones(4, dtype=bool)) is True
+
+
+STEPS = {name: (before, after) for name, before, after in steps()}
+
+
+@pytest.mark.parametrize("name", ["reinforce", "gae", "segments", "ppg_buffers"])
+def test_a_rung_is_the_listing_and_its_changes_are_those_of_diff(name: str) -> None:
+    assert [*STEPS] == ["reinforce", *NEEDS]
+    before, after = STEPS[name]
+    shown = lines(before, after)
+    assert [line.text for line in shown if line.kind != "gone"] == body(after)
+    changed = [f"{'+' if line.kind == 'new' else '-'}{line.text}" for line in shown if line.kind != "same"]
+    said = str(diff(before, after)).splitlines()
+    assert sorted(changed) == sorted(x for x in said if x[:1] in "+-" and not x.startswith(("+++", "---")))
+
+
+def test_the_shapes_are_those_of_the_comments_and_every_line_comes_from_a_trick() -> None:
+    found = shapes(PPO)
+    told = {text.strip(): found.get(n, "") for n, text in enumerate(str(listing(PPO)).splitlines(), 1)}
+    line = next(text for text in told if text.endswith("# advantage [S, B]"))
+    assert told[line] == "b.advantage [S, B], advantage [S, B]"
+    assert told["loss = -mean(objective, b.valid)  # [S]"] == "objective [S, B], b.valid [S, B], loss [S]"
+    assert told["dead = done & ~rollout.cut"] == "done [S, T, N], rollout.cut [S, T, N], dead [S, T, N]"
+    shown = ["[S]", "[S, B]", "[S, T, N]", "[S, T, N, D]", "[S, B, A]", "[5, 5]"]  # the last is no stack of seeds
+    assert [*map(in_letters, ((3,), (3, 35), (3, 5, 7), (3, 5, 7, 2), (3, 35, 14), (5, 5)))] == shown
+    assert in_letters((3, 172), parameters=172) == "[S, P]"
+    brought = [trick for _, trick in origins(LADDER[:4])]
+    assert {*brought} == {"reinforce", *LADDER[:4]}
+    assert brought.count("reinforce") < len(body(REINFORCE))  # some of its lines were replaced
