@@ -251,7 +251,7 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
     assert (agent, first, size) == (1, 0, 4)
     assert states == actions > 100
     assert 8 * 128 / 4 <= ratios < 2 * 8 * 128 / 4
-    assert phases[:2] == [["play_episodes", 0, None], ["values", 0, states]]
+    assert phases[:2] == [["play_episodes", 0, None], ["reward_to_go", 0, states]]
     assert [k for phase, k, _ in phases if phase == "clipped_surrogate"] == list(range(1, 17))
 
 
