@@ -120,9 +120,9 @@ def train(
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why. Raises
-    InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported, or
-    if `start` has another number of seeds, other spaces, nets or statistics.
+    A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why.
+    Raises InputError if all seeds' environments fail, if the environment or the body cannot be made or is not
+    supported, or if `start` has another number of seeds, other spaces, nets or statistics.
     """
     with training(build, config, tricks, env, body, checkpoints, on_update, evaluation, start) as t:
         while t.going:
@@ -227,7 +227,7 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
 
 
 def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
-    """The minibatches of an update, also from the rollouts that ppg keeps. REINFORCE takes one step on the batch."""
+    """The minibatches of an update, some from the rollouts that ppg keeps. REINFORCE takes one step on all rows."""
     agent, config, tricks = t.agent, t.config, t.tricks
     batches: Iterable[Batch] = [batch]
     if tricks.reuse:
@@ -251,7 +251,7 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
 def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
     """−E[log π(a|s)·A] of a minibatch, in the form that the flags give it, less the bonus for entropy: [S].
 
-    The curve's policy_loss is without the bonus. On a CPU a compiled form takes the place of this, see `tricks/fused`.
+    The curve's policy_loss is without the bonus. On a CPU a compiled form takes the place of this: `tricks/fused`.
     """
     config, tricks, family, advantage = t.config, t.tricks, t.agent.family, b.advantage  # advantage [S, B]
     if tricks.advantage_norm:
@@ -278,7 +278,7 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
 
 @faster("tricks.fused.losses", update=True)
 def value_loss(t: Training, b: Batch, given: Features) -> Tensor:
-    """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]. The curve's is without c₁."""
+    """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]. In the curve, without c₁."""
     config, tricks, rows = t.config, t.tricks, b.value_rows
     value = t.agent.value(given if rows is b else rows.obs)
     error = squared_error(value, rows.target)

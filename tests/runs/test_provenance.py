@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import PackageNotFoundError
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -30,10 +30,10 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(nowhere: pytest.MonkeyPatch) -> None:
     def unknown(name: str) -> str:
-        raise PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
     nowhere.setenv("PATH", "here")  # no git
-    nowhere.setattr(version, "version", unknown)
+    nowhere.setattr(metadata, "version", unknown)
     done = compute(SMALL)
     assert done.error == ""
     result = parse_result(SMALL, done.text)

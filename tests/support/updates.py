@@ -21,7 +21,7 @@ def between(agent: Agent, config: Config, tricks: Tricks, *optimizers: Adam) -> 
     env: Any = SimpleNamespace(now=SimpleNamespace(legal=torch.empty(0)), seeds=(), spaces=agent.spaces)
     t = Training(env, config, tricks, cast(Doors, None))
     t.agent, t.optimizer, t.value_optimizer = agent, optimizers[0], optimizers[-1]
-    t.phase = SimpleNamespace(minibatches=lambda *_: ())
+    t.memory, t.phase = None, SimpleNamespace(minibatches=lambda *_: ())
     return t
 
 
