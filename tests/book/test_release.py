@@ -44,7 +44,7 @@ PLAIN = {"NUMBA_DISABLE_JIT": "1"}  # a copy would compile everything anew
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.com")
 CHECKED = ("test_chapters.py", "test_two_hours.py", "test_readme.py")
 IGNORED = (".*", "*.egg-info", "__pycache__", "build", "runs", "site", "slides")  # at the top, as by git
-CHOSEN = "(chapters or stop or syllabus or links) and not mistake and not grading and not version"  # which see no chapter's text
+CHOSEN = "(chapters or stop or syllabus or links) and not mistake and not grading and not version"  # no answers
 
 
 def test_answers_go_and_questions_and_hints_stay_and_only_chapters_and_their_map_change() -> None:
