@@ -46,7 +46,8 @@ class Slope:
 
     def __add__(self, other: Any) -> "Slope":
         if isinstance(other, Slope):
-            self.gradients += other.gradients
+            if other.gradients is not self.gradients:  # else they add up there already
+                self.gradients += other.gradients
             return Slope(self.kernels, self.gradients, self.rest + other.rest)
         return Slope(self.kernels, self.gradients, self.rest + other)
 
@@ -84,7 +85,9 @@ def value_loss(t: Training, b: Batch, given: Features) -> Any:
     if kernels is None:
         return None
     with torch.no_grad():
-        losses = kernels.values(rows, t.agent.standardized(rows.obs))
+        losses = kernels.values(rows, t.agent.standardized(rows.obs), b)
+        if losses is None and kernels.begun[0] is b:  # what it has added goes
+            kernels.policy(b, t.agent.standardized(b.obs))
     if losses is None:
         return None
     t.note(of=t.having_rows(rows), value_loss=losses)

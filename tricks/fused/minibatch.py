@@ -73,9 +73,11 @@ class Kernels:
     agent: Agent
     averages: dict[Adam, tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]]
     """What Adam's step changes, and its numbers of each seed."""
+    begun: list[Batch | None]
+    """The minibatch whose policy gradients are there."""
     policy_gradients: np.ndarray
     value_gradients: np.ndarray
-    """[S, P] each, of the last minibatch."""
+    """[S, P] each, of the last minibatch; one and the same, if the optimizer is."""
     policy_rows: Columns
     policy_more: tuple[Any, ...]
     value_rows: Columns
@@ -115,29 +117,33 @@ class Kernels:
         same, bias = (t.active.numpy(), on, numbers), agent.value_net.head.bias.detach().view(-1, 1).numpy()
         policy_more = *same, policy.net, policy.sizes, std, to_std, policy.tanh
         value_more = *same, value.net, value.sizes, bias, value.tanh
-        room, value_room = (np.empty(each.m.shape, np.float32) for each in (optimizer, value_optimizer))
+        room = np.empty(optimizer.m.shape, np.float32)
+        value_room = room if value_optimizer is optimizer else np.empty(value_optimizer.m.shape, np.float32)
         averages = {each: (averages_of(each), limits_of(each)) for each in (optimizer, value_optimizer)}
-        return cls(code, agent, averages, room, value_room, policy_rows, policy_more, value_rows, value_more)
+        return cls(code, agent, averages, [None], room, value_room, policy_rows, policy_more, value_rows, value_more)
 
     def policy(self, b: Batch, seen: Tensor) -> dict[str, Tensor] | None:
         """Compute each seed's gradient of its policy loss, less the bonus; returns what is noted, [S].
 
         seen [S, B, D]: the observations as the nets see them. None for rows that the kernel is not for.
         """
-        gradients = self.policy_gradients
+        gradients, self.begun[0] = self.policy_gradients, None
         gradients.fill(0)
         found, rows = np.empty((len(gradients), len(self.code.FOUND))), self.arrays(self.policy_rows, b, seen)
         if rows is None or not self.code.policy_gradients(*rows, *self.policy_more, gradients, found):
             return None
+        self.begun[0] = b
         return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
 
-    def values(self, b: Batch, seen: Tensor) -> Tensor | None:
+    def values(self, b: Batch, seen: Tensor, of: Batch) -> Tensor | None:
         """Compute each seed's gradient of its value loss, times c₁; returns the losses, [S].
 
-        None for rows that the kernel is not for.
+        of: the minibatch that these are the value net's rows of. With one optimizer, they are added to the gradients of
+        its policy loss, if those are there. None for rows that the kernel is not for.
         """
         gradients = self.value_gradients
-        gradients.fill(0)
+        if gradients is not self.policy_gradients or self.begun[0] is not of:
+            gradients.fill(0)
         found, rows = np.empty(len(gradients)), self.arrays(self.value_rows, b, seen)
         if rows is None or not self.code.value_gradients(*rows, *self.value_more, gradients, found):
             return None
