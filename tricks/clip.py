@@ -23,6 +23,6 @@ def clip_fraction(ratio: Tensor, clip_range: Tensor, valid: Tensor) -> Tensor:
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
-    """What the curve shows of it."""
+    """Its diagnostics of a minibatch, [S] each; facts: see `Training.note_tricks`."""
     clip_range = facts.t.clip_range
     return {"clip_fraction": clip_fraction(facts.ratio, clip_range, facts.b.valid), "clip_range": clip_range}

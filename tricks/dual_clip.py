@@ -26,6 +26,6 @@ def bounded_fraction(ratio: Tensor, advantage: Tensor, limit: PerSeed, valid: Te
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
-    """What the curve shows of it."""
+    """Its diagnostics of a minibatch, [S] each; facts: see `Training.note_tricks`."""
     limit = facts.t.config.dual_clip_limit
     return {"bounded_fraction": bounded_fraction(facts.ratio, facts.advantage, limit, facts.b.valid)}

@@ -96,5 +96,5 @@ def refuse_endless(name: str, config: Config, rollouts: int = 1) -> None:
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
-    """What the curve shows of it."""
+    """Its diagnostics of a minibatch, [S] each; facts: see `Training.note_tricks`."""
     return drift(facts.ratio, facts.b.valid)

@@ -98,15 +98,15 @@ class Training:
         return self.progress.new_tensor(self.config.each(name), dtype=dtype)
 
     def having_rows(self, b: Batch) -> Tensor:
-        """The seeds that have rows in a minibatch: [S]."""
+        """The seeds that have rows in a minibatch: [S] bool."""
         if b is not self._rows[0]:
             self._rows = b, b.valid.any(1)
         return self._rows[1]
 
     def note_tricks(self, b: Batch, **made: Tensor) -> None:
-        """Record what the tricks that are on say of a minibatch under reuse: each one's `noted`, if its file has one.
+        """Record the diagnostics of each trick that is on: what its file's `noted` finds in a minibatch, under reuse.
 
-        made: what the policy's objective is made from.
+        made: what the policy's objective is made from, such as ratio and advantage, [S, B] each.
         """
         facts = SimpleNamespace(t=self, b=b, **made)
         for noted in self._noted:
@@ -142,7 +142,7 @@ def take_over_(agent: Agent, start: Agent) -> None:
 
     Raises InputError if seeds, spaces, nets or statistics are not the same.
     """
-    where = f"cannot start from {start.origin or 'these agents'}"
+    where = f"cannot start from {start.origin or 'that run'}"
     if len(agent.seeds) != len(start.seeds):
         raise InputError(f"{where}: it has {len(start.seeds)} seeds, and this training {len(agent.seeds)}")
     if agent.spaces.sizes != start.spaces.sizes:
@@ -174,8 +174,11 @@ def training(
 ) -> Iterator[Training]:
     """A training from its first update, or from where its checkpoint left it; its environment is closed at the end."""
     kept = checkpoints or State()
-    opening = open_env(config, tricks, env, body, evaluation)
-    with torch.inference_mode(False), closing(opening) as opened, kept.patience():
+    with (
+        torch.inference_mode(False),
+        closing(open_env(config, tricks, env, body, evaluation)) as opened,
+        kept.patience(),
+    ):
         t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
         build(t)
         if start is not None:

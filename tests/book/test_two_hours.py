@@ -56,7 +56,7 @@ REACHED = {
     "tricks/clip.py": "def late():\n    from tricks.core import (\n        adam,\n    )\n",
     "tricks/core/adam.py": "import os",
     "tricks/listing.py": "",
-    "tricks/fused/learning.py": "",
+    "tricks/fused/losses.py": "",
     "ablations/analysis/study_files.py": "",
     "ablations/results/x.csv": "",
 }

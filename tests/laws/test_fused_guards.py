@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import torch
 from support.learners import Learner, assert_alike
-from support.updates import between, learn
+from support.updates import between, compiled_losses, learn
 from torch import nn
 
 from tricks import PPO, Config, Tricks
@@ -294,3 +294,14 @@ def test_with_buffers_each_net_has_rows_of_its_own_and_those_of_one_are_enough_f
     for b in learner.batches:
         b.valid[0] = False
     assert assert_alike(learner)
+
+
+def test_a_value_kernel_that_stops_halfway_leaves_nothing_in_the_gradients_of_the_policy() -> None:
+    learner = Learner(11, PPO, box=False, usual=True, odd=False)
+    learner.active[:] = True
+    for b in learner.batches:
+        b.valid[:], b.valid[:, -1] = True, False
+        b.target[-1, -1] = torch.nan  # filler of the last seed, after the others' gradients
+    with compiled_losses() as found:
+        assert assert_alike(learner)
+    assert found == [True, False, True] * len(learner.batches)

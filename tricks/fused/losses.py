@@ -86,7 +86,7 @@ def value_loss(t: Training, b: Batch, given: Features) -> Any:
         return None
     with torch.no_grad():
         losses = kernels.values(rows, t.agent.standardized(rows.obs), b)
-        if losses is None and kernels.begun[0] is b:  # what it has added goes
+        if losses is None and kernels.begun[0] is b:  # it may have stopped halfway, in the policy's gradients
             kernels.policy(b, t.agent.standardized(b.obs))
     if losses is None:
         return None
