@@ -5,19 +5,20 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
-from ablations.training.rate_table import use
-from ablations.training.seed_ranges import parse_seeds
+from ablations.analysis.records import RESULTS, SUFFIX, load_all
+from ablations.training.rates import OWN_RATES, use
 from ablations.training.store import prepare
-from tricks.cli.shell import answered, guarded, options
+from tricks.cli.shell import answered, guarded
 from tricks.cli.shell import chosen as command_of
 from tricks.errors import InputError
-
-if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load
-    from ablations.experiments.design_runs import Options
+from tricks.ladder import OWN
+from tricks.own_trick import load_asked
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
@@ -31,9 +32,14 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   worlds     train with and without each trick in the world made for it
   sweep      train every combination of some numbers, the learning rate among them
   random     train agents with random flags and numbers, and say what each choice does
+  status     list the stored studies, and which of them the code has left behind
+  refresh    train those anew
+  pages      write what is computed on the pages of a checkout (for this project's own)
   calibrate  simulate how often intervals and verdicts are wrong
   games      score the agents of a saved run in whole games, next to random actions
   speed      measure environment steps per second, and where the time goes
+
+`--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
 shows its options, `--version` what is installed, and `--print-completion SHELL` a script with which
@@ -50,14 +56,12 @@ class ReportOptions:
     """Report on the runs that ship with this package instead."""
     rates_file: Path | None = None
     """The table of learning rates that `tune` wrote (default: learning_rates.csv in --out)."""
-    all_figures: bool = False
-    """Draw every figure of every design, also as SVG, which takes several times as long."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"])
+    has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"], ["status"], ["pages"])
     try:
         return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
     finally:
@@ -65,23 +69,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if answered(arguments, USAGE, "ablations", COMMANDS):
+    if answered(arguments, USAGE, "ablations", {name: partial(_run, name) for name in COMMANDS}):
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
+    arguments = with_own_tricks(arguments)
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
-    return command_of(name, COMMANDS)(arguments)
+    return _run(name, arguments)
 
 
-def _run(arguments: list[str]) -> int:
-    from ablations.experiments import around_base, design_runs
-    from ablations.experiments.quoted import numbered
+def _run(name: str, arguments: list[str]) -> int:
+    """Run a command; `run` with a base or a design of one's own asks as `compare` does. Returns its exit status."""
+    from ablations.experiments.options import parsed
 
-    if around_base.is_asked_for(arguments):
-        return around_base.main(arguments, again("run", arguments))
-    chosen = numbered(design_runs.Options, arguments, "run")
-    if chosen.suite == "worlds":
-        return _worlds_suite(chosen)
-    return design_runs.main(chosen, again("run", arguments) if arguments else "python -m ablations")
+    words = [part for word in arguments for part in word.split("=", 1)]
+    own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
+    command = AROUND if name == "run" and own else command_of(name, COMMANDS)
+    module = import_module(f"ablations.{command.module}")
+    chosen = parsed(getattr(module, command.options), arguments, name)
+    status: int = getattr(module, command.main)(chosen, *[again(name, arguments)] * command.told)
+    return status
+
+
+def with_own_tricks(arguments: list[str]) -> list[str]:
+    """The words without `--trick FILE`; each file's flag is loaded, with its trial, if it has one."""
+    from ablations.question.designs import TRIALS
+
+    left = load_asked(arguments)
+    trials = (getattr(sys.modules[f"tricks.{path.stem}"], "TRIAL", None) for path, _ in OWN.values())
+    TRIALS.extend(trial for trial in trials if trial is not None and trial not in TRIALS)
+    return left
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
@@ -92,7 +108,10 @@ def again(command: str, arguments: Sequence[str]) -> str:
             next(values, None)
         elif argument.split("=")[0] not in elsewhere:
             kept.append(_without_machine(argument))
-    return shlex.join(["python", "-m", "ablations", command, *kept])
+    here = Path.cwd()
+    own = [path.relative_to(here) if path.is_relative_to(here) else path for path, _ in OWN.values()]
+    kept += [word for path in own for word in ("--trick", _without_machine(str(path)))]
+    return shlex.join(["python", "-m", "ablations", *([command, *kept] if kept or command != "run" else ())])
 
 
 def _without_machine(argument: str) -> str:
@@ -102,16 +121,15 @@ def _without_machine(argument: str) -> str:
     return (path.name if path.name != ".." else path.resolve().name) if leads_out else argument
 
 
-def _report(arguments: list[str]) -> int:
+def report(chosen: ReportOptions, command: str) -> int:
+    """Rebuild the tables, figures and report of stored studies. Returns the exit status."""
     from ablations.report import page
 
-    chosen = options(ReportOptions, arguments, "python -m ablations report")
     out = chosen.out or Path("runs/results" if chosen.from_results else "runs/ablations")
     source = RESULTS if chosen.from_results else out
-    use(None if chosen.from_results else chosen.rates_file or source / "learning_rates.csv")
-    studies = load_all(source)
-    questions = [] if chosen.from_results else page.questions_in(source)
-    if not [*studies, *questions]:
+    use(None if chosen.from_results else chosen.rates_file or source / OWN_RATES)
+    studies = load_all(source, told=True)
+    if not studies:
         where = source if source.is_dir() else f"{source}, which is no folder"
         raise InputError(f"no run files (*{SUFFIX}) in {where}; `python -m ablations run` writes them")
     if chosen.from_results and (mine := [*out.glob(f"*{SUFFIX}")]):
@@ -119,99 +137,35 @@ def _report(arguments: list[str]) -> int:
             f"{out} holds runs of your own ({mine[0].name}), whose report this would replace; choose another --out"
         )
     prepare(out)
-    command = again("report", arguments)
     command += f" --out {shlex.quote(_without_machine(str(out)))}" * (not chosen.from_results)
-    return page.document(studies, out, [], command, not chosen.all_figures, questions, listed=len(studies) > 1)
+    return page.document(studies, out, [], command, listed=len(studies) > 1)
 
 
-def _tune(arguments: list[str]) -> int:
-    from ablations.experiments import design_runs
-    from ablations.experiments.quoted import numbered
+class Command(NamedTuple):
+    """Where a command is, and what it takes."""
 
-    return design_runs.choose_rates(numbered(design_runs.TuneOptions, arguments, "tune"))
-
-
-def _worlds(arguments: list[str]) -> int:
-    from ablations.experiments import worlds
-    from ablations.training.workers import worker_count
-
-    chosen = options(worlds.Options, arguments, "python -m ablations worlds")
-    command = again("worlds", arguments)
-    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers, chosen.device), command)
-
-
-def _worlds_suite(chosen: "Options") -> int:
-    shared = ("tricks", "seeds", "device", "workers", "out")
-    given = [f"--{name}={x}" for name in shared if (x := getattr(chosen, name))]
-    for name in ("env", "backend", "design", "steps", "numbers", "scheduler", "dry_run"):
-        if getattr(chosen, name) != getattr(type(chosen), name):
-            option = chosen.numbers[0][0] if name == "numbers" else name
-            raise InputError(f"--suite worlds has its own designs and budgets; leave out --{option.replace('_', '-')}")
-    return _worlds([*given, *["--confirm"] * chosen.confirm])
-
-
-def _sweep(arguments: list[str]) -> int:
-    from ablations.experiments import sweep
-    from ablations.experiments.quoted import numbered
-
-    return sweep.main(numbered(sweep.Options, arguments, "sweep"), again("sweep", arguments))
-
-
-def _random(arguments: list[str]) -> int:
-    from ablations.experiments import random_design
-    from ablations.experiments.quoted import numbered
-
-    return random_design.main(numbered(random_design.Options, arguments, "random"), again("random", arguments))
-
-
-def _calibrate(arguments: list[str]) -> int:
-    from ablations.findings import calibrate
-
-    return calibrate.main(options(calibrate.Options, arguments, "python -m ablations calibrate"))
-
-
-def _games(arguments: list[str]) -> int:
-    from ablations.findings import games
-
-    chosen = options(games.Options, arguments, "python -m ablations games")
-    return games.main(chosen, again("games", arguments))
-
-
-def _speed(arguments: list[str]) -> int:
-    from ablations.findings import speed
-
-    return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
-
-
-def _compare(arguments: list[str]) -> int:
-    from ablations.experiments import compare
-
-    return compare.main(arguments, again("compare", arguments))
-
-
-def _judge(arguments: list[str]) -> int:
-    from ablations.experiments import judge
-
-    return judge.main(arguments, again("judge", arguments))
-
-
-def _plot(arguments: list[str]) -> int:
-    from ablations.experiments import plotting
-
-    return plotting.main(options(plotting.Options, arguments, "python -m ablations plot"))
+    module: str
+    options: str = "Options"
+    main: str = "main"
+    told: bool = True
+    """Whether it is told the command line that reproduces its results."""
 
 
 COMMANDS = {
-    "compare": _compare,
-    "judge": _judge,
-    "plot": _plot,
-    "run": _run,
-    "report": _report,
-    "tune": _tune,
-    "worlds": _worlds,
-    "sweep": _sweep,
-    "random": _random,
-    "calibrate": _calibrate,
-    "games": _games,
-    "speed": _speed,
+    "run": Command("experiments.design_runs"),
+    "compare": Command("experiments.compare", "CompareOptions"),
+    "judge": Command("experiments.compare", "JudgeOptions", "main_judge"),
+    "plot": Command("experiments.plotting", told=False),
+    "report": Command("cli", "ReportOptions", "report"),
+    "tune": Command("experiments.design_runs", "TuneOptions", "choose_rates", told=False),
+    "worlds": Command("experiments.worlds"),
+    "sweep": Command("experiments.drawn", main="sweep"),
+    "random": Command("experiments.drawn", "RandomOptions", "random"),
+    "status": Command("experiments.status", told=False),
+    "refresh": Command("experiments.status", "RefreshOptions", "refresh", told=False),
+    "pages": Command("findings.pages", told=False),
+    "calibrate": Command("tools.calibrate", told=False),
+    "games": Command("tools.games"),
+    "speed": Command("tools.speed", told=False),
 }
+AROUND = Command("experiments.compare", "BaseOptions", "main_around")

@@ -32,7 +32,7 @@ from ablations import style
 from chapters.book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
 from chapters.exercises.reinforce import check_returns, leaking_returns
 from tricks import REINFORCE, Config, listing, source, train
-from tricks.core.returns import discounted_sum, reward_to_go
+from tricks.core.reductions import discounted_sum, reward_to_go
 
 begin()
 

@@ -34,7 +34,7 @@ from chapters.book import begin, curves, evidence, label_lines, planted
 from chapters.exercises.baseline import check_best_baseline, row_error
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.baseline import explained_variance, squared_error
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import reward_to_go
 from tricks.ladder import named
 
 begin()

@@ -17,7 +17,7 @@ from ablations import flags, rows_of, style
 from chapters.book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, swept
 from chapters.exercises.gae import check_advantages, one_mask, surprising_advantages
 from tricks import Config, diff, source, train
-from tricks.core.returns import discounted_sum
+from tricks.core.reductions import discounted_sum
 from tricks.gae import gae
 from tricks.ladder import LADDER, named, switched
 from tricks.recompute import judged, judged_anew

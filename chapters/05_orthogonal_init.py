@@ -374,7 +374,7 @@ assert dict(zip(found.worlds.place, found.worlds.seen, strict=True)) == {
     "ThereAndBack-v0": 0,
 }
 assert (found.table.verdict == "unknown").mean() > 0.5
-again = found.table[found.table.confirmed == 1]
+again = found.table[(found.table.detected != 0) & (found.table.confirmed == 1)]
 assert again.env.tolist() == ["LunarLander-v3"] and again.kind.item() == "alone, on what it needs"
 assert not (found.table.detected < 0).any()
 found

@@ -23,8 +23,7 @@ from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
-from tricks.core.reductions import mean
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import mean, reward_to_go
 from tricks.core.rollout import Batch, play_episodes
 from tricks.core.seeds import stream
 from tricks.ladder import named, switched

@@ -20,7 +20,7 @@ from chapters.book.results import trials
 from chapters.exercises.bootstrap import check_targets, play_same_step
 from tricks import Config, diff, source, train
 from tricks.bootstrap import value_at_cut
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import reward_to_go
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
 from tricks.gae import gae

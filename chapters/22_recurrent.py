@@ -36,8 +36,8 @@ from ablations import style
 from chapters.book import begin, curves, evidence, planted
 from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
 from tricks import PPO, Config, diff, source, train
+from tricks.core.agent import RecurrentState
 from tricks.core.layers import over_time
-from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import Features, Sequences
 from tricks.envs.make import make_env

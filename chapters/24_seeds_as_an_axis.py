@@ -40,9 +40,8 @@ from tricks import PPO, Config, source, train
 from tricks.core.adam import gradient
 from tricks.core.layers import dense
 from tricks.core.nets import linear, mlp
-from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Player
-from tricks.core.seeds import draw, stream
+from tricks.core.seeds import draw, per_seed, stream
 from tricks.envs.make import make_env
 from tricks.ladder import named
 from tricks.loop import build_agent

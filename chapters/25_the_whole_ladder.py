@@ -378,7 +378,7 @@ for kind, found in (("without Taxi", alarms.env != "Taxi-v4"), ("Taxi", alarms.e
 
 # %% tags=["hide-input"]
 tried = all_effects()
-tried = tried[tried.confirmed.notna()]
+tried = tried[(tried.detected != 0) & tried.confirmed.notna()]
 for env, found in tried.groupby("env", sort=False):
     print(f"{env}: {len(found)} effects detected, {found.confirmed.sum():.0f} of them again on other seeds")
 failed = tried[tried.confirmed == 0]

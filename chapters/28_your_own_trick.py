@@ -276,7 +276,7 @@ assert few > 1.3 * many
 # trains the same curve) find the new flag by themselves, so law 3 comes for free. Three more steps make it part of this
 # book:
 #
-# 6. a **trial** in `ablations/findings/trials.py`: a world, a direction, and a reason, written down before training. We
+# 6. a **trial** in `ablations/findings/trials.csv`: a world, a direction, and a reason, written down before training. We
 #    have two: up with static, down in the lottery;
 # 7. a **chapter**, or a section of one, with exercises;
 # 8. the generated **tables**, which the tests ask for.

@@ -168,7 +168,7 @@ print(f"8 rollouts of Breakout: {breakout / 1e6:,.0f} MB per agent; the paper's 
 tiny = Config("CartPole-v1", seeds=2, steps=2_000, lanes=4, horizon=32, aux_every=4)
 
 
-def stop_late(rows):
+def stop_late(rows, agent):
     if min(row["step"] for row in rows) > 1_000:
         raise KeyboardInterrupt
 

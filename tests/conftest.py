@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,8 @@ from support.settings import SETTINGS
 import tricks.fast
 import tricks.fused
 import tricks.loop
-from ablations.training import pools, workers
+from ablations.training import workers
+from ablations.training import workers as pools
 from tricks.cli.main import main
 from tricks.fast.dispatch import loaded
 from tricks.ladder import Tricks
@@ -88,6 +89,14 @@ def _own_folder(request: pytest.FixtureRequest) -> None:
     """In the rooms whose tests run commands and write files, each has an empty current folder of its own."""
     if request.path.parent.name in ("cli", "envs", "runs"):
         request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+
+
+@pytest.fixture
+def _nobody_left() -> Iterator[None]:
+    """No test leaves a process behind."""
+    before = set(multiprocessing.active_children())
+    yield
+    assert set(multiprocessing.active_children()) == before
 
 
 @pytest.fixture

@@ -9,51 +9,22 @@ from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks,
 from tricks.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tricks.continuing import further
-    from tricks.core.agent import Agent
-    from tricks.core.nets import Body
-    from tricks.core.spaces import Spaces
-    from tricks.loop import train
-    from tricks.reading.export import export
-    from tricks.reading.listing import diff, listing
-    from tricks.reading.source import source
-    from tricks.replaced import patched
-    from tricks.restore import load, resume
-    from tricks.runs.checkpoint import Checkpoints
-    from tricks.runs.evaluation import Evaluation
-    from tricks.runs.run import Run
-
-__all__ = [
-    "ATARI",
-    "ATARI_CONFIG",
-    "CONTINUOUS",
-    "CONTINUOUS_CONFIG",
-    "EVERY",
-    "PPG",
-    "PPO",
-    "REINFORCE",
-    "Agent",
-    "Body",
-    "Checkpoints",
-    "Config",
-    "Evaluation",
-    "InputError",
-    "Run",
-    "Spaces",
-    "StopTraining",
-    "Tricks",
-    "diff",
-    "export",
-    "further",
-    "listing",
-    "load",
-    "named",
-    "patched",
-    "resume",
-    "source",
-    "switched",
-    "train",
-]
+    from tricks.core.agent import Agent as Agent
+    from tricks.core.nets import Body as Body
+    from tricks.core.spaces import Spaces as Spaces
+    from tricks.loop import train as train
+    from tricks.own_trick import load_trick as load_trick
+    from tricks.reading.export import export as export
+    from tricks.reading.listing import diff as diff
+    from tricks.reading.listing import listing as listing
+    from tricks.reading.source import source as source
+    from tricks.replaced import patched as patched
+    from tricks.restore import further as further
+    from tricks.restore import load as load
+    from tricks.restore import resume as resume
+    from tricks.runs.checkpoint import Checkpoints as Checkpoints
+    from tricks.runs.evaluation import Evaluation as Evaluation
+    from tricks.runs.run import Run as Run
 
 HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Agent": "tricks.core.agent",
@@ -64,14 +35,17 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Spaces": "tricks.core.spaces",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
-    "further": "tricks.continuing",
+    "further": "tricks.restore",
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
-    "resume": "tricks.restore",
+    "load_trick": "tricks.own_trick",
     "patched": "tricks.replaced",
+    "resume": "tricks.restore",
     "source": "tricks.reading.source",
     "train": "tricks.loop",
 }
+__all__ = ["ATARI", "ATARI_CONFIG", "CONTINUOUS", "CONTINUOUS_CONFIG", "EVERY", "PPG", "PPO", "REINFORCE"]
+__all__ += ["Config", "InputError", "StopTraining", "Tricks", "named", "switched", *HOMES]
 
 
 def __getattr__(name: str) -> Any:

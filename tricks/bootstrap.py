@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import reward_to_go
 from tricks.core.rollout import Rollout
+from tricks.core.seeds import per_seed
 
 
 def with_limits_cut(rollout: Rollout) -> Rollout:

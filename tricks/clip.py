@@ -7,6 +7,8 @@ from torch import Tensor
 
 from tricks.core.reductions import mean
 
+OF_POLICY = ("clip_fraction", "clip_range")  # see `runs/log`
+
 
 def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
     """min(ρ·A, clip(ρ, 1 − ε, 1 + ε)·A), to be maximized. ratio, advantage [S, B], clip_range ε [S] -> [S, B].

@@ -1,16 +1,22 @@
 """The hyperparameters of a run. `Tricks` says what is on or off; `Config` says how much."""
 
 from dataclasses import dataclass, field, fields, replace
+from math import inf, isfinite
 from typing import Any
 
 from tricks.errors import InputError
-from tricks.ranges import ABOVE_1, FINITE, OR_ZERO, SHARE, check_range
 from tricks.texts import as_texts, as_values, record_texts, wrapper_texts
 from tricks.values import LONGEST, Checked, shown
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 CHOICES = {"backend": BACKENDS, "activation": ("tanh", "relu"), "recurrent_cell": ("lstm", "gru")}
+Range = dict[str, Any]  # a field's metadata: what a number must be, in words and as a test
+POSITIVE: Range = {"said": "positive and finite", "holds": lambda x: 0 < x < inf}  # unless a field says another range
+SHARE: Range = {"said": "in [0, 1]", "holds": lambda x: 0 <= x <= 1}
+OR_ZERO: Range = {"said": "at least 0 and finite", "holds": lambda x: 0 <= x < inf}
+FINITE: Range = {"said": "finite", "holds": isfinite}
+ABOVE_1: Range = {"said": "more than 1 and finite", "holds": lambda x: 1 < x < inf}
 
 
 @dataclass(frozen=True)
@@ -150,9 +156,10 @@ class Config(Checked):
         object.__setattr__(self, "record", record_texts(self.record))
         self._check_seeds()
         for f in (f for f in fields(self) if f.type in (int, float, PerSeed)):
-            given = getattr(self, f.name)
+            given, allowed = getattr(self, f.name), f.metadata or POSITIVE
             for number in self.each(f.name) if isinstance(given, tuple) else (given,):
-                check_range(f, number)
+                if not allowed["holds"](number):
+                    raise InputError(f"{f.name} must be {allowed['said']}, not {number}")
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
         for name, known in CHOICES.items():

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
+from tricks.core.seeds import per_seed
+
+OF_POLICY = ("bounded_fraction",)  # see `runs/log`
 
 
 def bounded_below(objective: Tensor, advantage: Tensor, limit: PerSeed) -> Tensor:

@@ -3,8 +3,8 @@
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
+from tricks.core.seeds import per_seed
 
 
 def entropy_bonus(entropy: Tensor, valid: Tensor, coef: PerSeed) -> Tensor:

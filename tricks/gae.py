@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
-from tricks.core.returns import discounted_sum
+from tricks.core.reductions import discounted_sum
+from tricks.core.seeds import per_seed
 
 
 def gae(

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
+from tricks.core.seeds import per_seed
 
 
 def shorten(gradient: Tensor, norm: Tensor, max_norm: PerSeed) -> Tensor:

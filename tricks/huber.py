@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tricks.config import PerSeed
-from tricks.core.per_seed import per_seed
+from tricks.core.seeds import per_seed
 
 
 def linear_beyond(error: Tensor, delta: PerSeed) -> Tensor:

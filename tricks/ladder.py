@@ -5,11 +5,41 @@ chapters and tests are all derived from these fields.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
 from tricks.errors import InputError
-from tricks.flags import meant, trick, unmet, with_needs
+from tricks.flags import meant, switch
 from tricks.values import Checked, checked
+
+
+def trick(
+    adds: str,
+    paper: str,
+    *,
+    color: str,
+    needs: tuple[str, ...] = (),
+    numbers: tuple[str, ...] = (),
+    diagnostics: tuple[str, ...] = (),
+    file: str = "",
+    beyond: bool = False,
+    excludes: tuple[str, ...] = (),
+    chapter: str = "",
+) -> Any:
+    """A flag, off by default: what it `adds`, its `paper`, its `color` in every figure, and the flags it `needs`.
+
+    numbers: its fields in Config. diagnostics: the columns it adds to the curve. file: its module, if not named after
+    the flag. beyond: it extends PPO and is not a rung of the ladder. excludes: flags that it cannot be combined with.
+    chapter: the chapter that covers it, if not its own.
+
+    No palette this large is fully distinct to a color-blind reader, so figures label every line by name. But neighbors
+    in the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough
+    for text on white.
+    """
+    texts = {"adds": adds, "paper": paper, "color": color, "file": file}
+    lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics, "excludes": excludes}
+    return field(default=False, metadata={**texts, **lists, "beyond": beyond, "chapter": chapter or file})
 
 
 @dataclass(frozen=True)
@@ -226,9 +256,11 @@ class Tricks(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         both = [f"{a} cannot be combined with {b}" for a in self.on for b in EXCLUDES[a] if b in self.on]
-        needs, advice = unmet(self.on, NEEDS)
-        if faults := [*both, *needs]:
-            raise InputError("; ".join(faults), advice)
+        lacks = {name: [need for need in closed([name]) if need not in self.on] for name in self.on}
+        unmet = [f"{name} needs {', '.join(needs)}" for name, needs in lacks.items() if needs]
+        missing = [switch(name) for name in closed(self.on) if name not in self.on]
+        if faults := [*both, *unmet]:
+            raise InputError("; ".join(faults), f"add {' '.join(missing)}" if missing else "")
 
     @property
     def on(self) -> tuple[str, ...]:
@@ -243,6 +275,12 @@ def switched(names: Sequence[str]) -> Tricks:
     return Tricks(**dict.fromkeys(names, True))
 
 
+def own_files(tricks: Tricks | None = None) -> list[str]:
+    """The flags that came from files of the user's, each with its file and its digest; of `tricks`, those on."""
+    names = OWN if tricks is None else [name for name in tricks.on if name in OWN]
+    return [f"{name} ({OWN[name][0].name} {OWN[name][1]})" for name in names]
+
+
 def check_known(names: Iterable[str]) -> None:
     """Raise InputError, with suggestions, if one of these is not the name of a flag."""
     if unknown := [name for name in names if name not in NEEDS]:
@@ -252,7 +290,10 @@ def check_known(names: Iterable[str]) -> None:
 
 def closed(names: Iterable[str]) -> tuple[str, ...]:
     """These tricks and everything they need, in ladder order."""
-    return with_needs(names, NEEDS)
+    on = set(names)
+    while more := {need for name in on for need in NEEDS[name]} - on:
+        on |= more
+    return tuple(name for name in NEEDS if name in on)
 
 
 def rungs() -> list[Tricks]:
@@ -286,6 +327,7 @@ HYPERPARAMETERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for
 DIAGNOSTICS: dict[str, tuple[str, ...]] = {f.name: f.metadata["diagnostics"] for f in fields(Tricks)}
 COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
 EXCLUDES: dict[str, tuple[str, ...]] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
+OWN: dict[str, tuple[Path, str]] = {}  # flags that `load_trick` added: each one's file, and the digest of that
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 
 REINFORCE = Tricks()

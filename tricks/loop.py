@@ -19,15 +19,13 @@ from tricks.bootstrap import value_at_cut, with_limits_cut
 from tricks.clip import clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam
-from tricks.core.agent import Agent
+from tricks.core.agent import Agent, RecurrentState
 from tricks.core.env import MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
-from tricks.core.per_seed import per_seed
-from tricks.core.recurrent_state import RecurrentState
-from tricks.core.reductions import mean
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import mean, reward_to_go
 from tricks.core.rollout import Batch, Rollout, play_episodes
+from tricks.core.seeds import per_seed
 from tricks.core.sequences import Features
 from tricks.core.spaces import Spaces
 from tricks.dual_clip import bounded_below
@@ -47,11 +45,10 @@ from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
 from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import add_reward_scale_, scale_rewards_
-from tricks.runs.checkpoint import Checkpoints
+from tricks.runs.checkpoint import Checkpoints, State
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
-from tricks.runs.state import State
 from tricks.segments import play_segment
 from tricks.separate_optimizers import in_turn
 from tricks.shared_trunk import share_trunk_

@@ -5,7 +5,6 @@
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical, Independent, Normal
 
 from tricks.ladder import Tricks
-from tricks.runs.one_run import check, main
+from tricks.one_run import check, main
 
 
 @dataclass
@@ -46,20 +45,23 @@ def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purposes.index(purpose), *index)))
 
 
-def net(sizes: list[int], head_gain: float, rng: np.random.Generator, seed: int, number: int, tricks: Tricks) -> Any:
-    """tanh layers and a linear head."""
-    layers: list[nn.Module] = []
-    for k, (inputs, outputs) in enumerate(pairwise(sizes)):
-        limit, gain = inputs**-0.5, head_gain if k == len(sizes) - 2 else 2**0.5
-        weight, bias = rng.uniform(-limit, limit, (inputs, outputs)), rng.uniform(-limit, limit, outputs)
+def net(shape: Any, h: int, outputs: int) -> nn.Module:
+    """Two tanh layers of width h, and a linear head."""
+    return nn.Sequential(nn.Linear(shape[0], h), nn.Tanh(), nn.Linear(h, h), nn.Tanh(), nn.Linear(h, outputs))
+
+
+def drawn(net: Any, head_gain: float, rng: np.random.Generator, number: int, config: Config, tricks: Tricks) -> Any:
+    """The net with random weights."""
+    layers = [layer for layer in net.modules() if hasattr(layer, "weight")]
+    for k, layer in enumerate(layers):
+        (outputs, inputs), gain = layer.weight.flatten(1).shape, head_gain if layer is layers[-1] else 2**0.5
+        weight, bias = (rng.uniform(-(inputs**-0.5), inputs**-0.5, (n, outputs)) for n in (inputs, 1))
         if tricks.orthogonal_init:
-            q, r = np.linalg.qr(stream(seed, "init", number, k).standard_normal(sorted((inputs, outputs))[::-1]))
+            q, r = np.linalg.qr(stream(config.seed, "init", number, k).standard_normal(sorted((inputs, outputs))[::-1]))
             q = q * np.sign(np.diag(r))
             weight, bias = gain * (q if inputs >= outputs else q.T), 0 * bias
-        layer = nn.Linear(inputs, outputs)
-        layer.weight.data, layer.bias.data = torch.tensor(weight.T).float(), torch.tensor(bias).float()
-        layers += [layer, nn.Tanh()]
-    return nn.Sequential(*layers[:-1])
+        layer.weight.data, layer.bias.data = torch.Tensor(weight.T).view_as(layer.weight), torch.Tensor(bias[0])
+    return net
 
 
 class Agent(nn.Module):
@@ -67,20 +69,22 @@ class Agent(nn.Module):
 
     def __init__(self, env: Any, config: Config, tricks: Tricks) -> None:
         super().__init__()
-        (inputs,), space, self.tricks = env.single_observation_space.shape, env.single_action_space, tricks
+        shape, space, self.tricks = env.single_observation_space.shape, env.single_action_space, tricks
         self.discrete = isinstance(space, gym.spaces.Discrete)
         self.actions = int(space.n) if self.discrete else space.shape[0]
-        rng, body = stream(config.seed, "init"), [inputs, config.hidden, config.hidden]
-        self.policy_net = net([*body, self.actions], 0.01, rng, config.seed, 0, tricks)
-        self.value_net = net([*body, 1], 1.0, rng, config.seed, 1, tricks)
+        rng = stream(config.seed, "init")
+        self.policy_net = drawn(net(shape, config.hidden, self.actions), 0.01, rng, 0, config, tricks)
+        self.value_net = drawn(net(shape, config.hidden, 1), 1.0, rng, 1, config, tricks)
+        if tricks.shared_trunk:
+            self.value_net = nn.Sequential(*self.policy_net[:-1], self.value_net[-1])
         self.log_std = nn.Parameter(torch.zeros(self.actions))
-        self.rows, self.mean, self.squares = 0, np.zeros(inputs), np.zeros(inputs)  # of observations
+        self.seen = gym.wrappers.utils.RunningMeanStd(0, shape)  # mean and variance of the observations so far
         self.mu, self.sigma, self.variance = 0.0, 1.0, 1.0  # of returns; the value net learns (return − mu) / sigma
 
     def standardized(self, obs: Tensor) -> Tensor:
         if self.tricks.state_norm:
-            scale = torch.tensor((self.squares / max(self.rows, 1) + 1e-8) ** -0.5).float()
-            return ((obs - torch.tensor(self.mean).float()) * scale).clamp(-10, 10) if self.rows > 0 else obs
+            scale = torch.tensor((self.seen.var + 1e-8) ** -0.5).float()
+            return ((obs - torch.tensor(self.seen.mean).float()) * scale).clamp(-10, 10) if self.seen.count else obs
         return obs
 
     def policy(self, b: dict[str, Tensor]) -> Any:
@@ -97,12 +101,12 @@ class Player:
     """Steps the lanes. Gymnasium spends a lane's next step after an episode on its reset: a row that is not `valid`."""
 
     def __init__(self, config: Config, tricks: Tricks) -> None:
-        self.env: Any = gym.make_vec(config.env, config.lanes)
+        self.env: Any = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec(config.env, config.lanes))
         self.config, self.tricks = config, tricks
         self.begin(int(stream(config.seed, "env").integers(2**31)))
 
     def begin(self, seed: int | None = None) -> None:
-        self.resetting, self.score = np.zeros(self.config.lanes, bool), np.zeros(self.config.lanes)
+        self.resetting = np.zeros(self.config.lanes, bool)
         self.observe(*self.env.reset(seed=seed))
 
     def observe(self, obs: Any, info: dict[str, Any]) -> None:
@@ -128,12 +132,11 @@ class Player:
             taken = action.numpy() + space.start if agent.discrete else action.numpy().clip(space.low, space.high)
             next_obs, reward, terminated, truncated, info = self.env.step(taken)
             self.observe(next_obs, info)
-            reward, over = reward * valid, terminated | truncated
-            rows.append(now | {"action": action, "reward": reward, "next_obs": self.now["obs"], "valid": valid})
+            over, count = terminated | truncated, count + valid.sum()
+            rows.append(now | {"action": action, "reward": reward * valid, "next_obs": self.now["obs"], "valid": valid})
             rows[-1] |= {"terminated": terminated & valid, "truncated": truncated & valid & ~terminated}
-            self.score, count = self.score + reward, count + valid.sum()
-            ended += self.score[over & valid].tolist()
-            self.score[over] = 0
+            if "episode" in info:
+                ended += info["episode"]["r"][info["_episode"] & valid].tolist()
             finished = len(rows) == config.horizon
             if not self.tricks.segments:
                 finished = (over | self.resetting) & (count >= config.lanes * config.horizon)
@@ -187,7 +190,7 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
 
 def losses(agent: Agent, b: dict[str, Tensor], clip_range: float, config: Config, tricks: Tricks) -> Any:
     """A minibatch's loss, and what the curve shows of it."""
-    advantage, pi = b["advantage"], agent.policy(b)
+    advantage, pi = b["advantage"].float(), agent.policy(b)
     if tricks.advantage_norm:
         advantage = (advantage - advantage.mean()) / (advantage.std(correction=min(1, len(advantage) - 1)) + 1e-8)
     log_prob, entropy = pi.log_prob(b["action"]), pi.entropy().mean()
@@ -224,15 +227,15 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             clip_range = clip_range * left
         rollout, ended = player.play(agent, len(curve))
         judge(agent, rollout, config, tricks)
-        batch = {name: x.flatten(0, 1) for name, x in rollout.items()}
-        batch["advantage"], valid, notes = batch["advantage"].float(), batch["valid"], []
-        minibatches = [valid.nonzero()[:, 0]]  # REINFORCE takes one step on the whole batch
+        valid, notes = rollout["valid"], list[Any]()
+        batch = {name: x[valid] for name, x in rollout.items()}  # [B, ...]: the rows of experience
+        minibatches = [torch.arange(len(batch["obs"]))]  # REINFORCE takes one step on the whole batch
         if tricks.reuse:
             minibatches = []
             batch["old_log_prob"] = agent.policy(batch).log_prob(batch["action"]).detach()
             for epoch in range(config.epochs):
-                keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(len(valid)))
-                order = keys.masked_fill(~valid, torch.inf).argsort()[: valid.sum()]
+                keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(valid.shape))
+                order = keys[valid].argsort()
                 cuts = [len(order) * k // config.minibatches for k in range(1, config.minibatches)]
                 minibatches += [rows for rows in order.tensor_split(cuts) if len(rows)]
         for rows in minibatches:
@@ -246,10 +249,7 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             optimizer.param_groups[0]["lr"] = rate
             optimizer.step()
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
-            x, before = batch["obs"][valid].double().numpy(), agent.rows
-            agent.rows, delta = before + len(x), x.mean(0) - agent.mean
-            agent.squares += ((x - x.mean(0)) ** 2).sum(0) + delta**2 * before * len(x) / agent.rows
-            agent.mean += delta * len(x) / agent.rows
+            agent.seen.update(batch["obs"].double().numpy())
         steps, score = steps + int(valid.sum()), float(np.mean(ended)) if ended else np.nan
         curve.append({"step": steps, "return": score} | {x: np.mean([noted[x] for noted in notes]) for x in notes[0]})
         print(f"{steps:9,} steps: return {score:.1f}", flush=True)

@@ -15,19 +15,19 @@ from tricks.baseline import squared_error
 from tricks.config import Config, PerSeed
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
-from tricks.core.memory import Need, largest
+from tricks.core.machine import Need, largest
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Head, Net
 from tricks.core.owners import Owner, replaced
-from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
-from tricks.core.seeds import Index, stream
+from tricks.core.seeds import Index, per_seed, stream
 from tricks.ladder import Tricks
 from tricks.reuse import minibatches, refuse_endless
 from tricks.value_clip import clipped_error
 
 CHUNK = 1024  # rows per forward pass over a memory
+WATCHED = ("auxiliary_loss",)  # see `runs/log`
 
 
 def add_auxiliary_head_(agent: Agent) -> None:

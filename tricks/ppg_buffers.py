@@ -14,6 +14,8 @@ from tricks.core.seeds import Index
 from tricks.ppg import Memory
 from tricks.reuse import deal, random_keys
 
+OF_POLICY = ("policy_age",)  # see `runs/log`
+
 
 def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches from the policy buffer; each has one from the value buffer as its `value_rows`."""

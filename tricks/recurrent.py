@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.memory import WEIGHT, Need, largest
+from tricks.core.machine import WEIGHT, Need, largest
 from tricks.core.nets import Body, Head, Layer
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import Index, draw, stream

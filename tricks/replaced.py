@@ -11,6 +11,8 @@ from tricks.errors import InputError
 from tricks.flags import meant
 from tricks.ladder import FILES
 
+REPLACED: list[str] = []  # names, where a `with patched(...)` is running
+
 
 @contextmanager
 def patched(**functions: Callable[..., Any]) -> Iterator[None]:
@@ -22,6 +24,8 @@ def patched(**functions: Callable[..., Any]) -> Iterator[None]:
     with ExitStack() as stack:
         for name, function in functions.items():
             stack.enter_context(patch.object(home(name), name, function))
+            REPLACED.append(name)
+            stack.callback(REPLACED.remove, name)
         yield
 
 

@@ -1,44 +1,49 @@
-"""Load a finished run from disk, or resume one that was interrupted.
+"""Load a finished run from disk, train it on, or resume one that was interrupted.
 
 No file is ever executed: pickled objects are refused, and the module of an environment `module:Id` is imported only if
 the caller names it.
 """
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
 
+import msgspec
+import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.errors import InputError, said
+from tricks.errors import InputError
 from tricks.flags import switch
-from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
-from tricks.runs.about import About, Both, Own, asked, digest, read_about, tensors_in, whole
-from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, how_to_resume, read
-from tricks.runs.evaluation import Evaluation
+from tricks.runs.about import About, Settings, digest, judged, tensors_in, whole
+from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, parse, read, refuse_unfinished
+from tricks.runs.evaluation import Evaluation, Unnamed
 from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, found, hold, trying
-from tricks.runs.learning_curve import as_curve, check_curve, columns_of, read_table
-from tricks.runs.log import Listener
-from tricks.runs.provenance import Made, MadeWith, made_with, refuse_other_numbers, unknown_to_us
+from tricks.runs.learning_curve import COLUMNS, as_curve, check_curve, columns_of, read_table
+from tricks.runs.log import Listener, named_best, parted
+from tricks.runs.provenance import made_with, refuse_other_numbers
 from tricks.runs.run import Run
-from tricks.runs.state import Saved, parse
-from tricks.runs.tally import named_best, parted
 from tricks.texts import recorded, wrapper_name, wrapper_texts
 from tricks.values import checked
 
-S = TypeVar("S")
-T = TypeVar("T")
+
+@contextmanager
+def begun_again(folder: Path) -> Iterator[Path]:
+    """A run's folder, which is this process's own until the training has ended."""
+    with hold(folder) if folder.is_dir() else nullcontext():  # of one that is not there, `read` says what is missing
+        clean_up(folder)
+        yield folder
 
 
 @checked
@@ -60,11 +65,7 @@ def resume(
     InputError if there is no checkpoint, if it is damaged, if env, body, wrap or eval_env is missing, or if another
     process trains in the folder.
     """
-    folder = as_path(folder)
-    if not folder.is_dir():
-        read(folder)  # says what is missing
-    with hold(folder):
-        clean_up(folder)
+    with begun_again(as_path(folder)) as folder:
         return resumed(folder, read(folder), env, body, on_update, wrap, eval_env)
 
 
@@ -91,6 +92,66 @@ def resumed(
 
 
 @checked
+def further(
+    folder: str | Path,
+    steps: int,
+    schedule: str = "whole",
+    env: MakeEnv | str | None = None,
+    body: MakeBody | None = None,
+    on_update: Listener | None = None,
+    wrap: tuple[str, ...] = (),
+    eval_env: MakeEnv | str | None = None,
+) -> Run:
+    """Train the finished run in `folder` for so many more environment steps per seed.
+
+    Weights, statistics, the optimizer, and the random streams of each seed go on, and the curve is that of both. With
+    schedule "whole", whatever anneals runs over the new budget, so it jumps back where the runs join; with "end", it
+    stays where the last update had it. Seeds that diverged stay as they are. For env, body, wrap, eval_env and
+    on_update see `resume`. Raises InputError like `resume`, and if the folder has no last.pt, as of a part of a run.
+    """
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, not {steps}")
+    if schedule not in ("whole", "end"):
+        raise InputError(f"schedule must be whole or end, not {schedule!r}")
+    with begun_again(as_path(folder)) as folder:
+        refuse_unfinished(folder)
+        saved = read(folder, LAST)
+        _refuse_other(folder, saved, load(folder, env, body, wrap, eval_env))
+        return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap, eval_env)
+
+
+def longer(saved: Saved, steps: int, schedule: str) -> Saved:
+    """The state at the end of a run, as one in the middle of a longer run. Raises InputError if every seed diverged."""
+    config, log = replace(saved.config, steps=saved.config.steps + steps), dict(saved.parts["log"])
+    going = torch.tensor([seed not in log["diverged"] for seed in config.seed_list])
+    before = log.get("origin", {})
+    log["origin"] = before | {"joined": [*before.get("joined", []), saved.config.steps]}
+    if not going.any():
+        raise InputError("every seed of this run diverged, so there is nothing to continue")
+    if schedule == "end":
+        log.setdefault("held", _last_progress(log["rows"].numpy(), saved.config))
+    else:
+        log.pop("held", None)
+    log["active"] = going & (log["steps"].cpu() < config.steps)
+    return replace(saved, config=config, parts=saved.parts | {"log": log})
+
+
+def _last_progress(rows: np.ndarray, config: Config) -> Tensor:
+    """The share of its budget that each seed had used before its last update: rows [updates, COLUMNS] -> [S]."""
+    seed, step = (rows[:, COLUMNS.index(name)] for name in ("seed", "step"))
+    before = [[0.0, *sorted(step[seed == each])][-2] for each in config.seed_list]
+    return torch.tensor(before, dtype=torch.float64).float() / config.steps
+
+
+def _refuse_other(folder: Path, saved: Saved, run: Run) -> None:
+    """Raise InputError unless this is the state of the finished run in the folder."""
+    state = run.agent.state_dict()
+    mine = {name: x.cpu() for name, x in saved.parts["agent"].items()}
+    if mine.keys() != state.keys() or not all(torch.equal(x, state[name]) for name, x in mine.items()):
+        raise InputError(f"{folder / LAST} is of other agents than those of the run in this folder")
+
+
+@checked
 def load(
     path: str | Path,
     env: MakeEnv | str | None = None,
@@ -111,27 +172,23 @@ def load(
     if folder.is_file():
         raise InputError(f"{folder} is a file; give the folder of the run")
     there = contents(folder)
-    tricks, state = there.tricks, there.tensors
     if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make = _named(folder, there.config, "env" in there.own, env, wrap)
-    try:
+    with judged(f"the run in {folder}", there.made_with, there.file, passing=InputError):  # of a body that does not fit
         spaces = Spaces(config.env, *there.spaces.pair(), there.spaces.tasks, config.as_vector)
-        _check_sizes(config, spaces, state, own_body=body is not None)
-        agent = build_agent(spaces, config, tricks, body)
+        _check_sizes(config, spaces, there.tensors, own_body=body is not None)
+        agent = build_agent(spaces, config, there.tricks, body)
         agent.origin = str(folder)
-        state, best = parted(state)
-        for each in filter(None, (best, _renamed(state, agent.state_dict()))):
+        state, best = parted(there.tensors)
+        for each in filter(None, (best, state)):
             agent.load_state_dict(each)
-    except InputError:
-        raise
-    except Exception as error:  # a state that does not fit can raise anything
-        raise _unusable(folder, f"{there.file}: {said(error)}", there.made_with) from error
     if there.remark:
         print(there.remark, file=sys.stderr)
     evaluation = _named_evaluation(folder, config, there.evaluation, eval_env, wrap)
     ended, kept = (there.diverged, there.reasons, there.seconds), best or None
-    return Run(config, tricks, agent, there.curve, *ended, kept, make, body, there.made_with, there.last, evaluation)
+    came = there.curve, *ended, kept, make, body, there.made_with, there.last, evaluation
+    return Run(config, there.tricks, agent, *came)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:
@@ -146,24 +203,6 @@ def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_b
     needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
     if needed > sum(tensor.numel() for tensor in state.values()):
         raise ValueError("agent.pt is too small for the agents that run.json describes")
-
-
-def _renamed(state: dict[str, Tensor], needed: Collection[str]) -> dict[str, Tensor]:
-    """The agent's tensors under today's names; once, all agents had statistics of observations, used or not."""
-    names = {name: name.replace("obs_", "obs_stats.") for name in ("obs_rows", "obs_average", "obs_squares")}
-    return {names.get(name, name): x for name, x in state.items() if name not in names or names[name] in needed}
-
-
-@dataclass(frozen=True)
-class Unnamed:
-    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
-
-    message: str
-    custom: bool
-    """Whether it was made by a function that was passed to `train`."""
-
-    def __call__(self, **args: object) -> NoReturn:
-        raise InputError(self.message)
 
 
 def _named(
@@ -184,22 +223,19 @@ def _named(
     wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
     if other := [name for name in wrap if name not in (*config.wrap, *used)]:
         raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
-    name = "module:Id" if own else repr(config.env)
-    unnamed = {option: name} if env is None and (own or ":" in config.env) else {}
-    foreign = [name for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
-    if not unnamed and not foreign:
+    missing = [("wrap", name) for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
+    if env is None and (own or ":" in config.env):
+        missing.insert(0, (option, "module:Id" if own else repr(config.env)))
+    if not missing:
         return config, None if isinstance(env, str) else env
-    where = [f"in {'an environment of your own' if own else name}"] * len(unnamed)
-    what = " and ".join([*where, *(f"with the wrapper {each}" for each in foreign)])
-    add = " ".join([*(f"{switch(each)} {name}" for each in unnamed), *(f"--wrap {each}" for each in foreign)])
-    calls = [f"{each}={'...' if own else name}" for each in unnamed] + [f"wrap={foreign}"] * bool(foreign)
-    message = (
-        f"the run in {folder} was {did} {what}, whose module is imported only if you name it: "
-        f"add {add} ({', '.join(calls)} in Python)"
-    )
-    if own and unnamed:
+    place = "an environment of your own" if own else repr(config.env)
+    what = " and ".join(f"with the wrapper {name}" if kind == "wrap" else f"in {place}" for kind, name in missing)
+    add = " ".join(f"{switch(kind)} {name}" for kind, name in missing)
+    message = f"the run in {folder} was {did} {what}, whose module is imported only if you name it: add {add}"
+    message += f" ({', '.join(f'{kind}=' for kind in dict(missing))} in Python)"
+    if own and env is None:
         message += "; instead of an Id, the name of the class or function that makes it will do"
-    if foreign and callable(env):
+    if callable(env):
         raise InputError(message)
     return config, Unnamed(message, own)
 
@@ -217,15 +253,9 @@ def _named_evaluation(
 
 
 @dataclass(frozen=True)
-class Contents:
+class Contents(Settings):
     """A run as its folder has it; for most fields see `Run`."""
 
-    config: Config
-    tricks: Tricks
-    spaces: Both
-    own: Own
-    evaluation: Evaluation | None
-    made_with: MadeWith
     curve: pd.DataFrame
     tensors: dict[str, Tensor]
     diverged: dict[int, int]
@@ -244,35 +274,32 @@ def contents(folder: Path) -> Contents:
     """Read the run in the folder. Raises InputError if there is none, or if it is damaged or of another version."""
     if not finished(folder):
         return _unfinished(folder)
-
-    def settings(content: bytes) -> tuple[About, Config, Tricks, Evaluation | None]:
-        about = read_about(content)
-        evaluation = None if about.evaluation is None else Evaluation.read(about.evaluation)
-        return about, *asked(about.config, about.tricks), evaluation
-
     text = _read(folder, "run.json")
     made = made_with(text) if whole(text) else None
-    about, config, tricks, evaluation = _parsed(folder, "run.json", text, settings, made)
-    diverged, reasons = dict(about.diverged), dict(about.reasons)
-
-    def parsed(name: str, parse: Callable[[bytes], T]) -> T:
-        content = _read(folder, name)
-        if about.checksums.get(name) != digest(content):
-            raise _unusable(folder, f"{name}: it does not match its checksum")
-        return _parsed(folder, name, content, parse, about.made_with)
-
-    def curve_in(content: bytes) -> pd.DataFrame:
-        curve = read_table(BytesIO(content))
+    with judged(f"the run in {folder}", made, "run.json"):
+        if not whole(text):
+            raise ValueError("it does not match its checksum")
+        about = msgspec.json.decode(text, type=About)
+        settings = about.settings()
+    kept = [LAST] if LAST in about.checksums and found(folder, LAST).is_file() else []
+    files = {name: _read(folder, name, about.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
+    with judged(f"the run in {folder}", made, "curve.csv"):
+        curve = read_table(BytesIO(files["curve.csv"]))
+        config, diverged = settings.config, dict(about.diverged)
         check_curve(curve, about.rows, config.seed_list, diverged, recorded(config.record))
-        curve.attrs = dict(about.origin.items())
-        return curve
-
-    what = config, tricks, about.spaces, about.own, evaluation, about.made_with
-    found_in = parsed("curve.csv", curve_in), parsed("agent.pt", tensors_in)
-    seconds = float("nan") if about.seconds is None else about.seconds
-    kept = LAST in about.checksums and found(folder, LAST).is_file()
-    last = partial(bytes, parsed(LAST, bytes)) if kept else None
-    return Contents(*what, *found_in, diverged, reasons, seconds, last, config.steps)
+        curve.attrs.update(about.origin)
+    with judged(f"the run in {folder}", made, "agent.pt"):
+        tensors = tensors_in(files["agent.pt"])
+    return Contents(
+        **vars(settings),
+        curve=curve,
+        tensors=tensors,
+        diverged=diverged,
+        reasons=dict(about.reasons),
+        seconds=float("nan") if about.seconds is None else about.seconds,
+        last=partial(bytes, files[LAST]) if kept else None,
+        steps=config.steps,
+    )
 
 
 def _unfinished(folder: Path) -> Contents:
@@ -283,39 +310,31 @@ def _unfinished(folder: Path) -> Contents:
     content = _read(folder, CHECKPOINT)
     saved = parse(path, content)
     config = saved.config
-
-    def known(parts: Mapping[str, Any]) -> Contents:
-        log = parts["log"]
+    how_far = f"step {saved.step:,} of {config.steps:,}"
+    with judged(f"the run in {folder}", saved.made_with, CHECKPOINT):
+        log = saved.parts["log"]
         curve = as_curve(log["rows"].numpy(), columns_of(config), log.get("origin", {}))
-        diverged, reasons = dict(log["diverged"]), dict(log["reasons"])
-        check_curve(curve, len(curve), config.seed_list, diverged, recorded(config.record))
-        tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
-        what = config, saved.tricks, saved.spaces, saved.own, saved.evaluation, saved.made_with
-        how_far = f"step {saved.step:,} of {config.steps:,}"
-        remark = f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}"
-        ended = diverged, reasons, log["seconds"], partial(bytes, content), saved.step
-        return Contents(*what, curve, tensors, *ended, CHECKPOINT, remark)
+        check_curve(curve, len(curve), config.seed_list, log["diverged"], recorded(config.record))
+        return Contents(
+            **{name: getattr(saved, name) for name in Settings.__dataclass_fields__},
+            curve=curve,
+            tensors=dict(saved.parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {}),
+            diverged=dict(log["diverged"]),
+            reasons=dict(log["reasons"]),
+            seconds=log["seconds"],
+            last=partial(bytes, content),
+            steps=saved.step,
+            file=CHECKPOINT,
+            remark=f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}",
+        )
 
-    return _parsed(folder, CHECKPOINT, saved.parts, known, saved.made_with)
 
-
-def _read(folder: Path, name: str) -> bytes:
+def _read(folder: Path, name: str, checksum: str | None = None) -> bytes:
+    """The content of a file of a run. Raises InputError if there is none, or it is not as it was written."""
+    path = found(folder, name)
     with trying(f"read {folder / name}"):
-        try:
-            return found(folder, name).read_bytes()
-        except FileNotFoundError as error:
-            raise _unusable(folder, f"there is no {name}") from error
-
-
-def _parsed(folder: Path, name: str, content: S, parse: Callable[[S], T], made: Made | None) -> T:
-    """What `parse` makes of the content of a file. Raises InputError."""
-    try:
-        return parse(content)
-    except Exception as error:  # what a file holds can be wrong in any way
-        raise _unusable(folder, f"{name}: {said(error)}", made) from error
-
-
-def _unusable(folder: Path, reason: str, made: Made | None = None) -> InputError:
-    """What to say of a run that cannot be read, which was `made` with that, if its files are whole."""
-    run = f"the run in {folder}"
-    return unknown_to_us(run, made, reason) or InputError(f"{run} is damaged: {reason}")
+        content = path.read_bytes() if path.is_file() else None
+    if content is None or checksum not in (None, digest(content)):
+        fault = f"there is no {name}" if content is None else f"{name}: it does not match its checksum"
+        raise InputError(f"the run in {folder} is damaged: {fault}")
+    return content

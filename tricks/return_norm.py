@@ -5,9 +5,9 @@ from torch import Tensor, stack, where, zeros_like
 from tricks.config import PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, per_row
-from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Rollout
+from tricks.core.seeds import per_seed
 
 
 def unmoved(unit: ReturnStats, first_batch: bool) -> ReturnStats:

@@ -16,6 +16,7 @@ from tricks.flags import switch
 from tricks.ladder import Tricks
 
 MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
+OF_POLICY = ("approx_kl", "max_ratio")  # see `runs/log`
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:

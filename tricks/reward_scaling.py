@@ -9,9 +9,9 @@ from tricks.config import Config, PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT
 from tricks.core.owners import Owner
-from tricks.core.per_seed import per_seed
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import reward_to_go
 from tricks.core.rollout import Rollout
+from tricks.core.seeds import per_seed
 
 EPS = 1e-8  # under the root
 PRIOR = 1e-4  # rows of variance 1 that count as seen before the first, as in stable-baselines3 and Gymnasium

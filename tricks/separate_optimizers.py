@@ -10,6 +10,8 @@ from tricks.core.seeds import Index
 from tricks.ladder import Tricks
 from tricks.reuse import minibatches, refuse_endless
 
+WATCHED = ("value_grad_norm",)  # see `runs/log`
+
 
 def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches for as many epochs as either net makes; a net that has made its own has no rows in them."""

@@ -9,8 +9,8 @@ from tricks.core.agent import Agent
 from tricks.core.env import Env
 from tricks.core.moments import LIMIT, Moments
 from tricks.core.owners import Owner
-from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
+from tricks.core.seeds import per_seed
 from tricks.core.sequences import observations
 from tricks.errors import InputError
 

@@ -1,13 +1,23 @@
-"""What surrounds the loop: what a training holds between two updates, and what happens at the end of each."""
+"""What surrounds the loop: what is checked before it, what a training holds, and what happens after each update.
 
+Impossible numbers and sizes are refused before a run takes its memory, and long waits announced.
+A trick's own file may say more. `refuse(config, tricks)` raises InputError for numbers, `refuse_env(env)` for an
+environment, and `memory(config, tricks, rows, row, features)` says what else it needs: for so many rows of a rollout,
+with so many bytes each, of which a net's last layer makes so many features.
+"""
+
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from importlib import import_module
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import gymnasium as gym
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,16 +25,119 @@ from tricks.config import Config
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
+from tricks.core.machine import WEIGHT, Need, find_device, in_total, largest, refuse_too_large, row_bytes
 from tricks.core.nets import MakeBody
 from tricks.core.owners import Waiting, owned, owners_of
 from tricks.core.rollout import Batch, Player, Rollout
+from tricks.core.spaces import Spaces
+from tricks.envs.generators import repeatable
+from tricks.envs.make import announce, lane_need, make_env
+from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError
-from tricks.ladder import FILES, Tricks
-from tricks.runs.evaluation import Evaluation
-from tricks.runs.log import Listener, Log
-from tricks.runs.opening import open_env
+from tricks.ladder import Tricks
+from tricks.runs.about import read_back
+from tricks.runs.checkpoint import State
+from tricks.runs.evaluation import Evaluation, play_needs
+from tricks.runs.learning_curve import columns_of
+from tricks.runs.log import Listener, Log, declared, refuse_other
 from tricks.runs.run import Run, own
-from tricks.runs.state import State
+from tricks.texts import recorded
+from tricks.worlds import WORLDS
+
+MUCH = 1_000_000_000  # bytes that a user should know of
+CURVE_ROW = 300  # bytes of a row of the curve
+LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
+WIDE = 10.0  # half the width of a box, in σ, beyond which a policy explores little of it
+
+
+def open_env(
+    config: Config,
+    tricks: Tricks,
+    make: MakeEnv | None = None,
+    body: MakeBody | None = None,
+    evaluation: Evaluation | None = None,
+) -> Env:
+    """The environment for a training, if its numbers are possible and the machine has the memory that it needs.
+
+    Memory is checked twice: before there are lanes, for the least that the config can mean, and once more when the
+    environment has told its spaces. On stderr, one line announces what takes more than a few seconds, and one what
+    takes more than a gigabyte. Raises InputError like `make_env`.
+    """
+    find_device(config.device)
+    columns_of(config)  # refuses to record what is a column already
+    best, names = evaluation is not None and evaluation.keep_best, recorded(config.record)
+    if isinstance(best, str) and best not in names:
+        known = ", ".join(names) or "nothing"
+        raise InputError(f"keep_best is by {best!r}, but the training records {known}; name it in record")
+    refuse_endless(config, tricks)
+    refuse_too_large([*needs(config, tricks), lane_need(config, make)], config.device)
+    announce(config, make)
+    with ExitStack() as stack:
+        env = stack.enter_context(closing(make_env(config, make=make)))
+        refuses = declared(tricks.on, "refuse_env")
+        for refuse in refuses:
+            refuse(env)
+        read_back(config, env.spaces)
+        found = needs(config, tricks, env.spaces, own_body=body is not None)
+        if evaluation is not None:
+            found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
+            if evaluation.apart:
+                with closing(evaluation.lane(config, env.spaces, make)) as other:
+                    for refuse in refuses:
+                        refuse(other)
+        refuse_too_large(found, config.device)
+        if sum(need.bytes for need in found) > MUCH:
+            print(in_total(found), file=sys.stderr)
+        for line in remarks(env, config, tricks, make) if config.env not in WORLDS or env.id != config.env else ():
+            say_once(line)
+        stack.pop_all()
+        return env
+
+
+def refuse_endless(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for numbers that these tricks cannot learn with, or that would take hours for one update."""
+    for function in declared(tricks.on, "refuse"):
+        function(config, tricks)
+
+
+def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body: bool = False) -> list[Need]:
+    """What a training holds at its peak, at least. Without spaces: with one feature and one action."""
+    seeds, row = len(config.seed_list), row_bytes(spaces)
+    rows = seeds * config.lanes * config.horizon
+    dense = not own_body and not (spaces and spaces.images)  # the net has the layers of --hidden
+    widths = [spaces.features if spaces else 1, *config.hidden] if dense else [1]
+    nets = seeds * 2 * WEIGHT * sum(a * b for a, b in pairwise(widths))
+    curve = seeds * -(-config.steps // (config.lanes * max(config.horizon, LONG)))
+    own = [function(config, tricks, rows, row, widths[-1]) for function in declared(tricks.on, "memory")]
+    return [
+        Need(f"rollouts of {rows:,} rows", rows * row, largest(config, "lanes", "horizon", "seeds")),
+        Need("nets", nets, largest(config, "hidden", "seeds")),
+        *own,
+        Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
+    ]
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print a line on stderr, once in a process."""
+    print(line, file=sys.stderr)
+
+
+def remarks(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> Iterator[str]:
+    """Random numbers without a seed, masks that nobody looks at, and boxes that the policy hardly explores."""
+    if config.backend != "envpool" and not has_vector_version(config, make) and not repeatable(config, make):
+        draw = "draw from self.np_random alone, which reset(seed=...) seeds"
+        yield f"{env.id} plays two episodes from the same seed and actions, so its runs cannot be repeated: {draw}"
+    if env.masks and not tricks.action_mask:
+        yield f"{env.id} says which actions are legal, which has no effect without --action-mask (action_mask=True)"
+    space, std = env.spaces.action, float(np.exp(max(config.each("log_std_init"))))
+    if isinstance(space, gym.spaces.Box) and space.is_bounded() and not tricks.squash:
+        low, high = space.low.astype(float), space.high.astype(float)
+        if (width := (high - low).max()) > 2 * WIDE * std:
+            yield (
+                f"{env.id} has actions from {low.min():g} to {high.max():g}, and the policy starts with σ = {std:g}, "
+                f"so it explores about 1/{width / (2 * std):,.0f} of the range; --rescale-actions maps it to [-1, 1]"
+            )
 
 
 class Doors(NamedTuple):
@@ -63,8 +176,7 @@ class Training:
         self.player = Player(env, block=config.horizon, limit=config.episode_limit)
         self._rows = Batch(), env.now.legal  # a minibatch, and who has rows in it
         self.compiled = dict[str, Any]()  # what compiled forms know of this update
-        modules = map(import_module, dict.fromkeys(f"tricks.{FILES[name]}" for name in tricks.on))
-        self._noted = [each.noted for each in modules if hasattr(each, "noted")]
+        self._noted = declared(tricks.on, "noted")
 
     def begin(self) -> None:
         """Tell the checkpoints what they save, or are to restore."""
@@ -120,7 +232,7 @@ class Training:
         log.end_update(rollout)
         self._waiting.end_update(log.active)
         self.compiled.clear()
-        if doors.on_update:
+        if doors.on_update is not None:
             log.tell(doors.on_update, self.agent)
         doors.checkpoints.end_update(log.steps)
 
@@ -132,7 +244,7 @@ class Training:
             last = doors.checkpoints.now()
         except AttributeError:  # an optimizer of one's own may keep no state: this run can't be continued
             last = None
-        ended = log.curve(), log.diverged, log.reasons, log.seconds, log.best
+        ended = log.curve(), log.diverged, log.reasons, log.seconds, log.kept and log.kept.state
         found = Run(self.config, self.tricks, self.agent.cpu(), *ended, doors.env, doors.body)
         return replace(found, last=last, evaluation=doors.evaluation)
 
@@ -174,6 +286,8 @@ def training(
 ) -> Iterator[Training]:
     """A training from its first update, or from where its checkpoint left it; its environment is closed at the end."""
     kept = checkpoints or State()
+    if on_update is not None:
+        refuse_other(on_update)
     with (
         torch.inference_mode(False),
         closing(open_env(config, tricks, env, body, evaluation)) as opened,

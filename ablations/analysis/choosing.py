@@ -5,53 +5,53 @@ best rates of an arm are usually closer together than their standard errors. An 
 does not contain it, because they all ran at the one rate that was chosen.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ablations.training.rate_table import FINALISTS, best_of, rows_of, split
+from ablations.training.rates import FINALISTS, rows_of, split
 
 RESAMPLES = 4000
+Areas = Mapping[float, np.ndarray]  # a rate -> the score of each tuning seed
 
 
-@cache
-def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) -> float:
+def table_areas(env: str, steps: int, given: str, tricks: str) -> Areas:
+    """What an arm's tuning seeds scored, by the table of rates; empty if not kept. given, tricks: `rows_of`."""
+    rows = rows_of(env, steps, given, tricks)
+    return {} if rows.areas.eq("").any() else dict(zip(rows.lr, areas_of(rows), strict=True))
+
+
+def choice_variance(areas: Areas, lr: float) -> float:
     """The variance of an arm's mean area over the choice of its rate, in squared units of return.
 
     NaN if the scores of the tuning seeds are not known, or if they would not have chosen lr, the rate that the arm ran
-    at. given and tricks as for `rows_of`.
+    at.
     """
-    mine = _known(env, steps, given, tricks, lr)
-    return np.nan if mine is None else float(np.var(_means(mine)))
+    means = chosen_means(areas, lr, alike=False)
+    return np.nan if means is None else float(np.var(means))
 
 
-@cache
-def chosen_means(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray | None:
+def chosen_means(areas: Areas, lr: float, alike: bool = True) -> np.ndarray | None:
     """An arm's mean area at the rate that each draw of the tuning seeds chooses; None where `choice_variance` is NaN.
 
-    [RESAMPLES]. At a given rate all arms have the same tuning seeds, and the k-th draw takes the same ones of all arms,
-    as far as both have them. So the difference of two arms' means leaves out the noise that they share.
+    [RESAMPLES]. At a given rate all arms have the same tuning seeds. If `alike`, the k-th draw takes the same ones of
+    all arms, as far as both have them, so the difference of two arms' means leaves out the noise that they share.
     """
-    mine = _known(env, steps, given, tricks, lr)
-    return None if mine is None else _means(mine, [np.random.default_rng(round(rate * 1e6)) for rate in mine.lr])
-
-
-def _known(env: str, steps: int, given: str, tricks: str, lr: float) -> pd.DataFrame | None:
-    """The arm's rows; None if they don't say how uncertain the choice of lr is."""
-    mine = rows_of(env, steps, given, tricks)
-    return None if mine.empty or mine.areas.eq("").any() or best_of(mine) != lr else mine
-
-
-def _means(rows: pd.DataFrame, rngs: Sequence[np.random.Generator] = ()) -> np.ndarray:
-    return means_chosen(areas_of(rows), rngs)
-
-
-def means_chosen(areas: Sequence[np.ndarray], rngs: Sequence[np.random.Generator] = ()) -> np.ndarray:
-    """The mean area at the rate that each draw chooses, [RESAMPLES]. areas, rngs: as for `choices`."""
-    found: np.ndarray = np.array([each.mean() for each in areas])[choices(areas, rngs)]
+    if not areas or best_of(areas) != lr:
+        return None
+    rates = sorted(areas)
+    each = [areas[rate] for rate in rates]
+    drawn = choices(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())
+    found: np.ndarray = np.array([own.mean() for own in each])[drawn]
     return found
+
+
+def best_of(areas: Areas) -> float:
+    """The rate with the best mean, of those with the most seeds: the others lost at a first look."""
+    most = max(map(len, areas.values()))
+    means = {lr: each.mean() for lr, each in areas.items() if len(each) == most}
+    return max(means, key=lambda lr: np.nan_to_num(means[lr], nan=-np.inf))
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:

@@ -1,6 +1,6 @@
-"""What each trick does: the scores of every run, and the differences between arms."""
+"""What each trick does: the scores of every run, the differences between arms, and what can be said of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -8,82 +8,95 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import choice_variance
-from ablations.analysis.estimates import LEVEL, holm, second_try, unpaired
-from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import improvement, normalized, reached
-from ablations.analysis.studies import SHARES, Study, grid
-from ablations.design.arms import Comparison, Design
-from ablations.design.flag_sets import flags
-from tricks.ladder import Tricks
+from ablations.analysis.records import SHARES, Study, grid
+from ablations.analysis.scales import MARGIN, threshold
+from ablations.analysis.stats import (
+    FEWEST,
+    LEVEL,
+    exaggeration,
+    holm,
+    improvement,
+    normalized,
+    reached,
+    second_try,
+    unpaired,
+)
+from ablations.question.arms import Arm, Comparison, Design, taken
+from tricks.ladder import Tricks, switched
+from tricks.runs.learning_curve import DIAGNOSTICS
 
 HELPS, HURTS, NOTHING, UNKNOWN = "helps", "hurts", "practically nothing", "unknown"  # verdicts
 CANNOT = "cannot tell here"
 NOT_LEARNED, AT_CEILING = f"{CANNOT}: no arm learned much", f"{CANNOT}: all arms are near the ceiling"
-MARGIN = 0.05  # of normalized area: a trick that certainly does less does practically nothing
 LEARNED = 3  # margins above a random policy: below, a difference of a margin is a third of all that was learned
 HEADROOM = 2  # margins below the ceiling: an area has to lose something while learning, so few ever get nearer
 
 
-def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
+def scores(study: Study, arm: Tricks | Arm) -> pd.DataFrame:
     """The scores of an arm's runs, one row per seed: area, late, score, reached.
 
-    area and late are returns. score is the area on a scale from the random policy (0) to the ceiling (1), or the area
-    itself if the environment has no scale. reached is the step at which the threshold was reached (NaN: never).
+    area and late are returns. score is the area, or late if the study compares that, on a scale from the random policy
+    (0) to the ceiling (1), or as it is if the environment has no scale. reached is the step at which the threshold was
+    reached (NaN: never).
     """
     every = _scores(study)
-    return every.get(flags(tricks), next(iter(every.values())).iloc[:0])
+    return every.get(study.key(arm), next(iter(every.values())).iloc[:0])
 
 
 @cache
 def _scores(study: Study) -> dict[str, pd.DataFrame]:
-    """The scores of all arms, by their flags: one pass takes a twentieth of the time of one per arm."""
-    runs = study.runs.set_index("seed").sort_index(kind="stable")
+    """The scores of all arms, by their keys: one pass takes a twentieth of the time of one per arm."""
+    runs = study.runs.assign(key=study.keys).set_index("seed").sort_index(kind="stable")
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
-    scale, goal = SCALES.get(study.env), threshold(study.env)
-    found["score"] = normalized(found["area"].to_numpy(), scale.random, scale.ceiling) if scale else found["area"]
+    scale, goal = study.scale, threshold(study.env)
+    own = found[study.about.get("score", "area")]
+    found["score"] = normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
     found["reached"] = np.nan if goal is None else reached(grid(study.runs, study.steps), goal).to_numpy()
-    return {str(arm): own for arm, own in found.groupby(runs["tricks"].to_numpy())}
-
-
-def _reservation(study: Study, pair: Comparison) -> str:
-    """A caveat about the learning rates of two arms; empty if both were tuned for this setting."""
-    said = {*study.of(pair.without).tuned, *study.of(pair.having).tuned} - {""}
-    return ", ".join(sorted(said))
+    return {str(arm): own for arm, own in found.groupby(runs["key"].to_numpy())}
 
 
 @cache
 def effects(study: Study, design: Design) -> pd.DataFrame:
     """One row per comparison of a design: its Label, the difference in score, its 95% interval, and a verdict.
 
+    `arm` is the one that a comparison is about, and `against` its reference; `without` and `with` are mean scores, and
+    `better` is the probability that a seed with the trick beats one without.
+
     Intervals and tests are Welch's, and include the variance of choosing the arms' learning rates where it is known
     (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected for the number of comparisons in the design by Holm's
     method. A comparison without any seeds is left out. If the study was tried again on other seeds, every effect that
     was detected has the difference seen there, and `confirmed` (1 or 0): whether that has p < 0.05 and the same sign.
+    So has one that was practically nothing: whether its interval is within the margin again.
     """
     rows = [(pair, row) for pair in design.comparisons if (row := _row(study, design, pair))]
     frame = pd.DataFrame([row for _, row in rows])
     if frame.empty:
         return frame
-    frame["p_holm"] = holm(frame.p.to_numpy())
-    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
-    margin = MARGIN if study.env in SCALES else None
-    frame["verdict"] = [verdict(row, margin) for row in frame.to_dict("records")]
-    again = study.again
-    confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None)
+    frame = with_verdicts(frame)
+    again, margins = study.again, frame.margin.where(frame.verdict == NOTHING)
+    confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None, margins)
     return pd.concat([frame, confirmed], axis=1)
 
 
-def verdict(row: Mapping[Any, Any], margin: float | None, span: tuple[float, float] = (0.0, 1.0)) -> str:
+def with_verdicts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of comparisons with `p_holm`, corrected for their number, `detected` and `verdict`."""
+    frame = frame.assign(p_holm=holm(frame.p.to_numpy()))
+    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
+    rows = frame.to_dict("records")
+    return frame.assign(verdict=[verdict(row, row["margin"], (row["floor"], row["ceiling"])) for row in rows])
+
+
+def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (0.0, 1.0)) -> str:
     """What can be said of a difference: the one place where that is decided.
 
     row: difference, low, high, p_holm, and the mean areas `without` and `with`. margin: a difference that is certainly
-    smaller counts as practically nothing; None: none does. span: the areas of a random policy and of the best possible.
+    smaller counts as practically nothing; NaN: none does. span: the areas of a random policy and of the best possible.
     """
     if np.isnan(row["low"]):
         return ""
     if row["p_holm"] < LEVEL:
         return HELPS if row["difference"] > 0 else HURTS
-    if margin is None or not (-margin < row["low"] and row["high"] < margin):
+    if not (-margin < row["low"] and row["high"] < margin):
         return UNKNOWN
     return out_of_room(row["without"], row["with"], margin, span) or NOTHING
 
@@ -99,49 +112,116 @@ def out_of_room(without: float, having: float, margin: float, span: tuple[float,
     return AT_CEILING if min(without, having) > span[1] - HEADROOM * margin else ""
 
 
-def certainly_small(frame: pd.DataFrame) -> pd.Series:
-    """Which rows have an interval within ±MARGIN, in an environment with a scale."""
-    return frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & frame.env.isin(list(SCALES))
-
-
-def has_room(frame: pd.DataFrame) -> pd.Series:
-    """In which rows a small difference says something, see `out_of_room`."""
+def is_small(frame: pd.DataFrame) -> pd.Series:
+    """Which rows certainly do less than MARGIN, in an environment with a scale and where there is room for more."""
+    small = frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & frame.scaled
     pairs = zip(frame.without, frame["with"], strict=True)
-    return pd.Series([not out_of_room(*pair, MARGIN) for pair in pairs], frame.index, dtype=bool)
+    return small & pd.Series([not out_of_room(*pair, MARGIN) for pair in pairs], frame.index, dtype=bool)
 
 
-def detected_arms(study: Study) -> frozenset[Tricks]:
-    """Both arms of every comparison in which an effect is detected."""
-    found: set[Tricks] = set()
+def decided_arms(study: Study) -> frozenset[Arm]:
+    """Both arms of every comparison in which an effect is detected, or practically nothing."""
+    found: set[Arm] = set()
     for design in study.designs:
         frame = effects(study, design)
-        labels = set() if frame.empty else {*frame.label[frame.detected != 0]}
+        labels = set() if frame.empty else {*frame.label[(frame.detected != 0) | (frame.verdict == NOTHING)]}
         found |= {arm for pair in design.comparisons if pair.label in labels for arm in (pair.without, pair.having)}
     return frozenset(found)
 
 
+def joint(study: Study) -> Design | None:
+    """What all tricks do together that each do practically nothing in the full set; None if they are fewer than two.
+
+    Several small effects can add up to one that matters. The design has the full set, and the set without all of them.
+    """
+    for design in study.designs:
+        frame = effects(study, design)
+        small = {*frame.label[frame.verdict == NOTHING]} if len(frame) else set()
+        pairs = [pair for pair in design.comparisons if pair.label in small and pair.label.sign == "−"]
+        if len(pairs) > 1:
+            full, names = pairs[0].having, [pair.trick for pair in pairs]
+            gone = {other for pair in pairs for other in (pair.trick, *pair.label.others)}
+            label = taken(names[0], [name for name in full.tricks.on if name in gone - {names[0]}])
+            rest = switched([name for name in full.tricks.on if name not in gone])
+            without = full.like(label, rest)
+            pair = Comparison(label, without, full)
+            return Design("together", tuple(names), (full, without), (pair,), own_arms=True)
+    return None
+
+
 def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | None:
     """A comparison's row; None if an arm has no runs."""
-    without, having = scores(study, pair.without), scores(study, pair.having)
-    if without.empty or having.empty:
+    off, on = (scores(study, arm) for arm in (pair.without, pair.having))
+    if off.empty or on.empty:
         return None
+    first, second = (study.of(arm) for arm in (pair.without, pair.having))
+    without, having = off.score.to_numpy(), on.score.to_numpy()
     choosing = sum(_choice(study, arm) for arm in (pair.without, pair.having))  # NaN if one is unknown
-    found = unpaired(having.score.to_numpy(), without.score.to_numpy(), float(np.nan_to_num(choosing)))
-    later = unpaired(having.late.to_numpy(), without.late.to_numpy())
-    return (
-        {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
-        | {"without": without.score.mean(skipna=False), "with": having.score.mean(skipna=False)}
-        | {"difference": found.mean}
-        | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
-        | {"tuned": _reservation(study, pair), "choosing": choosing**0.5}
-        | {"improvement": improvement(having.score.to_numpy(), without.score.to_numpy())}
-        | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
-    )
+    found = unpaired(having, without, float(np.nan_to_num(choosing)), study.level)
+    error = squared_error(having, without, choosing) ** 0.5
+    return {
+        "design": design.name,
+        "env": study.env,
+        "scaled": study.scale is not None,
+        "trick": pair.trick,
+        "label": pair.label,
+        "arm": pair.focus.name,
+        "against": pair.reference.name,
+        "lr_without": float(first.lr.iloc[0]),
+        "lr_with": float(second.lr.iloc[0]),
+        "without": without.mean(),
+        "with": having.mean(),
+        "difference": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "p": min(1.0, found.p * LEVEL / study.level) if found.p == found.p else np.nan,
+        "seeds": min(len(without), len(having)),
+        "tuned": ", ".join(sorted({*first.tuned, *second.tuned} - {""})),  # about learning rates
+        "choosing": choosing**0.5,
+        "error": error,
+        "exaggeration": exaggeration(found.mean, error, study.level),
+        "better": improvement(having, without),
+        "alike": [*off.area] == [*on.area],
+        "margin": study.margin,
+        "floor": 0.0 if study.scale else float(study.runs[SHARES[0]].mean()),  # untrained, where there is no scale
+        "ceiling": 1.0 if study.scale else np.nan,
+    }
 
 
-def _choice(study: Study, tricks: Tricks) -> float:
-    """The variance of an arm's score over the choice of its learning rate; NaN if unknown."""
-    first, scale = study.of(tricks).iloc[0], SCALES.get(study.env)
-    unit = scale.ceiling - scale.random if scale else 1.0
-    arm = (study.env, study.steps, str(first.numbers), str(first.tricks))
-    return choice_variance(*arm, float(first.lr)) / unit**2
+def squared_error(having: np.ndarray, without: np.ndarray, choosing: float) -> float:
+    """The variance of a difference of means, with that of choosing both rates where it is known; NaN with one seed."""
+    if min(len(having), len(without)) < 2:
+        return np.nan
+    return float(having.var(ddof=1) / len(having) + without.var(ddof=1) / len(without) + np.nan_to_num(choosing))
+
+
+@cache
+def _choice(study: Study, arm: Arm) -> float:
+    """The variance of an arm's score over the choice of its learning rate; NaN if unknown, as of the last tenth."""
+    if study.about.get("score", "area") != "area":
+        return np.nan
+    return choice_variance(study.tuning(arm), float(study.of(arm).lr.iloc[0])) / study.unit**2
+
+
+def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[str] = ()) -> pd.DataFrame:
+    """Which diagnostics differ between two arms: one row each, the clearest first.
+
+    curves: rows of arm, seed, update and diagnostics. recorded: names of the user's own numbers, which count, too. A
+    diagnostic's value in a seed is its mean over updates. Columns: diagnostic, without, with, difference, low, high, p,
+    p_holm (Welch's; Holm's over all diagnostics). Only those with p_holm < LEVEL are returned.
+    """
+    names = [
+        name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in ("learning_rate", "eval_return")
+    ]
+    means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
+    rows = []
+    for name in names:
+        without, having = (means[name].loc[arm].to_numpy() for arm in (reference, other))
+        if np.isnan(without).any() or np.isnan(having).any() or min(len(without), len(having)) < FEWEST:
+            continue
+        found = unpaired(having, without)
+        row = {"diagnostic": name, "without": without.mean(), "with": having.mean(), "difference": found.mean}
+        rows.append(row | {"low": found.low, "high": found.high, "p": found.p})
+    frame = pd.DataFrame(rows, columns=["diagnostic", "without", "with", "difference", "low", "high", "p"])
+    frame["p_holm"] = holm(frame.p.to_numpy(dtype=float))
+    return frame[frame.p_holm < LEVEL].sort_values("p", kind="stable", ignore_index=True)

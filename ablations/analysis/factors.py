@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.effects import scores
-from ablations.analysis.estimates import LEVEL, holm, paired
-from ablations.analysis.studies import Study
-from ablations.design.arms import Design
+from ablations.analysis.records import Study
+from ablations.analysis.stats import LEVEL, holm, paired
+from ablations.question.arms import Design
 from tricks.errors import InputError
 
 DIGITS = 9  # anything smaller is rounding error, whose sign can agree across all seeds
@@ -25,11 +25,11 @@ def by_factors(study: Study, design: Design) -> Scores:
 
     Raises InputError if no arm has results.
     """
-    found = {arm: scores(study, arm.tricks).score for arm in design.arms if len(study.of(arm.tricks))}
+    found = {arm: scores(study, arm).score for arm in design.arms if len(study.of(arm))}
     if not found:
         raise InputError(f"no arm of the {design.name} has results")
     seeds = sorted(set.intersection(*(set(score.index) for score in found.values())))
-    return {frozenset(arm.tricks.on) & {*design.names}: s.loc[seeds].to_numpy() for arm, s in found.items()}
+    return {design.factors_of(arm): s.loc[seeds].to_numpy() for arm, s in found.items()}
 
 
 def main_effects(study: Study, design: Design) -> pd.DataFrame:
@@ -39,11 +39,7 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
     mean on minus mean off if no arm is missing.
     """
-    return effects_of(by_factors(study, design), design, ", ".join(sorted({*study.runs.tuned} - {""})))
-
-
-def effects_of(values: Scores, design: Design, reservation: str = "") -> pd.DataFrame:
-    """`main_effects`, of the scores of a design's arms. reservation: about their learning rates."""
+    values, reservation = by_factors(study, design), ", ".join(sorted({*study.runs.tuned} - {""}))
     estimate = _coefficients if design.crossed == "fraction" else _differences
     found = estimate(values, design.names)
     rows: list[dict[str, Any]] = []

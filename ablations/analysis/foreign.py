@@ -1,4 +1,4 @@
-"""Learning curves that other code wrote: monitor files, TensorBoard's event files, tables such as W&B exports."""
+"""Learning curves that other code wrote: monitor and event files, evaluations, tables such as W&B exports."""
 
 import io
 import re
@@ -15,8 +15,15 @@ from tricks.errors import InputError
 from tricks.runs.learning_curve import read_table
 
 TAGS = ("rollout/ep_rew_mean", "charts/episodic_return", "episodic_return", "train/return", "return")
-EVENTS = "events.out.tfevents"
+MONITOR, EVENTS = "monitor.csv", "events.out.tfevents"
+EVALUATIONS = "evaluations.npz"  # of stable-baselines3's EvalCallback
 BOUNDS = re.compile(r"__(MIN|MAX)$")  # of W&B's exports
+NUMBERED = re.compile(r"(seed|run|agent)?[ _-]?\d+", re.IGNORECASE)  # a column for each run
+CLEANRL = re.compile(r"(?P<env>.+?)__(?P<algorithm>.+)__\d+__\d+")  # the last two: seed and time
+EPISODES = {"r", "l", "t"}  # the columns of stable-baselines3's monitor files
+TIDY = {"arm", "seed", "step", "return"}  # the columns of what `plot` writes
+STEPS = ("step", "global_step", "Step", "timesteps", "_step")
+VALUES = ("return", "value", *TAGS)
 
 
 class Columns(NamedTuple):
@@ -28,13 +35,14 @@ class Columns(NamedTuple):
     group: str = ""
 
 
-def curves_of(path: Path, columns: Columns) -> pd.DataFrame:
-    """Rows of seed, step, return, and group if the table has such a column. Runs are numbered as seeds, from 0.
+def curves_of(path: Path, columns: Columns, *more: Path) -> pd.DataFrame:
+    """Rows of seed, step, return, and group and env if they are known. Runs are numbered as seeds, from 0.
 
-    path: a monitor file, an event file, a CSV, or a folder: of monitor files or event files, which is one run, or of
-    such folders, a run each. Raises InputError, with the file's name, for anything else.
+    path, more: a monitor file, an event file, evaluations, a table, or a folder: of monitor files or event files, which
+    is one run, or of such folders, a run each. A folder that is called as CleanRL calls it names its environment and
+    its algorithm, which is the group. Raises InputError, with the file's name, for anything else.
     """
-    runs = _runs(path)
+    runs = [run for each in (path, *more) for run in _runs(each)]
     if not runs:
         raise InputError(
             f"{path} holds no monitor file, no event file and no CSV, and no study, comparison or run of ours"
@@ -42,6 +50,8 @@ def curves_of(path: Path, columns: Columns) -> pd.DataFrame:
     parts, seeds = [], 0
     for files in runs:
         part = _run(files, columns)
+        if named := CLEANRL.fullmatch(files[0].parent.name):
+            part = part.assign(env=named["env"], group=part.get("group", named["algorithm"]))
         part["seed"] += seeds
         seeds = int(part.seed.max()) + 1
         parts.append(part)
@@ -49,17 +59,16 @@ def curves_of(path: Path, columns: Columns) -> pd.DataFrame:
     back = found.groupby("seed").step.diff() < 0
     if back.any():
         raise InputError(f"{path}: steps go back, at step {found.step[back].iloc[0]:,}")
-    lengths = found.groupby("seed").size()
-    if lengths.min() < 2:
+    if found.groupby("seed").size().min() < 2:
         raise InputError(f"{path} has a run of one point; a curve needs two")
     return found
 
 
 def refuse_idle(columns: Columns, paths: Sequence[Path]) -> None:
     """Raise InputError if a column is named, but no file has columns to be named."""
-    files = [file for path in paths for run in _runs(path) for file in run]
-    tables = any(not _is_monitor(file) and EVENTS not in file.name for file in files)
-    events = any(EVENTS in file.name for file in files)
+    names = [file.name for path in paths for run in _runs(path) for file in run]
+    events = any(EVENTS in name for name in names)
+    tables = any(EVENTS not in name and not name.endswith(MONITOR) for name in names)
     for name, asked in columns._asdict().items():
         if asked and not tables and not (events and name == "value"):
             raise InputError(f"--{name} names a column of a CSV, and no source is one")
@@ -69,13 +78,11 @@ def _runs(path: Path) -> list[list[Path]]:
     """The files of each run."""
     if path.is_file():
         return [[path]]
-    own = sorted(each for each in path.iterdir() if _is_monitor(each) or EVENTS in each.name)
-    if own:
-        monitors = [each for each in own if _is_monitor(each)]
-        return [monitors or own]
+    for own in (f"*{MONITOR}", f"*{EVENTS}*", EVALUATIONS):
+        if files := sorted(path.glob(own)):
+            return [files]
     inside = sorted((each for each in path.iterdir() if each.is_dir()), key=_naturally)
-    deeper = [run for each in inside for run in _runs(each)]
-    return deeper or [[each] for each in sorted(path.glob("*.csv"))]
+    return [run for each in inside for run in _runs(each)] or [[each] for each in sorted(path.glob("*.csv"))]
 
 
 def _naturally(path: Path) -> list[object]:
@@ -83,50 +90,45 @@ def _naturally(path: Path) -> list[object]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
 
 
-def _is_monitor(path: Path) -> bool:
-    return path.is_file() and path.name.endswith("monitor.csv")
-
-
 def _run(files: Sequence[Path], columns: Columns) -> pd.DataFrame:
+    """Rows of step, return, seed (which counts the runs in a table), and group if there are some."""
     first = files[0]
     if EVENTS in first.name:
         return pd.concat([_events(each, columns.value) for each in files]).sort_values("step", ignore_index=True)
-    text = _text(first)
-    if _is_monitor(first) or text.startswith("#{"):
-        return _monitors(files)
-    return _csv(first, text, columns)
+    found = [_read(each) for each in files]
+    if all({*each} >= EPISODES for each in found):
+        return _monitors(first, pd.concat(found))
+    return _table(first, found[0], columns)
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> pd.DataFrame:
+    """A file's table: evaluations are averaged at each step, and what stands before a monitor's columns is skipped."""
     try:
+        if path.suffix == ".npz":
+            with np.load(path) as found:
+                return pd.DataFrame({"step": found["timesteps"], "return": found["results"].mean(axis=1)})
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
-    if not text.strip():
-        raise InputError(f"{path} is empty")
-    return text
+        return read_table(io.StringIO(text.partition("\n")[2] if text.startswith("#") else text))
+    except ImportError:
+        raise InputError(f"{path} needs pyarrow to be read: pip install pyarrow") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
 
 
-def _monitors(files: Sequence[Path]) -> pd.DataFrame:
-    """Episodes of stable-baselines3's monitor files, one per environment of a run, as means over 1% of the steps.
+def _monitors(path: Path, episodes: pd.DataFrame) -> pd.DataFrame:
+    """Episodes of a run, of all its environments, as means over 1% of the steps.
 
-    A file has a row per episode: r its return, l its length, t the time at its end. The run's steps are the lengths of
-    all its episodes so far, in the order of time.
+    r is an episode's return, l its length, t the time at its end. The run's steps are the lengths of all its episodes
+    so far, in the order of time.
     """
-    parts = []
-    for path in files:
-        text = _text(path)
-        part = _parsed(path, text.partition("\n")[2] if text.startswith("#") else text)
-        if missing := [name for name in ("r", "l", "t") if name not in part]:
-            raise InputError(f"{path} is no monitor file: it has no column {missing[0]!r}")
-        parts.append(part)
-    every = pd.concat(parts).sort_values("t", kind="stable", ignore_index=True)
-    if every.empty:
-        raise InputError(f"{files[0]} has no episode")
-    step = every["l"].cumsum().to_numpy()
-    bins = np.ceil(step / step[-1] * POINTS).astype(int).clip(1)
-    frame = pd.DataFrame({"bin": bins, "step": step, "return": every["r"].to_numpy(dtype=float)})
-    grouped = frame.groupby("bin")
+    if episodes.empty:
+        raise InputError(f"{path} has no episode")
+    every = episodes.sort_values("t", kind="stable", ignore_index=True)
+    step = every["l"].cumsum()
+    bins = np.ceil(step / step.iloc[-1] * POINTS).astype(int).clip(1)
+    grouped = pd.DataFrame({"step": step, "return": every["r"].astype(float)}).groupby(bins)
     found = grouped.agg(step=("step", "max"), episodes=("return", "size"), **{"return": ("return", "mean")})
     return found.reset_index(drop=True).assign(seed=0)
 
@@ -148,29 +150,23 @@ def _events(path: Path, tag: str) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["step", "return"]).assign(seed=0)
 
 
-def _csv(path: Path, text: str, columns: Columns) -> pd.DataFrame:
+def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     """A table with a row per run and step, or, as W&B exports it, with a column per run."""
-    frame = _parsed(path, text)
-    step = _column(path, frame, columns.step, ("step", "global_step", "Step", "timesteps", "_step"), "--step")
+    if set(frame) >= TIDY and not any(columns):
+        columns = Columns("seed", "step", "return", "arm")
+    if columns.group and not columns.run:
+        raise InputError(f"{path}: --group needs --run, a column that tells runs apart")
+    step = _column(path, frame, columns.step, STEPS, "--step")
     if columns.run:
-        _column(path, frame, columns.run, (), "--run")
+        run = _column(path, frame, columns.run, (), "--run")
         value = _column(path, frame, columns.value, ("return", "value", "episodic_return"), "--value")
-        rows = pd.DataFrame({"run": frame[columns.run].astype(str), "step": frame[step], "return": frame[value]})
+        rows = pd.DataFrame({"run": frame[run].astype(str), "step": frame[step], "return": frame[value]})
     else:
-        names = [str(name) for name in frame if name != step]
-        wide = [name for name in names if not BOUNDS.search(name) and _wanted(name, columns.value)]
-        wide = [name for name in wide if frame[name].dtype.kind in "if"]
-        if columns.value and not wide:
-            _column(path, frame, columns.value, (), "--value")
-        if not wide:
-            raise InputError(f"{path} has no column of numbers besides {step!r}")
-        each_run = [frame[[step, name]].set_axis(["step", "return"], axis=1).assign(run=name) for name in wide]
-        rows = pd.concat(each_run, ignore_index=True).dropna()
+        wide = _runs_of(path, frame, step, columns.value)
+        every = [pd.DataFrame({"run": name, "step": frame[step], "return": frame[name]}) for name in wide]
+        rows = pd.concat(every, ignore_index=True)
     if columns.group:
-        _column(path, frame, columns.group, (), "--group")
-        if not columns.run:
-            raise InputError(f"{path}: --group needs --run, a column that tells runs apart")
-        rows["group"] = frame[columns.group].astype(str)
+        rows["group"] = frame[_column(path, frame, columns.group, (), "--group")].astype(str)
     if any(rows[name].dtype.kind not in "if" for name in ("step", "return")):
         raise InputError(f"{path}: the columns of steps and values are not all numbers")
     rows = rows.dropna(subset=["step", "return"])
@@ -180,9 +176,26 @@ def _csv(path: Path, text: str, columns: Columns) -> pd.DataFrame:
     return rows.assign(seed=pd.factorize(runs)[0]).drop(columns="run")
 
 
-def _wanted(name: str, value: str) -> bool:
-    """Whether a column is asked for: by its whole name, or by what follows the run's, as in `ppo_1 - return`."""
-    return not value or name == value or name.endswith(f" - {value}")
+def _runs_of(path: Path, frame: pd.DataFrame, step: str, value: str) -> list[str]:
+    """The columns that are a run each. Raises InputError if it is not clear which those are.
+
+    They are called `run - metric`, as W&B exports them, or numbered; a single one may have any name. A table with
+    several metrics of one run has the one that is asked for, or one with a usual name.
+    """
+    numbers = [str(name) for name in frame if name != step and frame[name].dtype.kind in "if"]
+    names = [name for name in numbers if not BOUNDS.search(name) and not name.startswith("_")]
+    if value:
+        return [name for name in names if name.endswith(f" - {value}")] or [_column(path, frame, value, (), "--value")]
+    if not names:
+        raise InputError(f"{path} has no column of numbers besides {step!r}")
+    alone = len(names) == 1 and "loss" not in names[0]
+    exported = all(" - " in name for name in names) and len({name.rpartition(" - ")[2] for name in names}) == 1
+    if alone or exported or all(map(NUMBERED.fullmatch, names)):
+        return names
+    if len(usual := [name for name in names if name in VALUES]) == 1:
+        return usual
+    several = ", ".join(names[:20])
+    raise InputError(f"{path}: which of its columns is the return? Name one with --value: {several}")
 
 
 def _column(path: Path, frame: pd.DataFrame, asked: str, usual: Sequence[str], option: str) -> str:
@@ -191,10 +204,3 @@ def _column(path: Path, frame: pd.DataFrame, asked: str, usual: Sequence[str], o
         lacks = f"no column {asked!r}" if asked else f"no column {' or '.join(usual)}; name one with {option}"
         raise InputError(f"{path} has {lacks}; its columns are {', '.join(map(str, frame.columns[:20]))}")
     return found
-
-
-def _parsed(path: Path, text: str) -> pd.DataFrame:
-    try:
-        return read_table(io.StringIO(text))
-    except ValueError as error:
-        raise InputError(f"{path} is no CSV: {' '.join(str(error).split())}") from error

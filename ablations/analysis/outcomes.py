@@ -8,20 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.choosing import chosen_means
-from ablations.analysis.estimates import LEVEL, Estimate, holm, paired, second_try
-from ablations.analysis.studies import SHARES, Study, grid
-from ablations.design.flag_sets import flags, numbers
-from ablations.design.registry import TRIALS
-from ablations.design.trial import Dose, Trial
+from ablations.analysis.choosing import chosen_means, table_areas
+from ablations.analysis.records import SHARES, Study, grid
+from ablations.analysis.stats import LEVEL, Estimate, holm, paired, second_try
+from ablations.question.arms import flags, numbers
+from ablations.question.designs import TRIALS
+from ablations.question.trial import Dose, Trial
 from ablations.training.rates import FIXED, at_edge
 from tricks.ladder import Tricks
 
 AS_PREDICTED, OTHER_WAY, UNDETECTED = "as predicted", "the other way", "nothing detected"
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """The runs of one arm of a trial."""
 
     runs: pd.DataFrame
@@ -52,6 +51,15 @@ class Outcome:
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
     @property
+    def sides(self) -> tuple[tuple[Tricks, Side], ...]:
+        """The flags and the runs without and with the trick."""
+        return (self.trial.without, self.without), (self.trial.having, self.having)
+
+    def arm(self, tricks: Tricks) -> tuple[str, int, str, str]:
+        """An arm here, as the table of rates knows it."""
+        return self.dose.config.env, self.dose.config.steps, numbers(self.dose.config), flags(tricks)
+
+    @property
     def at_every_dose(self) -> tuple["Outcome", ...]:
         """The trial at all of its doses, the one that should matter least first."""
         return (*self.weaker, self)
@@ -69,21 +77,20 @@ class Outcome:
 
     @cached_property
     def chosen(self) -> tuple[np.ndarray | None, ...]:
-        """With and without: the mean area at the rate that each draw of the tuning seeds chooses; None if not known.
+        """Without and with: the mean area at the rate that each draw of the tuning seeds chooses; None if not known.
 
         If the trial gives the rate, nothing is chosen. Of the last 10%, the scores of the tuning seeds are not kept.
         """
         if self.trial.rate is not None:
             return np.zeros(1), np.zeros(1)
-        where = (self.dose.config.env, self.dose.config.steps, numbers(self.dose.config))
-        arms = ((self.trial.having, self.having), (self.trial.without, self.without))
-        kept = self.trial.score == "area"
-        return tuple(chosen_means(*where, flags(tricks), side.lr) if kept else None for tricks, side in arms)
+        if self.trial.score != "area":
+            return None, None
+        return tuple(chosen_means(table_areas(*self.arm(on)), side.lr) for on, side in self.sides)
 
     @property
     def choice_noise(self) -> np.ndarray:
         """The effect of each draw of `chosen`, as a share of the best possible score; an unknown arm counts as 0."""
-        having, without = (np.zeros(1) if each is None else each for each in self.chosen)
+        without, having = (np.zeros(1) if each is None else each for each in self.chosen)
         return np.asarray((having - without) / self.dose.best)
 
     @property
@@ -99,46 +106,42 @@ class Outcome:
         noise = sum(weight * each.choice_noise for weight, each in zip(weights, every, strict=True))
         return paired(self.shares.to_numpy() @ weights, float(np.var(noise)))
 
-    def at_edge(self, tricks: Tricks, arm: Side) -> bool:
-        """Whether the arm's rate was chosen, and is the lowest or the highest that was tried."""
-        config, chosen = self.dose.config, self.trial.rate is None
-        return chosen and at_edge(config.env, config.steps, numbers(config), flags(tricks), arm.lr)
-
     def row(self) -> dict[str, Any]:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
-        without, having = self.scores(self.without), self.scores(self.having)
-        both, best = pd.concat([self.without.runs, self.having.runs]), self.dose.best
-        found, growth, margin = self.effect, self.growth, self.trial.margin
+        trial, config, best, found, growth = self.trial, self.dose.config, self.dose.best, self.effect, self.growth
+        both = pd.concat([self.without.runs, self.having.runs])
+        edges = [trial.rate is None and at_edge(*self.arm(on), side.lr) for on, side in self.sides]
+        means = [self.scores(side).mean(skipna=False) for _, side in self.sides]
         return {
-            "trick": self.trial.trick,
-            "world": self.dose.config.env,
-            "numbers": numbers(self.dose.config),
-            "rate": np.nan if self.trial.rate is None else self.trial.rate,
-            "rate_reason": self.trial.rate_reason,
-            "others": " ".join(self.trial.others),
-            "score": self.trial.score,
-            "steps": self.dose.config.steps,
+            "trick": trial.trick,
+            "world": config.env,
+            "numbers": numbers(config),
+            "rate": np.nan if trial.rate is None else trial.rate,
+            "rate_reason": trial.rate_reason,
+            "others": " ".join(trial.others),
+            "score": trial.score,
+            "steps": config.steps,
             "lr_without": self.without.lr,
             "lr_with": self.having.lr,
-            "edge_without": self.at_edge(self.trial.without, self.without),
-            "edge_with": self.at_edge(self.trial.having, self.having),
-            "without": without.mean(skipna=False),
-            "with": having.mean(skipna=False),
-            "difference": found.mean * best,
-            "low": found.low * best,
-            "high": found.high * best,
+            "edge_without": edges[0],
+            "edge_with": edges[1],
+            "without": means[0],
+            "with": means[1],
+            "difference": best * found.mean,
+            "low": best * found.low,
+            "high": best * found.high,
             "p": found.p,
             "choosing": np.nan if any(each is None for each in self.chosen) else self.choice_noise.std() * best,
-            "predicted": self.trial.predicted,
-            "margin": self.trial.margin,
-            "small": -margin < found.low and found.high < margin,
-            "dose": self.trial.varied,
+            "predicted": trial.predicted,
+            "margin": trial.margin,
+            "small": -trial.margin < found.low and found.high < trial.margin,
+            "dose": trial.varied,
             "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean(skipna=False).items()),
             "growth": growth.mean,
             "growth_low": growth.low,
             "growth_high": growth.high,
             "diverged": int(both.diverged.notna().sum()),
-            "seeds": len(without),
+            "seeds": len(self.without.runs),
             "tuned": "; ".join(sorted({*both.tuned} - {""})),
         }
 
@@ -151,12 +154,11 @@ def slope_weights(places: Sequence[int]) -> np.ndarray:
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
     """Find the trial's arms among the runs; None if either is missing at the last dose."""
-    *weaker, full = (at(trial, dose, runs) for dose in trial.doses)
+    *weaker, full = (_at(trial, dose, runs) for dose in trial.doses)
     return None if full is None else replace(full, weaker=tuple(found for found in weaker if found))
 
 
-def at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
-    """Find the trial's two arms at this dose among the runs; None if either is missing."""
+def _at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
     config = dose.config
     here = runs[runs.env == config.env]
     here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]

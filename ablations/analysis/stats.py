@@ -1,7 +1,7 @@
-"""Curves to numbers, one per seed; numbers to bootstrap intervals over seeds."""
+"""Curves to numbers, one per seed; intervals over seeds; tests of one arm against another, and Holm's correction."""
 
-from collections.abc import Callable, Sequence
-from math import lcm
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,7 @@ AVERAGED = POINTS // 10  # points to average where one is too noisy: a tenth of 
 FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval covered 71%
 Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
-BATCH = 100  # resamples of curves at a time: fits in the cache, several times as fast as all at once
-SINGLE = 1000  # resamples of one number per seed at a time: these are small
+BATCH = 100  # resamples at a time: of curves, so many fit in the cache, several times as fast as all at once
 
 
 def normalized(score: np.ndarray, random: float, ceiling: float) -> np.ndarray:
@@ -33,21 +32,10 @@ def reached(grid: pd.DataFrame, threshold: float) -> pd.Series:
     return pd.Series(np.where(there.any(axis=1), ends[there.argmax(axis=1)], np.nan), index=grid.index)
 
 
-def restricted_mean(reached: pd.Series, budget: float) -> float:
-    """mean(min(time, budget)) over seeds: a seed that never got there counts as the whole budget."""
-    return float(reached.fillna(budget).clip(upper=budget).mean())
-
-
 def median_reached(reached: pd.Series) -> float:
     """The step by which half of the seeds got there (the Kaplan-Meier median); NaN if fewer than half did."""
     times = np.sort(reached.to_numpy())  # NaN comes last
     return float(times[(len(times) - 1) // 2])
-
-
-def share_reached(reached: pd.Series, steps: np.ndarray) -> np.ndarray:
-    """Share of all seeds that got there by each step; the others are censored at the budget."""
-    share: np.ndarray = (reached.to_numpy()[:, None] <= steps).mean(axis=0)
-    return share
 
 
 def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
@@ -56,30 +44,6 @@ def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
     cut = ordered.shape[-1] // 4
     middle = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # NaN sorts last and would be cut off
-
-
-def _bootstrap(
-    samples: Sequence[np.ndarray], statistic: Callable[..., np.ndarray], batch: int = BATCH
-) -> tuple[np.ndarray, np.ndarray]:
-    """95% expanded percentile bootstrap interval over the samples' first axes; NaN with too few values, or a NaN.
-
-    statistic: from which values of each sample were drawn, [batch, n] integers, to [..., batch]. The plain percentile
-    interval is too narrow, as if σ were known and estimated with 1/n. With the tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in
-    place of 0.025, it becomes Student's interval for the mean of normal values. n is the size of the smallest sample.
-    Hesterberg 2015, arXiv:1411.5279, section on the expanded percentile interval.
-    """
-    from scipy import stats  # takes most of a second to import
-
-    sizes = [len(values) for values in samples]
-    if min(sizes) < FEWEST or any(np.isnan(values).any() for values in samples):
-        nothing = np.full(samples[0].shape[1:], np.nan)
-        return nothing, nothing
-    tail = stats.norm.cdf(-stats.t.ppf(0.975, min(sizes) - 1) * (min(sizes) / (min(sizes) - 1)) ** 0.5)
-    rng, found = np.random.default_rng(0), []
-    for _ in range(RESAMPLES // batch):
-        found.append(statistic(*(rng.integers(0, size, (batch, size)) for size in sizes)))
-    low, high = np.quantile(np.concatenate(found, axis=-1), [tail, 1 - tail], axis=-1)  # faster than scipy's
-    return low, high
 
 
 def _counts(drawn: np.ndarray, size: int) -> np.ndarray:
@@ -92,40 +56,27 @@ def _counts(drawn: np.ndarray, size: int) -> np.ndarray:
 def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 
-    Whole rows are resampled together, which keeps the correlation within a learning curve.
+    Whole rows are resampled together, which keeps the correlation within a learning curve. The plain percentile
+    interval is too narrow, as if σ were known and estimated with 1/n. With the tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in
+    place of 0.025, it becomes Student's interval for the mean of n normal values. Hesterberg 2015, arXiv:1411.5279,
+    section on the expanded percentile interval.
     """
-    count, batch = len(values), BATCH if values.ndim > 1 else SINGLE
-    if statistic is np.mean:  # a product of matrices, up to a hundred times as fast as picking values
-        return _bootstrap((values,), lambda drawn: values.T @ _counts(drawn, count).T.astype(float) / count, batch)
-    return _bootstrap((values,), lambda drawn: statistic(values.T[..., drawn], axis=-1), batch)
+    from scipy import stats  # takes most of a second to import
 
-
-class Aggregate(NamedTuple):
-    """A statistic over several environments, with its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def stratified_interval(groups: Sequence[np.ndarray], statistic: Statistic = iqm) -> Aggregate:
-    """A statistic of all environments' pooled normalized scores; seeds are resampled within each environment.
-
-    groups: one array per environment, one value per seed. Environments have equal weights, however many seeds they
-    have: each value is repeated until all groups are as long as their least common multiple. Agarwal et al. 2021,
-    arXiv:2108.13264.
-    """
-    size = lcm(*(len(values) for values in groups))
-
-    def together(*drawn: np.ndarray, axis: int) -> np.ndarray:
-        level = [np.repeat(values, size // values.shape[axis], axis=axis) for values in drawn]
-        value: np.ndarray = statistic(np.concatenate(level, axis=axis), axis=axis)
-        return value
-
-    low, high = _bootstrap(
-        groups, lambda *drawn: together(*(of[i] for of, i in zip(groups, drawn, strict=True)), axis=-1)
-    )
-    return Aggregate(float(together(*groups, axis=0)), float(low), float(high))
+    count = len(values)
+    if count < FEWEST or np.isnan(values).any():
+        nothing = np.full(values.shape[1:], np.nan)
+        return nothing, nothing
+    tail = stats.norm.cdf(-stats.t.ppf(0.975, count - 1) * (count / (count - 1)) ** 0.5)
+    rng, found = np.random.default_rng(0), []
+    for _ in range(RESAMPLES // BATCH):
+        drawn = rng.integers(0, count, (BATCH, count))
+        if statistic is np.mean:  # a product of matrices, up to a hundred times as fast as picking values
+            found.append(values.T @ _counts(drawn, count).T.astype(float) / count)
+        else:
+            found.append(statistic(values.T[..., drawn], axis=-1))
+    low, high = np.quantile(np.concatenate(found, axis=-1), [tail, 1 - tail], axis=-1)  # faster than scipy's
+    return low, high
 
 
 def improvement(having: np.ndarray, without: np.ndarray) -> float:
@@ -133,7 +84,127 @@ def improvement(having: np.ndarray, without: np.ndarray) -> float:
 
     Both have one value per seed; NaN if one is NaN. Agarwal et al. 2021, arXiv:2108.13264.
     """
-    if np.isnan(having).any() or np.isnan(without).any():
+    return float((np.sign(having[:, None] - without[None]).mean() + 1) / 2)
+
+
+LEVEL = 0.05  # a p-value below it counts as an effect
+Z = 1.959964  # the normal distribution's 97.5% quantile
+TINY = 1e-300  # in place of 0 in a denominator
+
+
+class Estimate(NamedTuple):
+    """A mean or a difference of means, its interval (of 95% unless told otherwise), and its two-sided p-value."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def paired(difference: np.ndarray, more: float = 0.0) -> Estimate:
+    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN.
+
+    more: as in `unpaired`.
+    """
+    if len(difference) < FEWEST:
+        return Estimate(float(difference.mean()), np.nan, np.nan, np.nan)
+    mean, error = _mean_and_error(difference)
+    return _students(mean, [(error, len(difference) - 1)], more)
+
+
+def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0, level: float = LEVEL) -> Estimate:
+    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35.
+
+    more: a variance of the difference that these values do not show. It is taken as known. level: how often the
+    interval may miss.
+    """
+    if min(len(having), len(without)) < FEWEST:
+        return Estimate(float(having.mean() - without.mean()), np.nan, np.nan, np.nan)
+    (upper, first), (lower, second) = _mean_and_error(having), _mean_and_error(without)
+    return _students(upper - lower, [(first, len(having) - 1), (second, len(without) - 1)], more, level)
+
+
+def _students(mean: float, parts: Sequence[tuple[float, int]], more: float, level: float = LEVEL) -> Estimate:
+    """The t interval of a mean. Its squared error is the sum of the estimates in `parts`, each with its degrees of
+    freedom, and of `more`, which is known.
+
+    A known variance adds degrees of freedom, so with few seeds it could make an interval narrower. It never does here.
+    """
+    from scipy import special  # a hundred times as fast as stats.t, and the same numbers
+
+    shown = sum(error for error, _ in parts)
+    if shown + more == 0:  # t is infinite, or 0 / 0
+        return Estimate(mean, mean, mean, float(mean == 0))
+    squared = np.array([error for error in (shown, shown + more) if error != 0])
+    freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
+    reach = float((special.stdtrit(freedom, 1 - level / 2) * squared**0.5).max())
+    p = float(2 * special.stdtr(freedom, -abs(mean) / squared**0.5).max())
+    return Estimate(mean, mean - reach, mean + reach, p)
+
+
+def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    """The mean and its squared error, both exact where all values are alike: rounding would leave about 1e-17."""
+    if np.ptp(values) == 0:
+        return float(values[0]), 0.0
+    return float(values.mean()), float(values.var(ddof=1)) / len(values)
+
+
+def known(mean: float, variance: float) -> Estimate:
+    """The normal interval and test of a difference whose variance is as good as known; NaN if that is NaN."""
+    from scipy import special
+
+    error = variance**0.5
+    z = abs(mean) / max(error, TINY)
+    return Estimate(mean, mean - Z * error, mean + Z * error, float(2 * special.ndtr(-z)) if error == error else np.nan)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values adjusted for their number: the k-th smallest of m times m - k + 1, non-decreasing, at most 1.
+
+    NaN stays NaN and is not counted. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
+    """
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)).clip(max=1)
+    return adjusted
+
+
+def exaggeration(difference: float, error: float, level: float = LEVEL) -> float:
+    """By how much detected estimates exceed the truth on average if the truth is this difference: E|d̂| / |d| ≥ 1.
+
+    The error is as good as known, so d̂ is normal and detected where |d̂| > z·error. NaN for no difference or no error.
+    Gelman & Carlin 2014 (Perspectives on Psychological Science 9, 641-651) call it the type M error.
+    """
+    from scipy import special
+
+    if not error > 0 or not abs(difference) > 0:
         return np.nan
-    won, tied = (compare(having[:, None], without[None]).mean() for compare in (np.greater, np.equal))
-    return float(won + tied / 2)
+    z, ratio = (Z if level == LEVEL else float(special.ndtri(1 - level / 2))), abs(difference) / error
+    above, below = ratio - z, -ratio - z
+    power = special.ndtr(above) + special.ndtr(below)
+    density = (np.exp(-(above**2) / 2) + np.exp(-(below**2) / 2)) / (2 * np.pi) ** 0.5
+    whole = ratio * (special.ndtr(above) - special.ndtr(below)) + density
+    return float(whole / power / ratio)
+
+
+def second_try(
+    seen: Iterable[int], row: Callable[[int], Mapping[str, Any] | None], margins: Iterable[float] = repeat(np.nan)
+) -> pd.DataFrame:
+    """What a second try on other seeds says about the effects of a first one, a row each.
+
+    `again`, `again_low` and `again_high` are the second difference and its interval; `confirmed` is 1 if it has the
+    same sign with p < LEVEL, else 0. All are NaN where nothing was seen, or nothing tried again. seen: for each effect
+    1 if up was seen, -1 if down, else 0. row: the k-th effect's second `difference`, `low`, `high` and `p`, if any.
+    margins: of an effect that was certainly within this margin, it is confirmed if it is so again; NaN: it was not.
+    """
+    rows = []
+    for k, (sign, margin) in enumerate(zip(seen, margins, strict=False)):
+        again = row(k) if sign or margin == margin else None
+        if again is None:
+            rows.append([np.nan] * 4)
+            continue
+        same = again["p"] < LEVEL and np.sign(again["difference"]) == sign
+        small = -margin < again["low"] and again["high"] < margin
+        rows.append([again["difference"], again["low"], again["high"], float(same or small)])
+    return pd.DataFrame(rows, columns=["again", "again_low", "again_high", "confirmed"])

@@ -1,27 +1,38 @@
-"""`python -m ablations compare`, and `compare` in Python: any arms against a reference, over many seeds."""
+"""`compare`, `judge`, and `run` around a base or with a design of one's own: ways to write a question about arms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, cast
 
-from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
-from ablations.experiments import quoted
-from ablations.experiments.comparing import answer, show
-from ablations.experiments.quoted import OUT, checked_rates, parsed
-from ablations.experiments.requests import Request
-from ablations.report.comparison_page import Compared
+from ablations.experiments.answering import MOST_SEEDS, answer
+from ablations.experiments.options import OUT, Worded, checked_rates
+from ablations.question.arms import Arm, Design, compared
+from ablations.question.around import AROUND, arm_by_arm, with_it, without_it
+from ablations.question.designs import SUITES
+from ablations.question.words import arm_from, arms_of, function_from, refuse_unfit, replaced_in_words, tricks_named
+from ablations.report.question_page import Answer
+from ablations.training.question import Question
+from ablations.training.rates import GRID
+from ablations.training.seed_ranges import parse_seeds
 from ablations.training.tuning import SEEDS_PER_RATE
 from tricks import Config
+from tricks.cli.shell import POSITIONAL
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
+from tricks.errors import InputError, in_words
+from tricks.ladder import check_known
 from tricks.values import checked
+
+USUAL = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9))
+RATES = GRID[:4]
+RATE_SEEDS = 5
 
 
 @checked
 def compare(
     arms: Sequence[Any] | Mapping[str, Any],
-    config: Config | None = None,
+    config: Config | Sequence[Config] | None = None,
     env: MakeEnv | None = None,
     body: MakeBody | None = None,
     seeds: int | Sequence[int] = 20,
@@ -29,50 +40,215 @@ def compare(
     rates: str | Sequence[float] = (),
     rate_seeds: int = SEEDS_PER_RATE,
     margin: float | None = None,
+    score: Literal["area", "late"] = "area",
+    until: str = "",
+    at_most: int = MOST_SEEDS,
     out: str | Path = OUT,
     workers: int = 0,
-) -> Compared:
+) -> Answer:
     """Train arms over many seeds, and say how each differs from the reference.
 
     arms: each an `Arm`, `Tricks`, or a text as for `python -m tricks train` ("ppo --no-gae --lr 0.01"); a mapping gives
-    them names. config: what they share; its numbers that are not the defaults hold in presets, too, and its seeds do
-    not count. env, body: functions, as for `train`; they go to worker processes if they can be pickled. against: the
+    them names. config: what they share, or one for each of several environments; its numbers that are not the defaults
+    hold in presets, too, and its seeds do not count. env, body: functions, as for `train`; they go to worker processes
+    if they can be pickled. seeds: which, or how many, that no other question of the folder has had. against: the
     reference (default: the first arm). rates: learning rates, of which each arm runs at its own best, chosen on
     `rate_seeds` tuning seeds per rate; or "tune", which looks closer at the best three and past the grid's edges.
-    Without rates, each arm runs at its own `lr`. margin: see `compared_arms`; an environment with a scale has a
-    default. out: where finished jobs and results go.
+    Without rates, each arm runs at its own `lr`. margin: a difference that counts as practically nothing; an
+    environment with a scale has a default. score: what is compared, the area or the last tenth. until: "decided" adds
+    seeds, `at_most` so many, until every comparison is decided. out: where finished jobs and results go.
 
     Finished jobs are kept, so an interrupted comparison goes on where it stopped. Raises InputError, before anything is
     trained, for arms that cannot be.
     """
-    config = config or Config()
-    if env is not None and config.env == Config.env:
+    configs = [config or Config()] if isinstance(config, Config | None) else list(config)
+    if env is not None and configs[0].env == Config.env:
         name = getattr(env, "__name__", type(env).__name__)
-        config = replace(config, env=name if name.isidentifier() else "own environment")  # not of a lambda
+        configs[0] = replace(configs[0], env=name if name.isidentifier() else "own environment")  # not of a lambda
     chosen = checked_rates(rates)
-    made = arms_of(arms, config, ["lr"] if chosen != () else [])
-    wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    return answer(Request(made, config, wanted, against, chosen, rate_seeds, margin), Path(out), workers, env, body)
+    free = ["lr"] if chosen != () else []
+    asked = [
+        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, env, body, named=True)
+        for each in configs
+        for design in [design_of(arms_of(arms, each, free), against)]
+    ]
+    return answer(asked, seeds, until, at_most, Path(out), workers)
+
+
+@checked
+def judge(
+    trick: str = "",
+    base: Any = "ppo",
+    configs: Sequence[Any] = USUAL,
+    functions: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] = 10,
+    rates: str | Sequence[float] = RATES,
+    rate_seeds: int = RATE_SEEDS,
+    margin: float | None = None,
+    score: Literal["area", "late"] = "area",
+    until: str = "",
+    at_most: int = MOST_SEEDS,
+    out: str | Path = OUT,
+    workers: int = 0,
+) -> Answer:
+    """Train a base with and without a trick in several environments, and say where it matters.
+
+    trick: a flag; one that the base has is taken out, with what needs it, and any other is added, to the base with what
+    it needs. Or functions that stand in for ours, by name, as for `patched`: then the base is compared to the base with
+    them. base: an `Arm`, or a text as for `compare`. configs: the environments, each with its numbers and budget. The
+    rest is as for `compare`. Each arm runs at its own best rate in each environment. Raises InputError.
+    """
+    chosen, own = checked_rates(rates), functions or {}
+    free = ["lr"] if chosen != () else []
+    asked = [
+        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, named=True)
+        for each in configs
+        for design in [design_of(two_arms(trick, arms_of([base], each, free)[0], own))]
+    ]
+    return answer(asked, seeds, until, at_most, Path(out), workers, trick=trick or replaced_in_words(own))
+
+
+def design_of(arms: Sequence[Arm], against: str = "") -> Design:
+    """Arms that are each compared to one of them, which comes first. Raises InputError if that is none of them."""
+    refuse_unfit(arms)
+    names = [arm.name for arm in arms]
+    if against and against not in names:
+        raise InputError(f"the reference {against!r} is no arm; the arms are {', '.join(map(repr, names))}")
+    first, *others = sorted(arms, key=lambda arm: arm.name != (against or names[0]))
+    pairs = tuple(compared(arm, first) for arm in others)
+    return Design("_vs_".join(arm.name for arm in (first, *others)), (), (first, *others), pairs)
+
+
+def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> list[Arm]:
+    """The arm without the trick, and the one with it; the given one is one of them, or lacks what the trick needs."""
+    if bool(trick) == bool(functions):
+        raise InputError("name one flag, or functions that replace ours; for example: judge kl_stop")
+    if functions:
+        own = dict(arm.functions) | dict(functions)
+        return [arm, Arm(f"{arm.name} with {replaced_in_words(functions)}", arm.tricks, arm.numbers, own, arm.body)]
+    check_known([trick])
+    if trick in arm.tricks.on:
+        pair = without_it(arm, trick)
+        gone = ", ".join([trick, *pair.label.others])
+        return [pair.without.like(f"{arm.name} without {gone}"), arm]
+    pair = with_it(arm, trick, arm.tricks.on)
+    needed = "".join(f" + {name}" for name in pair.label.others)
+    names = f"{arm.name}{needed}", f"{arm.name}{needed} + {trick}"
+    return [each.like(name) for name, each in zip(names, (pair.without, pair.having), strict=True)]
 
 
 @dataclass(frozen=True)
-class Options(quoted.Options):
+class CompareOptions(Worded):
     """The options of `compare` besides those of `python -m tricks train`."""
 
+    arms: Annotated[tuple[str, ...], POSITIONAL] = ()
+    """The arms, each in quotes."""
     against: str = ""
     """The name of the arm that all others are compared to (default: the first)."""
 
 
-def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
-    """What a command line asks for. Raises InputError."""
-    line = parsed(arguments, Options, "compare ARM ARM ...")
-    arms, own = [arm_from(text, line.held, line.flags) for text in line.texts], line.own
-    refuse_unfit(arms, line.given)
-    return Request(arms, line.config, line.seeds, own.against, line.rates, own.rate_seeds, own.margin), own
+@dataclass(frozen=True)
+class JudgeOptions(Worded):
+    """The options of `judge` besides those of `python -m tricks train`."""
+
+    trick: Annotated[tuple[str, ...], POSITIONAL] = ()
+    """A flag; or name=file.py:function, which stands in for a function of ours."""
+    base: str = "ppo"
+    """What the trick is added to or taken out of: a rung with flags and numbers, in quotes, as for `compare`."""
+    seeds: str = "10"
+    rates: str = ",".join(f"{lr:g}" for lr in RATES)
+    rate_seeds: int = RATE_SEEDS
 
 
-def main(arguments: Sequence[str], command: str) -> int:
-    """Make a comparison, print its table, and say where the files are. Returns the exit status."""
-    asked, own = requested(arguments)
-    show(asked, own.out, own.workers, command)
+@dataclass(frozen=True)
+class BaseOptions(Worded):
+    """The options of `run` with a base or a design of one's own, besides those of `python -m tricks train`."""
+
+    design: str = "leave-one-out"
+    """leave-one-out, add-one-in, ladder or factorial around the base; or file.py:function, which returns a Design."""
+    base: str = ""
+    """A rung with flags and numbers, in quotes: `continuous --no-state-norm`."""
+    tricks: str = ""
+    """The tricks that the design is about, such as clip,gae (default: all that it can be about). A factorial also takes
+    numbers with two values: clip,epochs=1/10."""
+
+
+def main(chosen: CompareOptions, command: str) -> int:
+    """`compare`: train the arms, print the table, and say where the files are. Returns the exit status."""
+    arms = [arm_from(text, chosen.held, chosen.flags) for text in chosen.arms]
+    refuse_unfit(arms, chosen.given)
+    return _shown(chosen, design_of(arms, chosen.against), places(chosen), command)
+
+
+def main_judge(chosen: JudgeOptions, command: str) -> int:
+    """`judge`: does a trick matter? Returns the exit status."""
+    if len(chosen.trick) != 1:
+        raise InputError("judge takes one flag, or name=file.py:function; for example: judge kl_stop")
+    name, replaces, place = chosen.trick[0].partition("=")
+    functions = {name: function_from(place)} if replaces else {}
+    arms = two_arms("" if replaces else name, _base(chosen), functions)
+    refuse_unfit(arms, chosen.given)
+    return _shown(chosen, design_of(arms), places(chosen, USUAL), command, replaced_in_words(functions) or name)
+
+
+def main_around(chosen: BaseOptions, command: str) -> int:
+    """`run --base` and `run --design file.py:function`. Returns the exit status."""
+    if chosen.base:
+        asked = [name.strip() for name in chosen.tricks.split(",")] if chosen.tricks else []
+        flags, varied = ([name for name in asked if ("=" in name) == number] for number in (False, True))
+        if varied and chosen.design != "factorial":
+            raise InputError(f"only a factorial crosses numbers, such as {varied[0]}")
+        if chosen.design not in AROUND:
+            raise InputError(f"no design {chosen.design!r} around a base; there are {', '.join(AROUND)}")
+        names = [*(tricks_named(",".join(flags)) if flags else ()), *varied]
+        design = AROUND[chosen.design](_base(chosen), names)
+    elif chosen.tricks:
+        raise InputError("a design from a file has its own arms; leave out --tricks")
+    else:
+        design = design_from(chosen.design)
+    refuse_unfit(design.arms, chosen.given)
+    return _shown(chosen, arm_by_arm(design), places(chosen), command)
+
+
+def _base(chosen: JudgeOptions | BaseOptions) -> Arm:
+    """The base in words, as an arm."""
+    if chosen.flags:
+        raise InputError(f"{chosen.flags[0]} belongs in the base: --base 'ppo {chosen.flags[0]}'")
+    return arm_from(chosen.base, chosen.held)
+
+
+def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
+    """The environments of a command line, each with its numbers: of a suite, as named with --env, or the usual ones."""
+    given = chosen.given | {"device": chosen.device}
+    if chosen.suite:
+        if chosen.suite not in SUITES:
+            raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join(SUITES)}")
+        if "env" in given:
+            raise InputError("--suite names the environments; leave out --env")
+        usual = [setting.config for setting in SUITES[chosen.suite].settings]
+    if usual and "env" not in given:
+        return [replace(config, **given) for config in usual]
+    return [replace(chosen.config, env=env.strip()) for env in chosen.config.env.split(",")]
+
+
+def _shown(chosen: Worded, design: Design, where: Sequence[Config], command: str, trick: str = "") -> int:
+    score, seeds = cast(Any, chosen.score), parse_seeds(chosen.seeds)
+    how = (chosen.tried, chosen.rate_seeds, chosen.margin, score)
+    asked = [Question(config, (design,), (0,), *how, named=True) for config in where]
+    which = seeds if ":" in chosen.seeds else len(seeds)
+    answer(asked, which, chosen.until, chosen.at_most, chosen.out, chosen.workers, command, trick)
     return 0
+
+
+def design_from(place: str) -> Design:
+    """The design that a function in a file returns. Raises InputError if it returns none."""
+    make = function_from(place)
+    try:
+        found = make()
+    except Exception as error:
+        raise InputError(f"{place} fails: {in_words(error)}") from error
+    if not isinstance(found, Design):
+        raise InputError(f"{place} returns {type(found).__name__}, not a Design")
+    if not all(isinstance(arm, Arm) for arm in found.arms):
+        raise InputError(f"{place} returns a design whose arms are not all of class Arm")
+    return found

@@ -4,26 +4,54 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
-from ablations.analysis.effects import detected_arms
-from ablations.analysis.studies import Study, study_of
-from ablations.analysis.study_files import SUFFIX, refuse_another, refuse_others, save, save_again
-from ablations.design.flag_sets import flags, in_words
+from ablations.analysis.effects import decided_arms, effects, joint
+from ablations.analysis.records import Study, save, save_again, study_of
+from ablations.experiments.options import Numbered
+from ablations.question.arms import Arm, Comparison, Design, in_words
+from ablations.question.designs import DESIGNS, SUITES, Setting, Suite
+from ablations.question.words import refuse_idle, tricks_named, usable, usable_beyond
 from ablations.report import page
 from ablations.report.sentences import spoken
-from ablations.training.jobs import Job, job_of
-from ablations.training.plan import Plan, plans
-from ablations.training.rate_table import FINALISTS, target, use
-from ablations.training.rates import best_rate
-from ablations.training.seed_ranges import FIRST_TUNING_SEED, following
-from ablations.training.store import Store, prepare
+from ablations.training.jobs import Job
+from ablations.training.question import TABLE, Question
+from ablations.training.rates import FINALISTS, KEY, OWN_RATES, Rate, best_of, target, use
+from ablations.training.seed_ranges import FIRST_TUNING_SEED, following, parse_seeds
+from ablations.training.store import Store, as_file_name
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
-from ablations.training.what import What
-from ablations.training.workers import run_jobs, worker_count
+from ablations.training.workers import run_jobs
+from tricks.config import Config
+from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.ladder import LADDER
 
 NEXT = """\
 The report explains every column. To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae\""""
+ABOUT_DESIGNS = (
+    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
+    "(default: the suite's own, or ladder)."
+)
+
+
+@dataclass(frozen=True)
+class What(Numbered):
+    """Which arms to train, and where."""
+
+    suite: str = ""
+    """cartpole, classic, beyond, pixels, published or mujoco."""
+    env: str = ""
+    """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
+    backend: str = "auto"
+    """The backend that steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
+    design: Annotated[str, ABOUT_DESIGNS] = ""
+    tricks: str = ""
+    """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
+    steps: int = 0
+    """Budget of environment steps per seed (0: the suite's, or 100,000)."""
+    rates_file: Path | None = None
+    """The table of rates that `tune` writes, beside this package's own (default: learning_rates.csv in --out)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +64,8 @@ class Options(What):
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     confirm: bool = False
-    """Then repeat the arms of every detected effect on the same number of seeds right after these."""
+    """Then repeat the arms of every effect that is detected, or practically nothing, on the same number of seeds right
+    after these, and the full set without all tricks that do practically nothing."""
     dry_run: bool = False
     """Only print what would be trained, and roughly how long it would take."""
 
@@ -50,87 +79,165 @@ class TuneOptions(What):
     replace any that these arms have there."""
 
 
+def questions(chosen: What, seeds: str = "") -> list[Question]:
+    """One per environment. Raises InputError for unknown or impossible requests before anything is trained."""
+    suite, found, left_out = _suite(chosen), list[Question](), list[str]()
+    asked = list(dict.fromkeys(name.strip() for name in chosen.design.split(","))) if chosen.design else []
+    usual = [(setting, [*(setting.designs or suite.designs), *setting.more]) for setting in suite.settings]
+    meant = [each for each in usual if {*asked} & {*each[1]}]  # in some settings, these designs are the usual ones
+    for setting, names in meant or usual:
+        config = replace(setting.config, steps=chosen.steps or setting.config.steps, device=chosen.device)
+        try:
+            make_env(replace(config.only(0), lanes=1, device="cpu")).close()  # the device may be on a cluster
+        except InputError as error:
+            if len(suite.settings) == 1:
+                raise
+            left_out.append(f"{config.env} ({error})")
+            print(f"left out: {left_out[-1]}", file=sys.stderr)
+        else:
+            found.append(_question(setting, config, suite.beyond, asked or names, chosen, seeds))
+    distinct = {(each.config, each.designs): each for each in found}  # with --steps, two budgets can become one
+    return [replace(each, left_out=tuple(left_out)) for each in distinct.values()]
+
+
+def _suite(chosen: What) -> Suite:
+    """The requested suite, in one of its environments if that is named, or a suite of a single environment."""
+    if not chosen.suite:
+        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend)),))
+    if chosen.suite == "worlds":
+        raise InputError("the worlds have a command of their own: python -m ablations worlds")
+    if chosen.suite not in SUITES:
+        raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join(SUITES)}")
+    if chosen.backend != "auto":
+        raise InputError("a suite has its own backends; leave out --backend")
+    suite = SUITES[chosen.suite]
+    settings = tuple(setting for setting in suite.settings if chosen.env in ("", setting.config.env))
+    if not settings:
+        known = ", ".join(dict.fromkeys(setting.config.env for setting in suite.settings))
+        raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
+    return replace(suite, settings=settings)
+
+
+def _question(
+    setting: Setting, config: Config, beyond: Sequence[str], asked: Sequence[str], chosen: What, seeds: str
+) -> Question:
+    """The question about these designs in one setting. beyond: the tricks of designs on what is beyond the ladder."""
+    able, given = list(usable(config)), chosen.given
+    names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
+    if unknown := [name for name in asked if name not in DESIGNS]:
+        raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
+    designs = [DESIGNS[name](names) for name in asked]
+    if any(design.beyond for design in designs):
+        others = beyond or usable_beyond(config)
+        designs = [DESIGNS[made.name](others) if made.beyond else made for made in designs]
+    if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
+        raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
+    refuse_idle([arm for design in designs for arm in design.arms], given)
+    designs = [_without(design, list(given)) for design in designs]
+    fixed = setting.fixed or "lr" in given or any("lr" in dict(arm.numbers) for d in designs for arm in d.arms)
+    parts = ("" if names == able else "-".join(designs[0].names), as_file_name(chosen.said))
+    which = parse_seeds(seeds or setting.seeds)
+    return Question(replace(config, **given), tuple(designs), which, () if fixed else TABLE, parts=parts)
+
+
+def _without(design: Design, given: Sequence[str]) -> Design:
+    """The design whose arms have no such numbers of their own."""
+
+    def less(arm: Arm) -> Arm:
+        return Arm(arm.label, arm.tricks, [each for each in arm.numbers if each[0] not in given])
+
+    pairs = (Comparison(pair.label, less(pair.without), less(pair.having)) for pair in design.comparisons)
+    return replace(design, arms=tuple(map(less, design.arms)), comparisons=tuple(pairs))
+
+
+def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:
+    """The requested tricks. Raises InputError, with the reason, for those that a design cannot be about here."""
+    names = tricks_named(chosen.tricks)
+    if further := [name for name in names if name not in LADDER]:
+        instead = "leave out --tricks, and use --design beyond to try all such tricks on top of ppo"
+        raise InputError(f"{', '.join(further)} {'is' if len(further) == 1 else 'are'} beyond the ladder: {instead}")
+    if idle := [name for name in names if name not in able]:
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
+    return names
+
+
 def main(chosen: Options, command: str) -> int:
     """Train what is missing, print the tables, and write the report. Returns the exit status."""
-    start, processes = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
-    use(chosen.own_rates)
-    made = plans(chosen, chosen.seeds)
-    for plan in made:
-        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config, plan.arms)
-    store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
-    for plan in made:
-        refuse_others(chosen.out / f"{plan.name}{SUFFIX}", plan.jobs)
-    jobs = [job for plan in made for job in plan.jobs]
+    start, processes = time.perf_counter(), chosen.processes
+    use(chosen.rates_file or chosen.out / OWN_RATES)
+    made = questions(chosen, chosen.seeds)
+    store = Store(chosen.out, look_only=chosen.dry_run)
+    jobs = [job for each in made for job in each.jobs(each.table_rates)]
     left = [job for job in jobs if not store.has(job)]
-    for plan in made if chosen.confirm else ():
-        refuse_reserved(plan)
-    for plan in made:
-        print(plan.in_words)
+    for each in made if chosen.confirm else ():  # before anything is trained, refuse seeds that are for tuning
+        later = replace(each, seeds=following(each.seeds))
+        _ = [later.seeds_of(arm) for arm in later.arms]
+    for each in made:
+        print(each.in_words)
     whole = ", ".join(dict.fromkeys(_span(job) for job in jobs))
     print(f"{len(jobs)} jobs, {len(jobs) - len(left)} of them done before; each arm trains seeds {whole}")
-    print(f"results in {store.folder}")
+    print(f"results in {store.path}", flush=True)
     if chosen.dry_run:
         return _dry_run(made, left, store, processes, chosen.scheduler)
-    prepare(chosen.out)
-    sys.stdout.flush()
     failed = run_jobs(jobs, store, processes, chosen.scheduler)
     for job, error in failed.items():
         print(f"failed: {job.config.env}, {in_words(job.tricks)}, seeds {_span(job)}: {error}", file=sys.stderr)
-    done = [plan for plan in made if any(store.has(job) for job in plan.jobs)]
-    saved = [save(study_of(plan, store, command), chosen.out) for plan in done]
-    if not saved:
+    studies, paths = list[Study](), list[Path]()
+    for each in made:
+        if any(store.has(job) for job in each.jobs(each.table_rates)):
+            study, path = save(study_of(each, each.table_rates, {}, store, command), chosen.out)
+            again = confirm(each, study, store, chosen, command) if chosen.confirm else None
+            studies.append(replace(study, again=again))
+            paths.append(path)
+    if not studies:
         raise InputError("no arm could be trained")
-    studies, paths = [study for study, _ in saved], [path for _, path in saved]
-    if chosen.confirm:
-        seconds = [confirm(plan, study, store, chosen, command) for plan, study in zip(done, studies, strict=True)]
-        studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
     print(f"{time.perf_counter() - start:.0f} seconds")
-    status = page.document(studies, chosen.out, paths, command, questions=page.questions_in(chosen.out))
+    status = page.document(studies, chosen.out, paths, command)
     print(NEXT)
     return max(status, int(bool(failed)))
 
 
-def refuse_reserved(plan: Plan) -> None:
-    """Raise InputError, before anything is trained, if a second try would need seeds that are for tuning."""
-    later = replace(plan, seeds=following(plan.seeds))
-    for arm in later.arms:
-        later.seeds_of(arm)
+def confirm(asked: Question, study: Study, store: Store, chosen: Options, command: str) -> Study | None:
+    """Try the arms of effects that are detected, or practically nothing, again, and save them beside the study.
 
-
-def confirm(plan: Plan, study: Study, store: Store, chosen: Options, command: str) -> Study | None:
-    """Try the arms of the detected effects again, and save them beside the study. None if nothing was detected.
-
-    Raises InputError if a job fails.
+    With them, the set without all tricks that do practically nothing. None if nothing was decided. Raises InputError if
+    a job fails.
     """
-    arms = detected_arms(study)
+    arms, together = decided_arms(study), joint(study)
     if not arms:
-        print(f"{study.name}: no effect was detected, so there is none to confirm")
+        print(f"{study.name}: no effect was detected or practically nothing, so there is none to confirm")
         return None
-    again = replace(plan, seeds=following(plan.seeds), only=arms)
-    jobs = list(again.jobs)
-    print(f"{study.name}: {len(arms)} arms of detected effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}")
-    workers = worker_count(chosen.workers, chosen.device, chosen.scheduler)
-    failed = run_jobs(jobs, store, workers, chosen.scheduler)
-    if failed:
-        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    return save_again(study_of(again, store, command), study, chosen.out)
+    wanted = arms | {*(together.arms if together else ())}
+    again = replace(asked, seeds=following(asked.seeds), only=wanted)
+    rates = {arm: rate for arm, rate in asked.table_rates.items() if arm in wanted}
+    if together:
+        again = replace(again, designs=(*again.designs, together))
+        full, without = together.arms
+        rates.setdefault(without, Rate(rates[full].value, "that of the full set"))
+    what = f"{study.name}: {len(arms)} arms of decided effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}"
+    chosen.train(again.jobs(rates), store, what)
+    saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
+    if together:
+        row = effects(saved, saved.designs[-1]).iloc[0]
+        label = ", ".join([row.label.trick, *row.label.others])
+        print(
+            f"Each does practically nothing alone; without {label} together, the difference is "
+            f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
+        )
+    return saved
 
 
 def _span(job: Job) -> str:
     return f"{job.config.seed_list[0]} to {job.config.seed_list[-1]}"
 
 
-def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int, scheduler: str) -> int:
+def _dry_run(made: Sequence[Question], left: Sequence[Job], store: Store, processes: int, scheduler: str) -> int:
     from ablations.training.estimate import PROBES, estimate
 
-    waiting = set(left)
-    for plan in made:
-        for design in plan.designs:
-            print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
-            for arm in design.arms:
-                jobs = [job for job in plan.jobs if job.tricks == arm.tricks]
-                done = sum(job not in waiting for job in jobs)
-                print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
+    for each in made:
+        for design in each.designs:
+            print(f"\n{design.name} on {each.config.env}: {len(design.arms)} arms")
+            print("".join(f"  {arm.name}\n" for arm in design.arms), end="")
             print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
     if scheduler:
         print(f"\n{len(left)} jobs to train; how long that takes depends on the cluster")
@@ -142,30 +249,22 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
 
 def choose_rates(chosen: TuneOptions) -> int:
     """Train every arm at every rate of the grid, and print the scores. Returns the exit status."""
-    if not 1 <= chosen.seeds_per_rate <= MOST_SEEDS_PER_RATE:
-        raise InputError(
-            f"--seeds-per-rate must be at least 1 and at most {MOST_SEEDS_PER_RATE:,}, not {chosen.seeds_per_rate}"
-        )
-    if chosen.suite == "worlds":
-        raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
-    workers = worker_count(chosen.workers, chosen.device)
-    use(chosen.own_rates)
-    if "lr" in dict(chosen.numbers):
+    each, most, workers = chosen.seeds_per_rate, MOST_SEEDS_PER_RATE, chosen.processes
+    if not 1 <= each <= most:
+        raise InputError(f"--seeds-per-rate must be at least 1 and at most {most:,}, not {each}")
+    use(chosen.rates_file or chosen.out / OWN_RATES)
+    if "lr" in chosen.given:
         raise InputError("tune tries the rates of its own grid; leave out --lr")
-    free = [replace(plan, fixed=False) if not chosen.suite else plan for plan in plans(chosen)]
-    settings = [(plan, tricks) for plan in free if not plan.fixed for tricks in plan.arms]
-    if not settings:
+    free = [asked for asked in questions(chosen) if asked.rates == TABLE or not chosen.suite]
+    arms = [asked.job(arm) for asked in free for arm in asked.arms]
+    if not arms:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
-    store, arms, each = Store(chosen.out / "jobs"), [job_of(p.config, t) for p, t in settings], chosen.seeds_per_rate
-    prepare(chosen.out)
-    scores = tune(arms, store, workers, each)
-    print(
-        f"area under the curve by learning rate ({each} seeds per rate, {2 * each} for the best {FINALISTS}, "
-        f"from seed {FIRST_TUNING_SEED} on)"
-    )
-    for plan, tricks in settings:
-        row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].sort_values("lr")
-        shown = "".join(f"  {lr:g}: {area:.1f}" for lr, area in zip(row.lr, row.area, strict=True))
-        print(f"{plan.config.env}  {in_words(tricks)}{shown}; best {best_rate(plan.config, tricks).value:g}")
+    scores = tune(arms, Store(chosen.out), workers, each)
+    most_seeds = f"{each} seeds per rate, {2 * each} for the best {FINALISTS}, from seed {FIRST_TUNING_SEED} on"
+    print(f"area under the curve by learning rate ({most_seeds})")
+    for (env, _, _, tricks), found in scores.groupby(KEY[:-1], sort=False):
+        rows = found.sort_values("lr")
+        shown = "".join(f"  {lr:g}: {area:.1f}" for lr, area in zip(rows.lr, rows.area, strict=True))
+        print(f"{env}  {tricks or 'reinforce'}{shown}; best {best_of(rows):g}")
     print(f"wrote {target()}, which `run` uses if --out or --rates-file is the same")
     return 0

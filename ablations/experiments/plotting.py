@@ -1,26 +1,26 @@
 """`python -m ablations plot`: learning curves of any runs, ours or others', in one figure, and what differs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from glob import glob
+from html import unescape
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.compared import Frames, compared_arms
 from ablations.analysis.foreign import Columns, curves_of, refuse_idle
-from ablations.analysis.reading import read, seed_scores, stored_in, together
-from ablations.figures.saving import save
-from ablations.figures.tidy import STATISTICS, figure, on_grids, rows_behind
-from ablations.report.comparison_page import table_text
+from ablations.analysis.reading import Frames, as_study, read, seed_scores, stored_in, together
+from ablations.report.multiples import figure, on_grids, rows_behind
+from ablations.report.question_page import Answer
+from ablations.report.style import save
+from ablations.report.tables import answer_text
 from ablations.training.store import prepare
 from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
 from tricks.flags import meant
 from tricks.runs.files import write_whole
-
-SHOWN = 8  # arms that an error names
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class Options:
     """What to draw, and how."""
 
     sources: Annotated[tuple[str, ...], POSITIONAL] = ()
-    """Studies, comparisons and runs of ours; monitor files and folders of stable-baselines3; TensorBoard's event files;
-    CSVs. `name=path` gives a source's runs a name; otherwise it is that of the path, or ours go by their arms."""
+    """Studies and runs of ours; monitor files, evaluations and folders of stable-baselines3; TensorBoard's event files;
+    CSV and Parquet tables; patterns such as 'logs/*_ppo'. `name=path` gives a source's runs a name; otherwise it is
+    that of the path, or ours go by their arms."""
     run: str = ""
-    """In a CSV, the column that tells runs apart (default: every column of numbers is a run, as in exports of W&B)."""
+    """In a table, the column that tells runs apart (default: a column per run, as W&B exports them)."""
     step: str = ""
     """In a CSV, the column of steps (default: step, global_step, ...)."""
     value: str = ""
@@ -45,64 +46,65 @@ class Options:
     """Of ours, draw only these arms, separated by commas: by their flags (`reinforce` has none), or their names."""
     against: str = ""
     """The group that all others are compared to (default: the first)."""
-    statistic: str = "mean"
-    """mean or iqm."""
-    title: str = ""
-    """The figure's title."""
     out: Path = Path("runs/plot")
     """Where the figure goes, without suffix, and its numbers: runs/plot.png, .svg, .csv, and the table, .md."""
 
 
 def main(chosen: Options) -> int:
     """Draw the figure, and print the table. Returns the exit status."""
-    if chosen.statistic not in STATISTICS:
-        raise InputError(f"--statistic must be {' or '.join(STATISTICS)}, not {chosen.statistic!r}")
     if not chosen.sources:
         raise InputError("plot needs at least one source, such as runs/ablations or logs/monitor.csv")
     columns = Columns(chosen.run, chosen.step, chosen.value, chosen.group)
-    sources = [_split(source) for source in chosen.sources]
-    refuse_idle(columns, [path for _, path in sources if not stored_in(path)])
+    sources = [each for source in chosen.sources for each in _split(source)]
+    refuse_idle(columns, [path for _, paths in sources for path in paths if not stored_in(path)])
     wanted = [name.strip() for name in chosen.arms.split(",") if name.strip()]
-    ours = {path: read(path) for _, path in sources if stored_in(path)}
-    refuse_unknown(wanted, [arm for found in ours.values() for arm in found.runs.arm.unique()])
-    parts = [
-        _renamed(_picked(ours[path], wanted), name) if path in ours else frames_of(name, path, columns)
-        for name, path in sources
-    ]
-    frames = _apart(_in_one(together([part for part in parts if len(part.runs)]), chosen.env))
+    ours = {paths[0]: read(paths[0]) for _, paths in sources if stored_in(paths[0])}
+    known = list(dict.fromkeys(arm for found in ours.values() for arm in found.runs.arm))
+    if missing := [name for name in wanted if name not in known]:
+        has = f"; the arms are {', '.join(known)}" if known else "; no source is of ours"
+        raise InputError(f"--arms has {missing[0]!r}, which no source has{meant(missing[0], known) or has}")
+    parts = []
+    for name, paths in sources:
+        part = ours.get(paths[0]) or frames_of(paths, columns)
+        if wanted and paths[0] in ours:
+            part = _each(part, lambda table: table[table.arm.isin(wanted)])
+        parts += [_named(part, name)] * bool(len(part.runs))
+    frames = _apart(_in_one(together(parts), chosen.env))
     names = list(dict.fromkeys(frames.curves.arm))
     if chosen.against and chosen.against not in names:
         raise InputError(f"--against {chosen.against!r} is no group; the groups are {', '.join(names)}")
-    grids = on_grids(frames)
-    shown = figure(frames, statistic=chosen.statistic, said=chosen.title)
+    grids, table = on_grids(frames), chosen.out.with_name(f"{chosen.out.name}.md")
     prepare(chosen.out.parent)
-    files = save(shown, chosen.out, rows_behind(grids))
-    table = compared_arms(frames.runs, chosen.against or names[0])
-    text = table_text(table)
-    write_whole(chosen.out.with_name(f"{chosen.out.name}.md"), text + "\n")
-    print(f"{text}\n\nwrote {', '.join(map(str, [*files, chosen.out.with_name(f'{chosen.out.name}.md')]))}")
+    files = save(figure(frames), chosen.out, rows_behind(grids), ("png", "svg"))
+    text = answer_text(Answer((as_study(frames, chosen.against or names[0], grids),), frames.curves).table)
+    write_whole(table, text + "\n")
+    print(f"{unescape(text)}\n\nwrote {', '.join(map(str, [*files, table]))}")
     return 0
 
 
-def frames_of(name: str, path: Path, columns: Columns) -> Frames:
+def frames_of(paths: Sequence[Path], columns: Columns) -> Frames:
     """The tables of others' runs. Raises InputError, with their name, if they are nothing that can be read."""
-    curves = curves_of(path, columns)
-    label = name or path.name.removesuffix(".csv")
+    curves = curves_of(paths[0], columns, *paths[1:])
+    label = paths[0].name.removesuffix(".csv") + f" and {len(paths) - 1} more" * (len(paths) > 1)
     curves["arm"] = curves.pop("group") if "group" in curves else label
-    if name and curves.arm.nunique() > 1:
-        curves["arm"] = f"{label} " + curves.arm
-    steps = {seed: int(own.step.max()) for seed, own in curves.groupby("seed")}
-    runs = [seed_scores(own, min(steps.values())).assign(arm=own.arm.iloc[0]) for _, own in curves.groupby("seed")]
+    known, each = ["arm", "env"] if "env" in curves else ["arm"], [own for _, own in curves.groupby("seed")]
+    last = min(int(own.step.max()) for own in each)
+    runs = [seed_scores(own, last).assign(**own[known].iloc[0]) for own in each]
     return Frames(pd.concat(runs, ignore_index=True).assign(lr=np.nan, study=label), curves.assign(study=label))
 
 
-def _split(source: str) -> tuple[str, Path]:
-    """The name that a source was given, if any, and its path. Raises InputError if nothing is there."""
+def _split(source: str) -> list[tuple[str, list[Path]]]:
+    """The name that a source was given, if any, and its paths: ours one by one, others' together.
+
+    Raises InputError if nothing is there.
+    """
     name, named, place = source.partition("=")
     name, path = (name, Path(place)) if named and not Path(source).exists() else ("", Path(source))
-    if not path.exists():
+    found = [path] if path.exists() else sorted(Path(each) for each in glob(str(path)))
+    if not found:
         raise InputError(f"there is no {path}")
-    return name, path
+    ours, others = [each for each in found if stored_in(each)], [each for each in found if not stored_in(each)]
+    return [*((name, [each]) for each in ours), *[(name, others)] * bool(others)]
 
 
 def _in_one(found: Frames, env: str) -> Frames:
@@ -112,42 +114,21 @@ def _in_one(found: Frames, env: str) -> Frames:
         raise InputError(f"--env {env!r} is in no source of ours; they have {', '.join(envs) or 'none'}")
     if len(envs) > 1 and not env:
         raise InputError(f"the sources are of several environments; choose one with --env: {', '.join(envs)}")
-    if not env:
-        return found
-    here = [each[each.env.isna() | each.env.eq(env)] for each in (found.runs, _with_env(found))]
-    return Frames(*here)
+    return _each(found, lambda table: table[table.env.isna() | table.env.eq(env)]) if env else found
 
 
-def _with_env(found: Frames) -> pd.DataFrame:
-    """The curves, with the environment of each study's arm, which those of a comparison don't have."""
-    known = found.runs.drop_duplicates(["study", "arm"])[["study", "arm", "env"]]
-    return found.curves.drop(columns="env", errors="ignore").merge(known, on=["study", "arm"], how="left")
-
-
-def _renamed(found: Frames, name: str) -> Frames:
+def _named(found: Frames, name: str) -> Frames:
     """A source's arms under a name of its own: that name if there is one arm, else before each arm's."""
-    if not name:
-        return found
     several = found.runs.arm.nunique() > 1
-    return Frames(*(each.assign(arm=f"{name} " + each.arm if several else name) for each in found))
+    return _each(found, lambda table: table.assign(arm=f"{name} " + table.arm if several else name)) if name else found
+
+
+def _each(found: Frames, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Frames:
+    return Frames(*map(change, found))
 
 
 def _apart(found: Frames) -> Frames:
     """Arms of the same name in several studies get the study's name, too."""
     places = found.runs.groupby("arm").study.nunique()
     twice = list(places[places > 1].index)
-    both = [each.assign(arm=each.arm.where(~each.arm.isin(twice), each.study + ": " + each.arm)) for each in found]
-    return Frames(*both)
-
-
-def refuse_unknown(wanted: Sequence[str], known: Sequence[str]) -> None:
-    """Raise InputError for an arm that none of our sources has. known: the names of those that they have."""
-    names = list(dict.fromkeys(known))
-    if missing := [name for name in wanted if name not in names]:
-        few, more = names[:SHOWN], f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
-        has = f"; the arms are {', '.join(few)}{more}" if names else "; no source is of ours"
-        raise InputError(f"--arms has {missing[0]!r}, which no source has{meant(missing[0], names) or has}")
-
-
-def _picked(found: Frames, wanted: Sequence[str]) -> Frames:
-    return Frames(*(each[each.arm.isin(wanted)] for each in found)) if wanted else found
+    return _each(found, lambda one: one.assign(arm=one.arm.where(~one.arm.isin(twice), one.study + ": " + one.arm)))

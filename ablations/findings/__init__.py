@@ -3,71 +3,27 @@
 Importing it puts our designs, suites, trials and remarks where the harness looks for such things.
 """
 
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablations.findings import our_designs, our_suites, stories, trials
-from ablations.report.asides import ON_ARMS, ON_EFFECTS, SECTIONS
+from ablations.lazy import attached
+from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ablations.analysis.studies import Study
-    from ablations.findings.claims import claim_verdicts
-    from ablations.findings.game_curve import draw_games
-    from ablations.findings.games_section import games_in_words
-    from ablations.findings.published import PUBLISHED
+    from ablations.findings.claims import PUBLISHED, claim_verdicts
     from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
+    from ablations.tools.games import draw_games, games_in_words
 
-__all__ = [
-    "PUBLISHED",
-    "claim_verdicts",
-    "draw_games",
-    "games_in_words",
-    "our_designs",
-    "our_suites",
-    "stored_random",
-    "stored_sweeps",
-    "stories",
-    "takeaways",
-    "trials",
-]
-HOMES = {
-    "published": ("PUBLISHED",),
-    "claims": ("claim_verdicts",),
-    "game_curve": ("draw_games",),
-    "games_section": ("games_in_words",),
-    "stored_choices": ("stored_random", "stored_sweeps", "takeaways"),
-}
+__getattr__, __dir__, __all__ = attached(__file__)
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name on first use: most need pandas and matplotlib."""
-    for home, names in HOMES.items():
-        if name in names:
-            return getattr(import_module(f"ablations.findings.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _called(module: str, function: str, *given: Any) -> Any:
+    """What the function says, whose module is imported only now."""
+    return getattr(import_module(f"ablations.{module}"), function)(*given)
 
 
-def _claims(effects: "pd.DataFrame") -> str:
-    from ablations.findings.claims import claims_text
-
-    return claims_text(effects)
-
-
-def _published(study: "Study") -> str:
-    from ablations.findings.published import published_text
-
-    return published_text([study])
-
-
-def _games(study: "Study", folder: Path, brief: bool) -> tuple[str, list[Path]]:
-    from ablations.findings.games_section import section
-
-    return section(study, folder)
-
-
-ON_EFFECTS.append(_claims)
-ON_ARMS.append(_published)
-SECTIONS["games"] = _games
+ON_EFFECTS.append(partial(_called, "findings.claims", "claims_text"))
+ON_ARMS.append(partial(_called, "findings.claims", "published_text"))
+SECTIONS["games"] = partial(_called, "tools.games", "section")

@@ -1,14 +1,18 @@
-"""What published studies say about tricks on MuJoCo's robots, held against a study of our own."""
+"""What others say about tricks, and what was said here before, held against studies of our own."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from ablations.analysis.effects import AT_CEILING, MARGIN, NOT_LEARNED
-from ablations.figures.style import signed
+from ablations.analysis.effects import AT_CEILING, NOT_LEARNED
+from ablations.analysis.records import Study
+from ablations.analysis.scales import MARGIN
+from ablations.question.story import story_of
 from ablations.report.markup import plain
-from ablations.report.tables import markdown
+from ablations.report.style import signed
+from ablations.report.tables import arms_table, markdown, spanned
+from ablations.training.rates import FIXED
 
 HOPPER, WALKER, CHEETAH = ROBOTS = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
 DESIGN = "around-continuous"
@@ -17,8 +21,7 @@ AGREES, DISAGREES, UNCLEAR = "agrees", "disagrees", "can't tell"
 A2020, E2020 = "Andrychowicz et al. 2020, {}", "Engstrom et al. 2020, {}"  # arXiv:2006.05990, arXiv:2005.12729
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """What a study says about a trick on some robots, which were of an earlier version there."""
 
     trick: str
@@ -69,14 +72,9 @@ def claim_verdicts(effects: pd.DataFrame) -> pd.DataFrame:
 
     Only effects in or on top of the preset `continuous` count, which is close to what those studies started from.
     """
-    rows, effects = [], effects[effects.design == DESIGN]
-    for claim in CLAIMS:
-        for env in claim.envs:
-            for effect in effects[(effects.trick == claim.trick) & (effects.env == env)].to_dict("records"):
-                row = {"trick": claim.trick, "env": env, "says": claim.says, "source": claim.source}
-                span = {name: effect[name] for name in ("difference", "low", "high")}
-                rows.append(row | span | {"verdict": verdict_on(claim.says, effect)})
-    return pd.DataFrame(rows)
+    claims = pd.DataFrame(CLAIMS).explode("envs").rename(columns={"envs": "env"})
+    found = claims.merge(effects[effects.design == DESIGN], on=["trick", "env"])
+    return found.assign(verdict=[verdict_on(row["says"], row) for row in found.to_dict("records")])
 
 
 def claims_text(effects: pd.DataFrame) -> str:
@@ -86,8 +84,97 @@ def claims_text(effects: pd.DataFrame) -> str:
         return ""
     lines = [("trick", "robot", "published", "source", "here", "")]
     for row in found.to_dict("records"):
-        here = f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]"
-        lines.append((f"`{row['trick']}`", plain(row["env"]), WORDS[row["says"]], row["source"], here, row["verdict"]))
-    counts = found.verdict.value_counts()
-    said = ", ".join(f"{verdict}: {counts.get(verdict, 0)}" for verdict in (AGREES, DISAGREES, UNCLEAR))
-    return f"{markdown(lines)}\n\nOf {len(found)} statements, {said}."
+        where = (f"`{row['trick']}`", plain(row["env"]))
+        lines.append((*where, WORDS[row["says"]], row["source"], span(row), row["verdict"]))
+    return f"{markdown(lines)}\n\n{agreement(found)}"
+
+
+def agreement(found: pd.DataFrame) -> str:
+    """How many of the claims our results support, in a sentence; empty if there are none. found: `claim_verdicts`."""
+    if found.empty:
+        return ""
+    agree, against, unclear = (found[found.verdict == verdict] for verdict in (AGREES, DISAGREES, UNCLEAR))
+    named = ", ".join(f"`{row['trick']}` on {plain(row['env'])}" for row in against.to_dict("records"))
+    return (
+        f"Of {len(found)} published statements about tricks on {', '.join(map(plain, found.env.unique()))}, our "
+        f"results support {len(agree) or 'none'}, contradict {len(against) or 'none'}{f' ({named})' if named else ''}, "
+        f"and leave {len(unclear) or 'none'} open."
+    )
+
+
+def span(row: Mapping[Any, Any], names: Sequence[str] = ("difference", "low", "high")) -> str:
+    """A difference in normalized area with its interval: `+0.12 [+0.05, +0.20]`."""
+    middle, low, high = (signed(row[name]) for name in names)
+    return f"{middle} [{low}, {high}]"
+
+
+class Earlier(NamedTuple):
+    """An effect that was claimed from ten seeds, each arm at a rate of a grid of four."""
+
+    trick: str
+    env: str
+    design: str
+    first: str
+    """The difference then; empty if it was not written down."""
+    rerun: str
+    """The difference on other seeds, before the protocol."""
+
+
+EARLIER = (
+    Earlier("clip", "CartPole-v1", "ladder", "", "+0.12 [+0.05, +0.20]"),
+    Earlier("bootstrap", "CartPole-v1", "ladder", "", "+0.10 [+0.04, +0.17]"),
+    Earlier("advantage_norm", "CartPole-v1", "ladder", "", "+0.04, then +0.09"),
+    Earlier("segments", "Acrobot-v1", "ladder", "+0.08", "+0.04 [+0.02, +0.07]"),
+    Earlier("return_norm", "Acrobot-v1", "leave-one-out", "+0.17", "+0.12 [-0.02, +0.27]"),
+    Earlier("advantage_norm", "Pendulum-v1", "ladder", "-0.15", "-0.07 [-0.19, +0.04]"),
+)
+
+
+def today(effects: pd.DataFrame) -> list[tuple[Earlier, dict[Any, Any]]]:
+    """Each earlier effect with its row of `effects`, of all designs and environments."""
+    rows = {(row["trick"], row["env"], row["design"]): row for row in effects.to_dict("records")}
+    return [(each, rows[each[:3]]) for each in EARLIER]
+
+
+def replication_text(effects: pd.DataFrame) -> str:
+    """The earlier effects beside today's, as Markdown. effects: rows of `effects`, of all designs and environments."""
+    heads = ("ten seeds, then", "rerun, then", "seeds 30 to 59", "seeds 60 to 89", "verdict")
+    lines = [("trick", "environment", "design", *heads)]
+    for each, row in today(effects):
+        again = "" if pd.isna(row["again"]) else span(row, ("again", "again_low", "again_high"))
+        where = (f"`{each.trick}`", plain(each.env), each.design)
+        lines.append((*where, each.first, each.rerun, span(row), again, row["verdict"]))
+    return markdown(lines)
+
+
+class Published(NamedTuple):
+    """A published score of PPO: the mean return at the end of training, with its published spread."""
+
+    score: float
+    spread: float
+    source: str
+
+
+BY_CLEANRL = "CleanRL's documentation, ppo_continuous_action.py"
+PUBLISHED = {
+    ("CartPole-v1", 500_000): Published(490, 6, "CleanRL's documentation, ppo.py"),
+    ("Acrobot-v1", 500_000): Published(-86.4, 1.3, "CleanRL's documentation, ppo.py"),
+    ("LunarLander-v3", 1_000_000): Published(242, 32, "stable-baselines3's zoo, ppo on LunarLander-v2"),
+    ("Hopper-v5", 1_000_000): Published(2383, 272, f"{BY_CLEANRL} on Hopper-v4"),
+    ("Walker2d-v5", 1_000_000): Published(2288, 572, f"{BY_CLEANRL} on Walker2d-v4"),
+    ("HalfCheetah-v5", 1_000_000): Published(1443, 46, f"{BY_CLEANRL} on HalfCheetah-v4"),
+}
+
+
+def published_text(*studies: Study) -> str:
+    """The last 10% at the numbers of a published score, next to that score; empty if no design is about one."""
+    lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
+    about = [(study, design) for study in studies for design in study.designs if story_of(design).published]
+    for study, ours in about:
+        known = PUBLISHED.get((study.env, study.steps))
+        if known and set(study.runs.tuned) == {FIXED}:
+            score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
+            for row in arms_table(study, ours).to_dict("records"):
+                here = spanned(row, "last_10%", "{:.1f}")
+                lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
+    return markdown(lines) if len(lines) > 1 else ""

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.design.arms import Arm, Comparison, Design
-from ablations.design.around import with_it, without_it
-from ablations.design.flag_sets import SIGN, own_numbers, signed
-from ablations.design.labels import Label, added
-from ablations.design.registry import registered
+from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, signed
+from ablations.question.around import of_pairs, with_it, without_it
+from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
 
@@ -37,18 +35,10 @@ def around_continuous(names: Sequence[str]) -> Design:
     action is illegal. So are `squash` and `recurrent`, which are younger than the stored studies.
     """
     others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask", "squash", "recurrent")]
-    pairs = [without_it(CONTINUOUS, name) for name in CONTINUOUS.on]
-    pairs += [with_it(CONTINUOUS, name, CONTINUOUS.on) for name in others]
-    numbers = own_numbers(CONTINUOUS_CONFIG)
-    base = Arm(Label("continuous"), CONTINUOUS, numbers)
-    arms = [base, *(Arm(pair.label, pair.focus, numbers) for pair in pairs)]
-    return Design(
-        "around-continuous",
-        tuple(pair.trick for pair in pairs),
-        tuple(arms),
-        tuple(pairs),
-        own_arms=True,
-    )
+    base = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
+    pairs = [without_it(base, name) for name in CONTINUOUS.on]
+    pairs += [with_it(base, name, CONTINUOUS.on) for name in others]
+    return of_pairs("around-continuous", base, pairs, own_arms=True)
 
 
 @registered
@@ -70,19 +60,11 @@ def scales(names: Sequence[str]) -> Design:
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    sign, normed, preserved = signed(PPO.on), switched([*PPO.on, "return_norm"]), switched([*PPO.on, *POPART])
-    pairs = (
-        Comparison(added([SIGN]), PPO, sign),
-        Comparison(added(POPART[:1]), PPO, normed),
-        Comparison(added(POPART), normed, preserved),
-    )
-    return Design(
-        "scales",
-        POPART,
-        (Arm(Label("ppo"), PPO), *(Arm(pair.label, pair.having) for pair in pairs)),
-        pairs,
-        own_arms=True,
-    )
+    ppo, sign = Arm(Label("ppo"), PPO), Arm(added([SIGN]), signed(PPO.on))
+    normed = Arm(added(POPART[:1]), switched([*PPO.on, "return_norm"]))
+    preserved = Arm(added(POPART), switched([*PPO.on, *POPART]))
+    pairs = tuple(Comparison(high.label, low, high) for low, high in ((ppo, sign), (ppo, normed), (normed, preserved)))
+    return Design("scales", POPART, (ppo, sign, normed, preserved), pairs, own_arms=True)
 
 
 def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> Design:
@@ -93,6 +75,5 @@ def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> D
     every = [name for name in NEEDS if name not in LADDER]
     chosen = [name for name in every if name in names] or every
     chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
-    pairs = [with_it(base, name, PPO.on) for name in chosen]
-    arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
-    return Design(name, tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)
+    start = Arm(first, base)
+    return of_pairs(name, start, [with_it(start, name, PPO.on) for name in chosen], own_arms=True)

@@ -1,6 +1,6 @@
 """How figures, tables and sentences describe the designs that this project reports on."""
 
-from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
+from ablations.question.story import STORIES, Mark, Panels, Phrases, Story
 
 ON_TOP = ("with this trick", "without it", "the other arms")
 STORIES |= {

@@ -1,26 +1,31 @@
-"""What a practitioner takes away from all stored results: about ten sentences, each computed from them."""
+"""What to take away from the stored runs, in sentences, and what larger studies would cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from ablations.analysis.agents import best_scores, floor_score, nearly_as_good, varied
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects
-from ablations.analysis.outcomes import tallied
-from ablations.analysis.studies import Study
-from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
-from ablations.design.arms import Design
-from ablations.figures.style import signed
-from ablations.findings.stored_choices import largest_shares
-from ablations.findings.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
+from ablations.analysis.records import Study
+from ablations.findings.claims import agreement, claim_verdicts, span
+from ablations.findings.stored_choices import Drawn, takeaways
+from ablations.question.arms import Design
+from ablations.report import sentences
 from ablations.report.markup import plain
-from ablations.report.tables import arms_table, distinct
+from ablations.report.sentences import spoken
+from ablations.report.style import signed
+from ablations.report.tables import distinct, markdown
+from ablations.report.trials_section import tally
 from ablations.training.seed_ranges import TEN, further
 
 MANY = 30  # seeds of an arm
-Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
+Found = tuple[Study, Design]
+by_rate = cache(effects_by_rate)
 
 
 def take_home(
@@ -28,57 +33,73 @@ def take_home(
 ) -> list[str]:
     """The sentences for which there are results. trials: of `trial_table_of`. Studies that lack runs don't count."""
     every = [study for study in studies if study.designs and study.is_whole]
-    ladder, beyond, robots = (_about(every, subject) for subject in ("ladder", "beyond", "continuous"))
-    swept = [found for found in having(ladder, "ladder") if len(effects_by_rate(*found))]
+    ladder, beyond, robots = (
+        distinct([study for study in every if study.subject == subject])
+        for subject in ("ladder", "beyond", "continuous")
+    )
+    swept = [found for found in having(ladder, "ladder") if len(by_rate(*found))]
     said = [
-        *(largest_shares(*found) for found in drawn[:1]),
-        *(_by_rate(*found) for found in swept[:1]),
-        *(_climb(*found) for found in swept[:1]),
+        *(takeaways(*found)[1] for found in drawn[:1]),
+        *(_most_by_rate(*found) for found in swept[:1]),
+        _confirmed_rungs(ladder),
         _missed_most(ladder),
         _numbers(sweeps),
-        _predicted(trials),
-        on_top_of_ppo(beyond),
+        tally(trials) if len(trials) else "",
+        *sentences.beyond(beyond)[:1],
         _seeds(ladder),
-        *(robot(*found) for found in having(robots, "around-continuous")),
-        published(robots),
+        sentences.across(robots),
+        agreement(claim_verdicts(all_effects(robots))) if robots else "",
     ]
     return [sentence for sentence in said if sentence]
 
 
-def _about(studies: Sequence[Study], subject: str) -> list[Study]:
-    return distinct([study for study in studies if study.subject == subject])
+def having(studies: Iterable[Study], name: str) -> list[Found]:
+    """The studies that have a design of this name, each with it."""
+    return [(study, design) for study in studies for design in study.designs if design.name == name]
 
 
-def _by_rate(study: Study, design: Design) -> str:
+def all_effects(studies: Iterable[Study]) -> pd.DataFrame:
+    """The effects of all designs of at least one study."""
+    return pd.concat([effects(study, design) for study in studies for design in study.designs])
+
+
+def seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
+    """The effects that are detected with this sign, without those that other seeds did not confirm."""
+    return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
+
+
+def listed(words: Iterable[str]) -> str:
+    """The words, or `none`."""
+    return ", ".join(words) or "none"
+
+
+def _most_by_rate(study: Study, design: Design) -> str:
     """The trick whose effect depends most on the learning rate."""
-    found = effects_by_rate(study, design)
-    at: dict[str, dict[str, dict[Any, Any]]] = {}
-    for row in found[found["at"] != OVER_ALL].to_dict("records"):
-        at.setdefault(row["trick"], {})[row["at"]] = row
-    own = {trick: rows.pop(AT_BEST) for trick, rows in at.items()}
-    ends = {
-        name: sorted(rows.values(), key=lambda row: row["difference"])[:: len(rows) - 1] for name, rows in at.items()
-    }
-    trick = max(ends, key=lambda name: ends[name][1]["difference"] - ends[name][0]["difference"])
-    low, high = ends[trick]
+    found = by_rate(study, design).sort_values("difference")
+    at = found[~found["at"].isin([OVER_ALL, AT_BEST])]
+    trick = at.groupby("trick").difference.agg(np.ptp).idxmax()
+    low, high = at[at.trick == trick].iloc[[0, -1]].to_dict("records")
+    (own,) = found[(found.trick == trick) & (found["at"] == AT_BEST)].to_dict("records")
     return (
         f"What a trick does depends on the learning rate, and for `{trick}` most of all: on {plain(study.env)}, adding "
-        f"it as the next rung changes the normalized area by {_spanned(low)} at {low['at']} and by {_spanned(high)} at "
-        f"{high['at']} ({low['seeds']} tuning seeds), but by {_spanned(own[trick])} with each arm at its own best."
+        f"it as the next rung changes the normalized area by {span(low)} at {low['at']} and by {span(high)} at "
+        f"{high['at']} ({low['seeds']} tuning seeds), but by {span(own)} with each arm at its own best."
     )
 
 
-def _spanned(row: dict[Any, Any]) -> str:
-    return f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]"
-
-
-def _climb(study: Study, design: Design) -> str:
-    arms, frame = arms_table(study, design).set_index("arm").area, effects(study, design)
+def _confirmed_rungs(studies: Sequence[Study]) -> str:
+    """How often each trick was confirmed as the next rung."""
+    frames = [effects(*found) for found in having(studies, "ladder") if found[0].again]
+    if not frames:
+        return ""
+    every = pd.concat(frames)
+    sure = every[(every.confirmed == 1) & (every.detected != 0)]
+    up, down = (sure.trick[sure.detected == sign].value_counts() for sign in (1, -1))
+    often, hurting = (listed(f"`{trick}` ({k})" for trick, k in times.items()) for times in (up[up > 1], down))
     return (
-        f"With each arm at its own best rate, {len(frame)} tricks take the mean return over training on "
-        f"{plain(study.env)} from {arms.iloc[0]:.0f} to {arms.iloc[-1]:.0f} (at most {arms.max():.0f}, at "
-        f"`{arms.idxmax()}`); detected as gains, in normalized area: {_sized(seen(frame, 1))}; as losses: "
-        f"{_sized(seen(frame, -1))}."
+        f"In {len(frames)} environments, with each arm at its own best rate, confirmed as helping as the next rung: "
+        f"{often}; {(up == 1).sum()} more in one; as hurting: {hurting}. "
+        f"Of {every.trick.nunique()} tricks, {len({*every.trick} - {*sure.trick})} are confirmed nowhere."
     )
 
 
@@ -94,15 +115,11 @@ def _missed_most(studies: Sequence[Study]) -> str:
 
 
 def _with_others(row: dict[Any, Any]) -> str:
+    """A trick and what went with it, the difference, and what other seeds showed of it."""
     names = [f"`{name}`" for name in row["label"].others]
     others = f" with {listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
-    return f"`{row['trick']}`{others} ({_twice(row)})"
-
-
-def _twice(row: dict[Any, Any]) -> str:
-    """The difference, and what other seeds showed of it."""
     again = f"again {signed(row['again'])}" if row["confirmed"] == 1 else "not tried again"
-    return f"{signed(row['difference'])}, {again}"
+    return f"`{row['trick']}`{others} ({signed(row['difference'])}, {again})"
 
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
@@ -114,11 +131,12 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
                 level = best_scores(runs, name)
                 good.setdefault(name, {})[str(runs.env.iloc[0])] = nearly_as_good(level, floor_score(runs))
     good = {name: found for name, found in sorted(good.items()) if len(found) > 2}
-    if not good:
-        return ""
     envs = list(dict.fromkeys(env for found in good.values() for env in found))
-    good = {name: found for name, found in good.items() if len(found) == len(envs)}
-    common = {name: sorted(set.intersection(*map(set, found.values()))) for name, found in good.items()}
+    common = {
+        name: sorted(set.intersection(*map(set, found.values())))
+        for name, found in good.items()
+        if len(found) == len(envs)
+    }
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
     none = [f"`{name}`" for name, values in common.items() if not values]
     where = f"nearly as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value"
@@ -126,19 +144,7 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
         return f"None of these numbers has a value that is {where}: {listed(none)}." if none else ""
     those = f", and for the others no value is: {listed(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
-    return f"Of {len(good)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
-
-
-def _predicted(trials: pd.DataFrame) -> str:
-    found = tallied(trials) if len(trials) else None
-    if not found or not found.trials:
-        return ""
-    return (
-        f"A trick shows where its problem is: of {found.trials} trials, most of them in worlds made for one trick, "
-        f"{found.right} came out as theory predicts, {found.other_way or 'none'} the other way, and in "
-        f"{found.undetected} nothing is detected; {found.showing} of {found.tricks} tricks have the predicted effect "
-        "in at least one."
-    )
+    return f"Of {len(common)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
 
 
 def _seeds(studies: Sequence[Study]) -> str:
@@ -149,7 +155,7 @@ def _seeds(studies: Sequence[Study]) -> str:
     pairs = [(effects(s, d), effects(few, d)) for s in many for few in [first_ten(s)] for d in s.designs]
     detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
     again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
-    where = listed([plain(study.env) for study in many])
+    where = listed(plain(study.env) for study in many)
     return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
 
 
@@ -162,5 +168,28 @@ def first_ten(study: Study) -> Study:
     return replace(study, runs=runs, about=about, again=None)
 
 
-def _sized(rows: pd.DataFrame) -> str:
-    return listed([f"`{row['trick']}` ({_twice(row)})" for row in rows.to_dict("records")])
+AGENTS = 250_000  # Andrychowicz et al. 2020, arXiv:2006.05990
+BUDGETS = (100_000, 1_000_000)  # environment steps per agent
+MACHINES, CORES = (1, 10, 100), 16
+DAY = 24 * 3600
+
+
+def rate(study: Study) -> float:
+    """Environment steps per second of one worker, over all arms of the study, tables and figures not counted."""
+    return study.about["steps"] / study.about["seconds"]
+
+
+def cost_table(studies: Sequence[Study]) -> str:
+    """Core-hours of AGENTS agents in each study's environment, and the time if no core is ever idle, as Markdown."""
+    head = ("environment", "steps/s per core", "steps per agent", "core-hours")
+    lines = [(*head, *(f"{n} machine{'s' * (n > 1)}" for n in MACHINES))]
+    for study in sorted(studies, key=rate, reverse=True):
+        for budget in BUDGETS:
+            work = AGENTS * budget / rate(study)  # seconds of one core
+            times = [_long(work / (n * CORES)) for n in MACHINES]
+            lines.append((study.env, f"{rate(study):,.0f}", f"{budget:,}", f"{work / 3600:,.0f}", *times))
+    return markdown(lines)
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds / DAY:,.1f} days" if seconds >= 2 * DAY else spoken(seconds)

@@ -5,6 +5,7 @@ Names of environments, runs and versions come from files that anyone can have wr
 
 import base64
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -26,9 +27,15 @@ def code(text: object) -> str:
     return f"{fence}{space}{line}{space}{fence}"
 
 
-def picture(title: str, place: str, name: str) -> str:
-    """A PNG file in a folder next to the report, as Markdown."""
-    return f"![{plain(title)}]({quote(str(Path(place) / name), safe='/+')})"
+def image(files: Sequence[Path], title: str, place: str = ".") -> str:
+    """The PNG among the files as a Markdown image. place: its folder, relative to the report."""
+    (png,) = (path for path in files if path.suffix == ".png")
+    return f"![{plain(title)}]({quote(str(Path(place) / png.name), safe='/+')})"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Paragraphs, tables and pictures as one text, without those that are empty."""
+    return "\n\n".join(part for part in parts if part)
 
 
 def _line(text: object) -> str:

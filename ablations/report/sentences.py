@@ -5,14 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from ablations.analysis.by_rate import AT_BEST, OVER_ALL
 from ablations.analysis.effects import effects
-from ablations.analysis.studies import Study
-from ablations.design.arms import Design
-from ablations.design.labels import Label
-from ablations.design.story import Phrases, by_rank, story_of
-from ablations.figures.style import signed
+from ablations.analysis.records import Study
+from ablations.question.arms import Design, Label
+from ablations.question.story import Phrases, by_rank, story_of
 from ablations.report.markup import plain
+from ablations.report.style import signed
 from ablations.report.tables import arms_table, distinct
 
 
@@ -96,13 +94,12 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
     nowhere = [phrases(design).nowhere for design in designs]
     verb = "confirmed" if tried_again else "detected"
-    silent = (
-        f"{verb.capitalize()} neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
-    )
+    many = f"{verb.capitalize()} neither {' nor '.join(nowhere)}"
+    silent = many if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
     return (
         f"In {both.env.nunique()} environments ({seeds} seeds), "
         f"{' or '.join(phrases(design).place for design in designs)}, {verb} as helping in one place and hurting in "
-        f"another: {_listed(mixed) or 'none'}. {silent}: {_listed(never) or 'none'}."
+        f"another: {', '.join(mixed) or 'none'}. {silent}: {', '.join(never) or 'none'}."
     )
 
 
@@ -132,28 +129,14 @@ def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
         seen = rows[rows.detected == sign]
         if len(seen):
             places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
-            found.append(f"{verb} on {_listed(places)}")
+            found.append(f"{verb} on {', '.join(places)}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
 
 
 def with_base(design: Design, label: Label) -> str:
     """A comparison's trick, and what it was put on beyond the design's first arm."""
     on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
-    return f"`{label.trick}`" + (f" (on {_listed(on)})" if on else "")
-
-
-def by_rate(found: pd.DataFrame, trick: str) -> str:
-    """What a trick does at each learning rate, in one sentence. found: of `effects_by_rate`, of one design."""
-    rows = found[found.trick == trick].set_index("at")
-    at = [f"{signed(rows.difference[lr])} at {lr}" for lr in rows.index if lr not in (OVER_ALL, AT_BEST)]
-    over, best = (
-        f"{signed(rows.difference[name])} [{signed(rows.low[name])}, {signed(rows.high[name])}]"
-        for name in (OVER_ALL, AT_BEST)
-    )
-    return (
-        f"On {plain(found.env.iloc[0])}, `{trick}` does {', '.join(at)}; {over} on average over these learning rates, "
-        f"and {best} with each arm at its own best."
-    )
+    return f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
 
 
 def spoken(seconds: float) -> str:
@@ -165,7 +148,7 @@ def spoken(seconds: float) -> str:
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
     """The tricks of detected effects, with their sizes if asked for, and with what became of them on other seeds."""
-    return _listed([f"`{row['trick']}`" + _small_print(row, sizes) for row in rows.to_dict("records")])
+    return ", ".join([f"`{row['trick']}`" + _small_print(row, sizes) for row in rows.to_dict("records")])
 
 
 def _small_print(row: dict[Any, Any], sizes: bool) -> str:
@@ -175,7 +158,3 @@ def _small_print(row: dict[Any, Any], sizes: bool) -> str:
     if row["confirmed"] == 0:
         said.append("not confirmed")
     return f" ({', '.join(said)})" if said else ""
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words)

@@ -1,56 +1,133 @@
-"""The tables of the report, as frames and in Markdown."""
+"""The tables of reports and answers: tidy frames, and how they read in Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import NOTHING, scores
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, scores
+from ablations.analysis.factors import interactions, main_effects
+from ablations.analysis.general import ONE_RATE
+from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import (
-    FEWEST,
-    interval,
-    iqm,
-    median_reached,
-    restricted_mean,
-    share_reached,
-    stratified_interval,
-)
-from ablations.analysis.studies import Study
-from ablations.design.arms import Design
-from ablations.report.markup import plain
-from ablations.training.rates import at_edge
+from ablations.analysis.stats import FEWEST, interval, iqm, median_reached
+from ablations.question.arms import Design
+from ablations.report.markup import code, joined, plain
+from ablations.training.rates import FIXED, at_edge
+
+Row = dict[Any, Any]
+Columns = Mapping[str, Callable[[Row], str]]  # a head -> what a row says below it
+EFFECTS = ["effect", "interaction", "low", "high", "shapley", "shapley_low", "shapley_high"]
+SHOWN = 5  # diagnostics per environment
+
+
+def markdown(lines: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table with aligned columns. lines: the head, then the rows, as tuples of cells."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
+    text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    return "\n".join(text)
+
+
+def in_columns(frame: pd.DataFrame, columns: Columns) -> str:
+    """Tidy rows as a Markdown table."""
+    return markdown([tuple(columns), *(tuple(said(row) for said in columns.values()) for row in _rows(frame))])
+
+
+def in_a_grid(frame: pd.DataFrame, names: Mapping[str, str], over: str, said: Callable[[Row], str]) -> str:
+    """Tidy rows as a Markdown table with a cell for each: names are its heads and columns, `over` goes to the right."""
+    heads = list(dict.fromkeys(frame[over]))
+    found: dict[tuple[Any, ...], dict[Any, str]] = {}
+    for row in _rows(frame):
+        found.setdefault(tuple(row[name] for name in names.values()), {}).setdefault(row[over], said(row))
+    cells = [(*map(plain, at), *(of.get(head, "") for head in heads)) for at, of in found.items()]
+    return markdown([(*names, *heads), *cells])
+
+
+def _rows(frame: pd.DataFrame) -> list[Row]:
+    return frame.to_dict("records")
+
+
+def number(value: float, how: str = "{:.4g}") -> str:
+    """A number; a dash for NaN."""
+    return how.format(value) if np.isfinite(value) else "–"
+
+
+def spanned(row: Row, name: str, how: str = "{:.4g}", ends: str | None = None) -> str:
+    """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
+    before = f"{name}_" if ends is None else ends
+    low, high = row[f"{before}low"], row[f"{before}high"]
+    return number(row[name], how) + (f" [{how.format(low)}, {how.format(high)}]" if np.isfinite(low) else "")
+
+
+def _text(name: str) -> Callable[[Row], str]:
+    return lambda row: plain(row[name]) or "–"
+
+
+def _number(name: str, how: str) -> Callable[[Row], str]:
+    return lambda row: number(row[name], how)
+
+
+def _span(name: str, how: str = "{:.4g}", ends: str | None = None) -> Callable[[Row], str]:
+    return lambda row: spanned(row, name, how, ends)
+
+
+DIFFERENCE: Columns = {
+    "difference": _span("difference", "{:+.4g}", ""),
+    "p": _number("p_holm", "{:.2g}"),
+    "verdict": lambda row: row["verdict"] if isinstance(row["verdict"], str) and row["verdict"] else "–",
+}
+LEDGER: Columns = {  # of the rows of `ledger`
+    "environment": _text("env"),
+    "arm": _text("arm"),
+    "against": _text("against"),
+    "difference": _number("difference", "{:+.3g}"),
+    "seeds": _number("seeds", "{}"),
+    "p": _number("p", "{:.2g}"),
+    "p over all": _number("p_all", "{:.2g}"),
+    "verdict by itself": _text("verdict"),
+    "stands": lambda row: ("yes" if row["stands"] else "no") if row["verdict"] in (HELPS, HURTS) else "–",
+}
+GENERAL: Columns = {  # of those of `in_general`
+    "in general": lambda row: f"{plain(row['label'])}, {row['places']} environments",
+    "rates": lambda row: row["rates"] + f" ({row['one']})" * (row["rates"] == ONE_RATE),
+    "normalized difference": _span("mean", "{:+.4g}", ""),
+    "p": _number("p_holm", "{:.2g}"),
+    "spread of environments": _number("spread", "{:.2g}"),
+}
+PLANE: Columns = {  # of those of `sensitivity`
+    "arm": _text("arm"),
+    "peak": _span("peak"),
+    "one rate": _span("one"),
+    "sensitivity": _span("sensitivity"),
+    "that rate": _number("rate", "{:g}"),
+}
 
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
     """One row per arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
 
-    `steps_to_solve` is the median over seeds, NaN if fewer than half got there. `steps_within_budget` is the mean, in
-    which seeds that never got there count as the whole budget. Both are NaN if there is no threshold.
+    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, or if there is no threshold.
     """
     goal, rows = threshold(study.env), []
     for arm in design.arms:
-        runs = study.of(arm.tricks)
+        runs, found = study.of(arm), scores(study, arm)
         if runs.empty:
             continue
-        found, row = scores(study, arm.tricks), {"arm": arm.name, "lr": runs.lr.iloc[0], "tuned": runs.tuned.iloc[0]}
-        for name, values, statistic in (
-            ("area", found.area.to_numpy(), np.mean),
-            ("iqm", found.area.to_numpy(), iqm),
-            ("last_10%", found.late.to_numpy(), np.mean),
-        ):
+        first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
+        row: Row = {"arm": arm.name, "lr": first.lr, "tuned": first.tuned}
+        for name, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("last_10%", late, np.mean)):
             low, high = interval(values, statistic)
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
-        first = runs.iloc[0]
-        row |= {"edge": at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)}
+        tried = study.tuning(arm) if study.about.get("tuning") else ()  # rates of one's own question
+        at_end = not first.arm and at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)
+        row |= {"edge": first.lr in (min(tried), max(tried)) if tried else at_end}
         row |= {"score": found.score.mean(skipna=False) if study.env in SCALES else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
-        row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
-        row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}
-        row |= failures(found["late"].to_numpy(), study.env)
+        row |= {"solved": np.nan if goal is None else found.reached.notna().mean()} | failures(late, study.env)
         rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
     return pd.DataFrame(rows)
 
@@ -70,46 +147,36 @@ def failures(late: np.ndarray, env: str) -> dict[str, float]:
     return {"failing": failing / len(late), "failing_low": span.low, "failing_high": span.high}
 
 
+def _rate(row: Row) -> str:
+    caveat = row["tuned"] or "the grid's edge" * row["edge"]
+    return number(row["lr"], "{:g}") + (f" ({plain(caveat)})" if caveat else "")
+
+
 def arms_text(frame: pd.DataFrame, study: Study) -> str:
     """The table as Markdown, which also reads well in a terminal."""
-    goal = threshold(study.env)
-    solved = [f"solved (≥ {goal:g})", "steps to solve"] if goal is not None else []
-    lines = [("arm", "learning rate", "area under the curve", "interquartile mean", "last 10%", *solved)]
-    for row in frame.to_dict("records"):
-        cells = [
-            row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
-            f"{row['lr']:g}" + _about_rate(row["tuned"], row["edge"]),
-            *(spanned(row, name, "{:.1f}") for name in ("area", "iqm")),
-            _late(row),
-        ]
-        if goal is not None:
-            steps = row["steps_to_solve"]
-            cells += [f"{row['solved']:.0%}", f"{steps:,.0f}" if np.isfinite(steps) else f"> {study.steps:,}"]
-        lines.append(tuple(cells))
-    return markdown(lines)
 
+    def late(row: Row) -> str:  # at a ceiling, how many seeds are not there, instead of an interval
+        if np.isnan(row["failing"]):
+            return spanned(row, "last_10%", "{:.1f}")
+        return f"{row['last_10%']:.1f}, failing {spanned(row, 'failing', '{:.0%}')}"
 
-def _late(row: dict[Any, Any]) -> str:
-    """The last 10% with its interval; at a ceiling, how many seeds are not there instead of an interval."""
-    if np.isnan(row["failing"]):
-        return spanned(row, "last_10%", "{:.1f}")
-    return f"{row['last_10%']:.1f}, failing {spanned(row, 'failing', '{:.0%}')}"
-
-
-def _about_rate(tuned: str, edge: bool) -> str:
-    """A caveat about a learning rate."""
-    said = tuned or ("the grid's edge" if edge else "")
-    return f" ({plain(said)})" if said else ""
-
-
-def spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
-    """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
-    if not np.isfinite(row[name]):
-        return "no episode ended in some seed"
-    before = f"{name}_" if ends is None else ends
-    low, high = row[f"{before}low"], row[f"{before}high"]
-    span = f" [{number}, {number}]".format(low, high) if np.isfinite(low) else ""
-    return number.format(row[name]) + span
+    columns: Columns = {
+        "arm": lambda row: row["arm"] + f" ({row['diverged']} diverged)" * bool(row["diverged"]),
+        "learning rate": _rate,
+        "area under the curve": _span("area", "{:.1f}"),
+        "interquartile mean": _span("iqm", "{:.1f}"),
+        "last 10%": late,
+    }
+    never = f"> {study.steps:,}"
+    solved: Columns = (
+        {
+            f"solved (≥ {threshold(study.env):g})": _number("solved", "{:.0%}"),
+            "steps to solve": lambda row: number(row["steps_to_solve"], "{:,.0f}").replace("–", never),
+        }
+        if threshold(study.env) is not None
+        else {}
+    )
+    return in_columns(frame, {**columns, **solved})
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
@@ -117,36 +184,35 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
 
     `*` marks what is detected, with what was seen when it was tried again; `≈` what is practically nothing.
     """
+
+    def said(row: Row) -> str:
+        mark = " **\\***" if row["detected"] else " ≈" if row["verdict"] == NOTHING else ""
+        again = f"; again {spanned(row, 'again', '{:+.3f}')}" if np.isfinite(row["again"]) else ""
+        failed = ": not confirmed" * (row["confirmed"] == 0)
+        return f"{spanned(row, 'difference', '{:+.3f}', '')}, {row['better']:.0%}{mark}{again}{failed}"
+
     both = pd.concat(frames)
-    designs = list(dict.fromkeys(both.design))
-    lines = [("trick", *(f"{design}: difference, P(better)" for design in designs))]
-    for trick in dict.fromkeys(both.trick):
-        cells = []
-        for design in designs:
-            found = both[(both.trick == trick) & (both.design == design)].to_dict("records")
-            cells.append(_effect(found[0]) if found else "")
-        lines.append((trick, *cells))
-    return markdown(lines)
+    return in_a_grid(both.assign(over=both.design + ": difference, P(better)"), {"trick": "trick"}, "over", said)
 
 
-def _effect(row: dict[Any, Any]) -> str:
-    span = f" [{row['low']:+.3f}, {row['high']:+.3f}]" if np.isfinite(row["low"]) else ""
-    mark = " **\\***" if row["detected"] else " ≈" if row["verdict"] == NOTHING else ""
-    again = ""
-    if np.isfinite(row["again"]):
-        failed = "" if row["confirmed"] else ": not confirmed"
-        again = f"; again {row['again']:+.3f} [{row['again_low']:+.3f}, {row['again_high']:+.3f}]{failed}"
-    return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{mark}{again}"
+def crossed_text(study: Study, design: Design) -> str:
+    """Main effects of crossed tricks, in units of return, and their interactions; empty for other designs.
 
-
-def main_text(frame: pd.DataFrame) -> str:
-    """Main effects of crossed tricks, `*` if detected, with their Shapley values if there are any."""
-    shapley = frame.shapley.notna().any()
-    lines = [("trick", "effect", *(["Shapley value"] if shapley else []))]
-    for row in frame.to_dict("records"):
-        cells = [spanned(row, "effect", "{:+.3f}", ""), *([spanned(row, "shapley", "{:+.3f}")] if shapley else [])]
-        lines.append((row["trick"], cells[0] + (" **\\***" if row["detected"] else ""), *cells[1:]))
-    return markdown(lines)
+    Shapley values and interactions are left out if the arms cannot tell them.
+    """
+    if not design.crossed:
+        return ""
+    main, pairs = main_effects(study, design), interactions(study, design).dropna(subset="interaction")
+    main, pairs = (each.assign(**each[each.columns.intersection(EFFECTS)] * study.unit) for each in (main, pairs))
+    effect: Columns = {"trick": _text("trick"), "main effect": _span("effect", "{:+.4g}", "")}
+    shapley: Columns = {"Shapley value": _span("shapley", "{:+.4g}")} if main.shapley.notna().any() else {}
+    interaction: Columns = {
+        "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
+        "interaction: how much more one does with the other on": _span("interaction", "{:+.4g}", ""),
+        "p, uncorrected": _number("p", "{:.2g}"),
+    }
+    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}"), **shapley})]
+    return joined([*found, in_columns(pairs, interaction) if len(pairs) else ""])
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:
@@ -155,39 +221,34 @@ def distinct(studies: Sequence[Study]) -> list[Study]:
     return [study for study in studies if best.get(study.env) is study]
 
 
-def together(studies: Sequence[Study], name: str) -> pd.DataFrame:
-    """One design over all environments with a scale: one row per arm, normalized scores, equal weights.
-
-    Arms that are not in every environment are left out. Empty with fewer than two environments. studies: at most one
-    per environment, as `distinct` picks them.
-    """
-    pairs = [(s, d) for s in studies if s.env in SCALES for d in s.designs if d.name == name]
-    if len(pairs) < 2:
-        return pd.DataFrame()
-    arms = [{arm.name: scores(s, arm.tricks).score.to_numpy() for arm in d.arms} for s, d in pairs]
-    rows = []
-    for arm in arms[0]:
-        groups = [of[arm] for of in arms if len(of.get(arm, ()))]
-        if len(groups) == len(pairs):
-            row: dict[str, Any] = {"arm": arm, "environments": len(pairs)}
-            for statistic, function in (("iqm", iqm), ("mean", np.mean)):
-                found = stratified_interval(groups, function)
-                row |= {statistic: found.value, f"{statistic}_low": found.low, f"{statistic}_high": found.high}
-            rows.append(row)
-    return pd.DataFrame(rows)
+def answer_text(table: pd.DataFrame) -> str:
+    """The rows of `Answer.table` as Markdown."""
+    counted = table.seeds.nunique() > 1 or int(table.seeds.min()) < FEWEST
+    several = table.against[table.against != ""].nunique() > 1
+    columns: dict[str, Callable[[Row], str] | None] = {
+        "environment": _text("env") if table.env.nunique() > 1 else None,
+        "arm": _text("arm"),
+        "seeds": _number("seeds", "{}") if counted else None,
+        "rate": (lambda row: _rate(row | {"tuned": row["tuned"].replace(FIXED, "")}))
+        if table.lr.notna().any()
+        else None,
+        "against": _text("against") if several else None,
+        **{head: _span(name) for head, name in {"area": "area", "IQM": "iqm", "last 10%": "late"}.items()},
+        **(DIFFERENCE if "difference" in table else {}),
+        "diverged": (lambda row: f"{row['diverged']} of {row['seeds']}") if table.diverged.any() else None,
+    }
+    return in_columns(table, {head: said for head, said in columns.items() if said})
 
 
-def together_text(frame: pd.DataFrame) -> str:
-    """The table of `together` as Markdown."""
-    lines = [("arm", "interquartile mean", "mean")]
-    for row in frame.to_dict("records"):
-        lines.append((row["arm"], spanned(row, "iqm", "{:.3f}"), spanned(row, "mean", "{:.3f}")))
-    return markdown(lines)
+def by_rate_text(frame: pd.DataFrame) -> str:
+    """The rows of `Answer.by_rate` as Markdown, the rates from left to right."""
+    rows = frame.sort_values("at", key=lambda at: at.astype(float), kind="stable")
+    return in_a_grid(rows, {"environment": "env", "arm": "label"}, "at", DIFFERENCE["difference"])
 
 
-def markdown(lines: Sequence[tuple[str, ...]]) -> str:
-    """A Markdown table with aligned columns. lines: the head, then the rows, as tuples of cells."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
-    text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
-    return "\n".join(text)
+def moved_text(frame: pd.DataFrame, arms: Sequence[str]) -> str:
+    """The clearest rows of `Answer.moved` in each environment as Markdown. arms: the names of the two."""
+    sides = {plain(arm): _number(name, "{:.3g}") for arm, name in zip(arms, ("without", "with"), strict=True)}
+    named: Columns = {"environment": _text("env"), "diagnostic": lambda row: code(row["diagnostic"])}
+    shown = frame.groupby("env", sort=False).head(SHOWN)
+    return in_columns(shown, {**named, **sides, "p": _number("p_holm", "{:.1g}")})

@@ -1,17 +1,17 @@
 """The report's section on the worlds: a table of all trials, its caption, and the figure."""
 
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, outcome, tallied, trial_table
-from ablations.analysis.studies import Study
-from ablations.design.labels import place
-from ablations.design.registry import TRIALS
+from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, outcomes, tallied, trial_table_of
+from ablations.analysis.records import Study
+from ablations.question.arms import place
 from ablations.report.markup import plain
-from ablations.report.tables import markdown
+from ablations.report.style import save_table
+from ablations.report.tables import Columns, Row, in_columns, spanned
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
 
@@ -21,44 +21,45 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
-    from ablations.figures.doses import doses_figure
-    from ablations.figures.trial_curves import worlds_figure
+    from ablations.report.panels import doses_figure, worlds_figure
 
-    outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
-    second = [found for trial in TRIALS if study.again and (found := outcome(trial, study.again.runs))]
-    if not outcomes:
+    found = outcomes([study])
+    if not found:
         raise InputError(f"{study.name} has no runs of any trial")
-    frame, path = trial_table(outcomes, second), folder / study.name
+    frame, path = trial_table_of([study]), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
-    table, page = (path.with_name(f"{path.name}.{kind}") for kind in ("csv", "md"))  # with_suffix would cut Loan0.1
-    write_whole(table, frame.to_csv(index=False, float_format="%.6g"))
+    page = path.with_name(f"{path.name}.md")  # with_suffix would cut Loan0.1
     write_whole(page, text + "\n")
     words = [in_words(row) for row in frame.to_dict("records")]
-    figures = worlds_figure(outcomes, words, rates_in_words(frame), path)
-    figures += doses_figure(outcomes, path.with_name(f"{path.name}_doses"))
-    return text, [table, page, *figures]
+    figures = worlds_figure(found, words, rates_in_words(frame), path)
+    figures += doses_figure(found, path.with_name(f"{path.name}_doses"))
+    return text, [save_table(frame, path.with_name(f"{path.name}.csv")), page, *figures]
 
 
 def trials_text(frame: pd.DataFrame) -> str:
     """The table as Markdown."""
-    arms = ("without (rate)", "with (rate)", "difference")
-    lines = [("trick", "world", "score", *arms, "predicted", "seen", "again", "by dose")]
-    for row in frame.to_dict("records"):
-        span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if np.isfinite(row["low"]) else ""
-        lines.append(
-            (
-                row["trick"],
-                place(row["world"], row["numbers"], row["rate"]),
-                SCORES[row["score"]],
-                *(arm(row, name) for name in ("without", "with")),
-                f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
-                predicted(row),
-                seen(row) if span else "",
-                again(row),
-                by_dose(row),
-            )
-        )
-    return markdown(lines)
+
+    def difference(row: Row) -> str:
+        return spanned(row, "difference", "{:+.4g}", "") + f", {row['diverged']} diverged" * bool(row["diverged"])
+
+    columns: Columns = {
+        "trick": itemgetter("trick"),
+        "world": where,
+        "score": lambda row: SCORES[row["score"]],
+        "without (rate)": lambda row: arm(row, "without"),
+        "with (rate)": lambda row: arm(row, "with"),
+        "difference": difference,
+        "predicted": predicted,
+        "seen": lambda row: seen(row) * bool(np.isfinite(row["low"])),
+        "again": again,
+        "by dose": by_dose,
+    }
+    return in_columns(frame, columns)
+
+
+def where(row: Row) -> str:
+    """The world of a trial, its numbers, and a given rate."""
+    return place(row["world"], row["numbers"], row["rate"])
 
 
 def by_trick(frame: pd.DataFrame) -> str:
@@ -67,43 +68,48 @@ def by_trick(frame: pd.DataFrame) -> str:
     One that came out as predicted, if any did; among those, one in doses; among those, the one with the smallest p. A
     trial that predicts no effect is only counted.
     """
-    lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
-    for trick, rows in frame.groupby("trick", sort=False):
+    found = []
+    for _, rows in frame.groupby("trick", sort=False):
         right, effects = rows[rows.outcome == AS_PREDICTED], rows[rows.predicted != 0]
-        shown = right[right.predicted != 0]
-        some = next(part for part in (shown, effects, rows) if len(part))
-        row = some.assign(single=some.dose.eq("")).sort_values(["single", "p"]).iloc[0].to_dict()
-        span = f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
-        counted = f"{len(right)} of {len(rows)}"
-        where = place(row["world"], row["numbers"], row["rate"])
-        lines.append((f"`{trick}`", where, row["dose"], predicted(row), seen(row), span, again(row), counted))
-    return markdown(lines)
+        some = next(part for part in (right[right.predicted != 0], effects, rows) if len(part))
+        first = some.assign(single=some.dose.eq("")).sort_values(["single", "p"]).iloc[0].to_dict()
+        found.append(first | {"counted": f"{len(right)} of {len(rows)}"})
+    columns: Columns = {
+        "trick": lambda row: f"`{row['trick']}`",
+        "world": where,
+        "dose": itemgetter("dose"),
+        "predicted": predicted,
+        "seen": seen,
+        "difference": lambda row: spanned(row, "difference", "{:+.3g}", ""),
+        "again": again,
+        "trials as predicted": itemgetter("counted"),
+    }
+    return in_columns(pd.DataFrame(found), columns)
 
 
-def arm(row: dict[Any, Any], name: str) -> str:
+def arm(row: Row, name: str) -> str:
     """An arm's mean score, its learning rate, and whether that lies at the edge of those that were tried."""
     return f"{row[name]:.4g} ({row[f'lr_{name}']:g}{', edge' * row[f'edge_{name}']})"
 
 
-def predicted(row: dict[Any, Any]) -> str:
+def predicted(row: Row) -> str:
     """What the trial predicts, in words; no effect comes with its margin, as a share of the best possible score."""
     return SEEN[row["predicted"]] if row["predicted"] else f"nothing (±{row['margin']:g})"
 
 
-def seen(row: dict[Any, Any]) -> str:
+def seen(row: Row) -> str:
     """What was seen, in words; where no effect is predicted and the interval lies within the margin, just that."""
     return predicted(row) if row["predicted"] == 0 and row["outcome"] == AS_PREDICTED else SEEN[row["seen"]]
 
 
-def again(row: dict[Any, Any]) -> str:
+def again(row: Row) -> str:
     """What other seeds showed of an effect that was seen; empty if it was not tried again."""
     if np.isnan(row["again"]):
         return ""
-    said = f"{row['again']:+.4g} [{row['again_low']:+.4g}, {row['again_high']:+.4g}]"
-    return said if row["confirmed"] else f"{said}: not confirmed"
+    return spanned(row, "again", "{:+.4g}") + ": not confirmed" * (not row["confirmed"])
 
 
-def by_dose(row: dict[Any, Any]) -> str:
+def by_dose(row: Row) -> str:
     """The effect at every dose, as a share of the best possible score, and its growth; empty without doses."""
     if not row["dose"]:
         return ""
@@ -112,13 +118,12 @@ def by_dose(row: dict[Any, Any]) -> str:
     return f"{row['dose']} {effects}" + (grown if np.isfinite(row["growth_low"]) else "")
 
 
-def in_words(row: dict[Any, Any]) -> str:
+def in_words(row: Row) -> str:
     """The text above a panel: the world, a given rate, what was predicted, and, given enough seeds, what was seen."""
     found = "none detected" if row["outcome"] == UNDETECTED else f"seen {seen(row)}"
-    said = f"; {found}" if np.isfinite(row["low"]) else ""
+    claim = f"predicted {predicted(row)}" + f"; {found}" * bool(np.isfinite(row["low"]))
     rate = f"lr={row['rate']:g}: " if row["rate"] == row["rate"] else ""
-    claim = f"{rate}predicted {predicted(row)}{said}".replace(f" (±{row['margin']:g})", "")
-    return f"{place(row['world'], row['numbers'])}\n{claim}"
+    return f"{place(row['world'], row['numbers'])}\n{rate}{claim}".replace(f" (±{row['margin']:g})", "")
 
 
 def tally(frame: pd.DataFrame) -> str:
@@ -149,40 +154,32 @@ def grown(table: pd.DataFrame) -> str:
     dosed = table[table.growth_low.notna() & table.predicted.ne(0)]
     if dosed.empty:
         return ""
-    up, down = dosed.growth_low > 0, dosed.growth_high < 0
-    right = np.where(dosed.predicted > 0, up, down).sum()
-    wrong = np.where(dosed.predicted > 0, down, up).sum()
-    unclear = len(dosed) - right - wrong
+    ways = np.where(dosed.growth_low > 0, 1, np.where(dosed.growth_high < 0, -1, 0)) * dosed.predicted
+    right, wrong, unclear = ((ways == way).sum() for way in (1, -1, 0))
     return (
         f" In {right} of {len(dosed)} trials in doses, the effect grows with the dose as predicted; "
         f"in {wrong or 'none'} it goes the other way; in {unclear or 'none'} the slope's 95% interval includes 0."
     )
 
 
+HOW = """\
+*Difference*: with minus without, paired by seed, with its 95% interval (Student's t, with the noise of choosing the \
+rates where it is known). *Seen*: p < 0.05 after Holm's correction over the rows. *Nothing*: the whole interval lies \
+within this margin, given as a share of the best possible score. *Again*: the same on other seeds. *By dose*: the \
+difference as a share of the best possible score, and its slope over the levels. *Edge*: the smallest or the largest \
+rate that was tried was best, so a better one may lie beyond. Scores are in each world's own units of return, per \
+episode; –: in some seed no episode ended in time. The CSV has the flags that both arms share."""
+
+
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
-    where = "where theory says that it matters" + (", or that it doesn't" if frame.predicted.eq(0).any() else "")
-    text = f"Each trick {where}, {frame.seeds.max()} seeds an arm, the arms alike but for the"
-    text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
-    if frame.low.notna().any():
-        noise = ", with the noise of choosing the rates where it is known" if frame.choosing.gt(0).any() else ""
-        text += f", with its 95% interval (Student's t{noise}). Seen: p < 0.05 after Holm's correction over the rows"
-    if frame.predicted.eq(0).any():
-        text += ". Nothing: the whole interval lies within this margin, given as a share of the best possible score"
-    if frame.again.notna().any():
-        text += ". Again: the same on other seeds"
-    if frame.dose.ne("").any():
-        text += ". By dose: the difference as a share of the best possible score, and its slope over the levels"
-    text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
-    if (frame.edge_without | frame.edge_with).any():
-        text += " Edge: the smallest or the largest rate that was tried was best, so a better one may lie beyond."
+    text = f"{tally(frame)} Each trick where theory says that it matters, or that it doesn't, {frame.seeds.max()} seeds"
+    text += f" an arm, the arms alike but for the trick and {plain(rates_in_words(frame))}. {HOW}"
     if len(given := frame[frame.rate.notna()]):
         rows = given.to_dict("records")
         why = (f"{row['trick']} in {place(row['world'], '', row['rate'])} ({row['rate_reason']})" for row in rows)
         text += f" Trials at a given rate, and why: {'; '.join(why)}."
-    if frame[["without", "with"]].isna().any(axis=None):
-        text += " nan: in some seed no episode ended in time."
-    return f"{tally(frame)} {text}".strip()
+    return text.strip()
 
 
 def rates_in_words(frame: pd.DataFrame) -> str:

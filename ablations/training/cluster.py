@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ablations.training.jobs import Finished, Job, compute, parse_result
-from ablations.training.own import files_of
+from ablations.training import jobs as current
+from ablations.training.jobs import Job, Result, compute, files_of
 from tricks.core.extras import extra
 from tricks.errors import InputError, in_words
 from tricks.fast.allocator import keep_memory
@@ -23,7 +23,7 @@ AHEAD = 10_000  # jobs that the scheduler knows at a time, which keeps it small 
 PATIENCE = 5.0  # seconds to wait for a scheduler's answer
 
 
-def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finished], None, None]:
+def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Result | str], None, None]:
     """Yield each job with its outcome, as they finish. If the caller stops early, Dask drops the jobs in its queue.
 
     Raises InputError if there is no scheduler at the address, or if it goes away.
@@ -43,7 +43,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
         send(AHEAD)
         for future in running:
             job = known.pop(future)
-            yield job, outcome_of(future, job, address)
+            yield job, outcome_of(future, address)
             send(1)
 
 
@@ -56,7 +56,7 @@ def _send_files(client: Any, files: Sequence[str]) -> None:
             raise InputError(f"the workers cannot import {file}: {in_words(error)}") from error
 
 
-def _train(job: Job) -> Finished:
+def _train(job: Job) -> Result | str:
     """Train a job on a worker of the cluster."""
     import torch
 
@@ -66,18 +66,18 @@ def _train(job: Job) -> Finished:
     return compute(job)
 
 
-def outcome_of(future: Any, job: Job, address: str) -> Finished:
-    """The result of a finished task, checked: the worker may have another version of this package."""
+def outcome_of(future: Any, address: str) -> Result | str:
+    """What became of a finished task, checked: the worker may have another version of this package."""
     if future.status in ("cancelled", "lost"):
         raise InputError(f"the scheduler at {address} is gone")
     try:
-        outcome: Finished = future.result()
-        if not outcome.error:
-            parse_result(job, outcome.text)
+        outcome: Result | str = future.result()
+        by = None if isinstance(outcome, str) else outcome.made_with.get("algorithm")
+        if by is not None and by != current.ALGORITHM:
+            raise ValueError(f"the worker has ALGORITHM {by}, and this is {current.ALGORITHM}")
         return outcome
     except Exception as error:  # anything that kept the task from running: KilledWorker, a module missing there
-        reason = " ".join(f"{type(error).__name__} on the cluster: {error}".split())
-        return Finished(error=reason, detail=reason)
+        return " ".join(f"{type(error).__name__} on the cluster: {error}".split())
 
 
 @contextlib.contextmanager

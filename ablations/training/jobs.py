@@ -1,29 +1,130 @@
-"""A job, which is one stack of seeds to train, and the text format of its result."""
+"""A job, which is one stack of seeds to train; what of it is the user's own code; and its result."""
 
 import hashlib
+import inspect
 import json
+import pickle
+import sys
 import time
-import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-import msgspec
+import cloudpickle
+import numpy as np
 import pandas as pd
 
-from ablations.design.flag_sets import as_trained
-from ablations.training.curve_checks import fault
-from ablations.training.own import Own, own_of
-from ablations.training.tagged_csv import check_sum, tagged, untagged
-from tricks import Config, Tricks
-from tricks.config import PerSeed
-from tricks.errors import InputError, in_words
-from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, columns_of
-from tricks.runs.provenance import VERSIONS, gpu_name, provenance
+from ablations.question.arms import as_trained
+from tricks.config import Config, PerSeed
+from tricks.errors import in_words
+from tricks.ladder import Tricks, own_files
+from tricks.runs.provenance import MadeWith, changed, provenance_of_a_run
 from tricks.version import ALGORITHM as ALGORITHM
 
-if TYPE_CHECKING:
-    from tricks import Run
+OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands for
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """The user's functions, and a fingerprint of their code, by which finished jobs are found again.
+
+    A change anywhere in the files that define these counts as a change of their code.
+    """
+
+    given: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """`env` and `body`, as for `train`."""
+    replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions that stand in for ours, by name, as for `patched`."""
+    modules: Sequence[str] = ()
+    """Those of an environment id `module:Id` and of wrappers."""
+
+    @cached_property
+    def pickled(self) -> bytes:
+        """The functions for other processes; empty if they cannot go there."""
+        try:
+            return bytes(cloudpickle.dumps((self.given, self.replaced)))
+        except Exception:  # whatever an object's own method raises
+            return b""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the functions and of the files that they are written in.
+
+        Functions that cannot be pickled count as different from all others, and are the same only in this process.
+        """
+        functions = [*self.given.values(), *self.replaced.values()]
+        found = hashlib.sha256(self.pickled or repr([id(each) for each in functions]).encode())
+        for path in sorted({*map(_file, functions), *map(_module_file, self.modules)} - {None}, key=str):
+            found.update(Path(str(path)).read_bytes())
+        return found.hexdigest()[:16]
+
+    @contextmanager
+    def in_place(self) -> Iterator[Mapping[str, Any]]:
+        """Put the replacements in place; the value is what `train` is given."""
+        from tricks.replaced import patched
+
+        with patched(**self.replaced):
+            yield self.given
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Own) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.pickled, self.fingerprint)
+
+
+def _unpickled(pickled: bytes, fingerprint: str) -> Own:
+    given, replaced = pickle.loads(pickled)
+    own = Own(given, replaced)
+    own.__dict__["fingerprint"] = fingerprint
+    return own
+
+
+def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
+    """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's.
+
+    replaced, functions: as of `Own`; None where there is none.
+    """
+    modules, given = modules_of(config), {name: each for name, each in functions.items() if each}
+    return Own(given, replaced or {}, modules) if given or replaced or any(map(_module_file, modules)) else None
+
+
+def modules_of(config: Config) -> list[str]:
+    """The modules that the names of an environment and of its wrappers bring."""
+    return [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
+
+
+def files_of(configs: Iterable[Config]) -> list[str]:
+    """The user's own modules, each in a single file, that the environments of these configs need."""
+    names = {name for config in configs for name in modules_of(config) if "." not in name}
+    files = (_module_file(name) for name in sorted(names))
+    return [file for file in files if file is not None and Path(file).stem != "__init__"]
+
+
+def _file(function: Callable[..., Any]) -> str | None:
+    """The file that a function or a class is written in; None if there is none, as in a notebook."""
+    try:
+        return inspect.getsourcefile(inspect.unwrap(getattr(function, "func", function)))
+    except (TypeError, OSError):
+        return None
+
+
+def _module_file(name: str) -> str | None:
+    """The file of the user's own module; None of an installed one, whose version counts, and of one of ours."""
+    if not name or name.split(".")[0] in OURS:
+        return None
+    try:
+        found = getattr(sys.modules.get(name), "__file__", None) or getattr(find_spec(name), "origin", None)
+    except (ImportError, ValueError):
+        return None
+    return None if found is None or "site-packages" in found or not Path(found).is_file() else found
 
 
 @dataclass(frozen=True)
@@ -53,6 +154,8 @@ class Job:
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
         if self.own is not None:
             what["own"] = self.own.fingerprint
+        if files := own_files(self.tricks):
+            what["files"] = files
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
         return as_read_back
 
@@ -66,8 +169,12 @@ class Job:
         return self.key_by(ALGORITHM)
 
     def key_by(self, algorithm: int) -> str:
-        """The key that it has, or had, by the library that this number of `ALGORITHM` stands for."""
-        text = json.dumps(self.what | {"algorithm": algorithm}, sort_keys=True)
+        """The key that it has, or had, by the library that this number of `ALGORITHM` stands for.
+
+        A tree with changes, which that number does not know, has keys of its own.
+        """
+        made = {"algorithm": algorithm} | ({"changes": changed()} if changed() else {})
+        text = json.dumps(self.what | made, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -81,34 +188,9 @@ def kind(device: str) -> str:
     return device.partition(":")[0]
 
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
-
-
-class JobHeader(TypedDict):
-    """The first line of a job's result file, and what it may hold: `provenance` and these."""
-
-    what: dict[str, Any]  # `Job.what`
-    rows: Count
-    diverged: list[tuple[Count, Count]]  # pairs of a seed and a step
-    seconds: Seconds
-    steps: Count
-    reasons: NotRequired[list[tuple[int, str]]]
-    tricks: NotRequired[str | None]
-    torch: NotRequired[str | None]
-    numpy: NotRequired[str | None]
-    numba: NotRequired[str | None]
-    gymnasium: NotRequired[str | None]
-    python: NotRequired[str | None]
-    machine: NotRequired[str | None]
-    commit: NotRequired[str | None]
-    gpu: NotRequired[str]
-    sha256: str
-
-
 @dataclass(frozen=True)
 class Result:
-    """A finished job: its learning curve, and what the first line of its file says about the training."""
+    """A finished job: its learning curve, and facts about the training."""
 
     curve: pd.DataFrame
     diverged: Mapping[int, int]
@@ -116,74 +198,23 @@ class Result:
     seconds: float
     steps: int
     """Environment steps of all seeds."""
-    made_with: Mapping[str, str | None]
-    """See `provenance`; and the model of the GPU if one was used."""
+    made_with: MadeWith
+    """See `provenance_of_a_run`."""
 
 
-@dataclass(frozen=True)
-class Finished:
-    """The outcome of a job: the text of its result file, or the reason why it failed, in one line and in full."""
-
-    text: str = ""
-    error: str = ""
-    detail: str = ""
-
-
-def compute(job: Job) -> Finished:
-    """Train one job. A result that could not be read back, such as one with infinite returns, is a failure."""
+def compute(job: Job) -> Result | str:
+    """Train one job. Returns its result, or why it has none: infinite returns, which have no score, are a failure."""
     from tricks import train
 
     start = time.perf_counter()
     try:
         with (job.own or Own()).in_place() as given:
             run = train(as_trained(job.config, job.tricks), job.tricks, **given)
-        text = result_text(job, run, time.perf_counter() - start)
-        parse_result(job, text)
-        return Finished(text)
-    except InputError as error:
-        return Finished(error=str(error), detail=str(error))
     except Exception as error:
-        return Finished(error=in_words(error), detail=traceback.format_exc())
-
-
-def result_text(job: Job, run: "Run", seconds: float) -> str:
-    """The text of a job's result file. seconds: how long the job took."""
-    about = {
-        "what": job.what,
-        "rows": len(run.curve),
-        "diverged": list(run.diverged.items()),
-        "reasons": list(run.reasons.items()),
-        "seconds": round(seconds, 2),
-        "steps": int(run.curve.groupby("seed").step.max().sum()),
-        **provenance(),
-        **({"gpu": name} if (name := gpu_name(job.config.device)) else {}),
-    }
-    return tagged(about, run.curve, digits=6)
-
-
-def parse_result(job: Job, text: str) -> Result:
-    """Parse what `result_text` wrote. Diagnostics that are newer than the file are NaN.
-
-    Raises ValueError, in one line, if the text is incomplete, was changed, or belongs to another job.
-    """
-    try:
-        about, curve = untagged(text, JobHeader)
-        columns = columns_of(job.config)
-        if not set(columns) >= set(curve) >= set(columns) - set(DIAGNOSTICS):
-            raise ValueError("its columns are not those of a curve")
-    except ValueError as error:
-        raise ValueError(f"it is not the result of a job: {error}") from error
-    if about["what"] != job.what:
-        raise ValueError("it belongs to another job")
-    diverged, seeds = dict(about["diverged"]), job.config.seed_list
-    # the last line can be cut off, too, and a truncated number still parses
-    if len(curve) != about["rows"] or not text.endswith("\n"):
-        raise ValueError("rows are missing or damaged")
-    if found := fault(curve, seeds, about["steps"]):
-        raise ValueError(f"rows are missing or damaged: {found}")
-    if len(diverged) < len(about["diverged"]) or not set(diverged) <= set(seeds):
-        raise ValueError("the seeds that diverged are not the job's")
-    check_sum(text, about["sha256"])
-    made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
-    curve = curve.reindex(columns=columns).astype({name: float for name in columns if name not in COUNTS})
-    return Result(curve, diverged, about["seconds"], about["steps"], made_with)
+        return in_words(error)
+    if np.isinf(run.curve[["return", "length"]]).any(axis=None):
+        return "a return or a length is infinite"
+    steps, seconds = int(run.curve.groupby("seed").step.max().sum()), round(time.perf_counter() - start, 2)
+    made = provenance_of_a_run(job.config.device)
+    made["device"] = str(made["device"]).replace(job.config.device, job.device)  # whichever GPU was free
+    return Result(run.curve, run.diverged, seconds, steps, made)

@@ -1,17 +1,118 @@
 """Learning rates: every arm runs at its own, chosen on seeds that are never reported.
 
 A single rate for all arms would be misleading: at a small rate clipping does nothing, and at a large one it decides
-between success and collapse. The table `learning_rates.csv` holds the score at every rate of the grid, so it also shows
-how robust an arm is to its rate.
+between success and collapse. The table `learning_rates.csv` holds the score of every arm at every rate of the grid, so
+it also shows how robust an arm is to its rate. One ships with this package. A user's own table can stand beside it: new
+tuning goes there, and it comes first for the arms that it has.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from ablations.design.flag_sets import flags, numbers
-from ablations.training.rate_table import best_of, rows_of, table
+import numpy as np
+import pandas as pd
+
+from ablations.question.arms import flags, numbers
+from ablations.training import jobs
 from ablations.training.seed_ranges import ONCE_TUNED
-from tricks import Config, InputError, Tricks
+from ablations.training.tagged import check_sum, tagged, untagged
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+from tricks.runs.files import write_whole
+
+OWN_RATES = "learning_rates.csv"  # in a folder of the user's
+TABLE = Path(__file__).parents[1] / OWN_RATES
+GRID = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+FINALISTS = 3  # rates of an arm that are trained on twice as many seeds
+KEY = ["env", "steps", "numbers", "tricks", "lr"]
+COLUMNS = [*KEY, "area", "late", "seeds", "areas"]
+TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
+EMPTY = {"area": "", "late": ""}  # no episode ended
+
+
+own: list[Path] = []  # the user's table, if there is one
+
+
+def use(path: Path | None) -> None:
+    """From here on, in this process, this is the user's table; None: there is none. It may not exist yet."""
+    own[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
+    table.cache_clear()
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds, areas.
+
+    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. An arm in the
+    user's table has only those rows. Raises InputError if a file is damaged.
+    """
+    parts = [read_table(path) for path in (*own, TABLE)]
+    return parts[0] if len(parts) == 1 else replaced_by(*parts)
+
+
+def replaced_by(fresh: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """Both tables in one; of an arm that both have, the fresh rows."""
+    arm = KEY[:-1]
+    others = before[~before.set_index(arm).index.isin(fresh.set_index(arm).index)]
+    return pd.concat([part for part in (fresh, others) if len(part)] or [fresh], ignore_index=True)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The rows of one file; none if it does not exist. Raises InputError if it is of another algorithm, or damaged."""
+    try:
+        text = path.read_bytes().decode()
+        about, scores = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
+        check_sum(text, about.get("sha256", ""))
+    except FileNotFoundError:
+        return pd.DataFrame(columns=COLUMNS)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        remedy = "restore it, or remove it and tune again"
+        raise InputError(f"{path} is damaged or not a table of learning rates: {error}; {remedy}") from error
+    if (algorithm := about.get("algorithm", jobs.ALGORITHM)) != jobs.ALGORITHM:
+        now = f"and this version's is {jobs.ALGORITHM}; tune again, into another --rates-file"
+        raise InputError(f"{path} holds learning rates that ALGORITHM {algorithm} chose, {now}")
+    return scores[COLUMNS]
+
+
+def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
+    """An arm's rows, one per rate. given: its numbers, tricks: its flags, both as `flag_sets` writes them."""
+    found = table()[table().tricks == tricks]
+    return found[(found.env == env) & (found.steps == steps) & (found.numbers == given)]
+
+
+def best_of(rows: pd.DataFrame, score: str = "area") -> float:
+    """The rate with the best mean score, of those with the most seeds: the others lost at a first look."""
+    finalists = rows[rows.seeds == rows.seeds.max()]
+    return float(finalists.lr.to_numpy()[finalists[score].fillna(-np.inf).to_numpy().argmax()])
+
+
+def target() -> Path:
+    """The file that tuning writes: the user's, or this package's own."""
+    return own[0] if own else TABLE
+
+
+def store_table(scores: pd.DataFrame) -> None:
+    """Replace the table that tuning writes. Raises InputError if it cannot be written."""
+    path, scores = target(), scores.sort_values(KEY)
+    noted = {} if path == TABLE else {"algorithm": jobs.ALGORITHM}  # the package's own has rows of several
+    write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
+    table.cache_clear()
+
+
+def joined(areas: Iterable[float]) -> str:
+    """The scores of a row's seeds as text."""
+    return " ".join(f"{area:.5g}" for area in areas)
+
+
+def split(areas: str) -> np.ndarray:
+    """The inverse of `joined`. Raises ValueError for anything else."""
+    return np.array(areas.split(), dtype=float)
+
 
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 
@@ -32,20 +133,22 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
     Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
     """
-    every = table()
-    every = every[(every.env == config.env) & (every.numbers == numbers(config)) & (every.tricks == flags(tricks))]
+    every = _at_any_budget(config, tricks)
     if every.empty:
         return NOT_TUNED
-    budget = config.steps if (every.steps == config.steps).any() else int(every.steps.max())
-    reservation = "" if budget == config.steps else f"tuned at {budget:,} steps"
-    return Rate(best_of(every[every.steps == budget], score), reservation)
+    if (every.steps == config.steps).any():
+        return Rate(best_of(every[every.steps == config.steps], score))
+    return Rate(best_of(every[every.steps == every.steps.max()], score), f"tuned at {every.steps.max():,} steps")
+
+
+def _at_any_budget(config: Config, tricks: Tricks) -> pd.DataFrame:
+    found = table()[table().tricks == flags(tricks)]
+    return found[(found.env == config.env) & (found.numbers == numbers(config))]
 
 
 def refuse_tuned_on(config: Config, tricks: Tricks, seeds: Collection[int]) -> None:
     """Raise InputError if the arm's rate was chosen on some of these seeds, as those were whose scores nobody kept."""
-    every = table()
-    every = every[(every.env == config.env) & (every.numbers == numbers(config)) & (every.tricks == flags(tricks))]
-    if every.areas.eq("").any() and not set(seeds).isdisjoint(ONCE_TUNED):
+    if _at_any_budget(config, tricks).areas.eq("").any() and not set(seeds).isdisjoint(ONCE_TUNED):
         first, last = ONCE_TUNED[0], ONCE_TUNED[-1]
         raise InputError(f"seeds {first} to {last} chose learning rates in {config.env}; name others to be reported")
 

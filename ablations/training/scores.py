@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tricks.runs.learning_curve import late_return
+from tricks.runs.provenance import MadeWith
 
 if TYPE_CHECKING:
     from ablations.training.jobs import Result
@@ -28,15 +29,13 @@ class Scored:
     diverged: Mapping[int, int]
     seconds: float
     steps: int
-    made_with: Mapping[str, str | None]
+    made_with: MadeWith
 
     def table(self, seeds: Sequence[int]) -> pd.DataFrame:
         """A row per seed: `score`, the area under its curve, `late`, and `diverged`, the step when it did or NaN."""
-        places = {seed: place for place, seed in enumerate(self.seeds)}
-        order = [places[seed] for seed in seeds]
-        columns = {"score": area(pd.DataFrame(self.grid)).to_numpy()[order], "late": self.late[order]}
-        stopped = [float(self.diverged.get(seed, np.nan)) for seed in seeds]
-        return pd.DataFrame(columns | {"diverged": stopped}, index=list(seeds))
+        stopped = [float(self.diverged.get(seed, np.nan)) for seed in self.seeds]
+        columns = {"score": area(pd.DataFrame(self.grid)).to_numpy(), "late": self.late, "diverged": stopped}
+        return pd.DataFrame(columns, index=list(self.seeds)).loc[list(seeds)]
 
 
 def scored(result: "Result", budget: int) -> Scored:

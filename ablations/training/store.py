@@ -1,127 +1,176 @@
-"""Results on disk: one CSV per job, whole or absent. If the file exists, the job is done.
+"""Finished jobs in one SQLite file. A job is a transaction, so it is whole or absent, whatever is killed and whenever.
 
-The first line is `# {json}`: what was trained (config and tricks) and how (versions, commit, wall time). The file name
-is a hash of what was trained, so any command that needs the same job finds its result.
+A row holds what was trained, how it was made, the learning curve, and the scores that were made from that, so a command
+that needs scores of thousands of jobs reads no curve. Its key is a hash of what was trained, so any command that needs
+the same job finds it.
 """
 
 import contextlib
 import hashlib
+import inspect
+import io
 import itertools
 import json
 import os
 import re
+import sqlite3
 import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
-from ablations.training import jobs
-from ablations.training.jobs import Job, Result, parse_result
-from ablations.training.makers import of_job
-from ablations.training.score_index import Index, Stamp
-from ablations.training.scores import Scored, scored
+from ablations.question.arms import flags, numbers
+from ablations.training import jobs, scores
+from ablations.training.jobs import Job, Result, kind
+from ablations.training.scores import POINTS, Scored, scored
+from tricks.config import Config
 from tricks.errors import InputError
-from tricks.runs.files import HOST, make_folder, partial_path, write_whole
-from tricks.runs.provenance import of_another
+from tricks.ladder import Tricks
+from tricks.runs import learning_curve
+from tricks.runs.files import HOST, make_folder
+from tricks.runs.learning_curve import COUNTS, read_table
 
-LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
-
+JOBS = "jobs.sqlite"
+COLUMNS = "key TEXT PRIMARY KEY, what TEXT, about TEXT, curve BLOB, scoring TEXT, scores BLOB, checksum BLOB"
+SCORING = hashlib.sha256((inspect.getsource(scores) + inspect.getsource(learning_curve)).encode()).hexdigest()[:16]
+PATIENCE = 60.0  # seconds to wait for another process that writes
+LEFTOVER = re.compile(rf"\..+\.(?:csv|gz|html|md|png|svg|txt)\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 YOUNGER = 20  # versions of a folder that was last used with a later library
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
 class Store:
-    """A folder of results, read-only if `look_only`. Raises InputError if it has to be writable and is not."""
+    """The jobs of a folder, read-only if `look_only`. Raises InputError if it has to be writable and is not."""
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
-        self.folder, self.look_only = folder, look_only
-        self._index = Index(folder / "scores.sqlite", writable=not look_only)
-        if look_only:  # the folder may not exist, and nothing in it changes
-            return
+        self.folder, self.path, self.look_only = folder, folder / JOBS, look_only
+        if not look_only:
+            prepare(folder)
+
+    @cached_property
+    def _disk(self) -> sqlite3.Connection:
+        """The file, made if it is missing. One that is no database is kept under another name; looking makes none.
+
+        Looking opens it for writing, too, where it may: what a killed writer had begun has to be undone first.
+        """
+        if self.look_only and not self.path.exists():
+            return self._made(":memory:")
+        if self.look_only and not (os.access(self.path, os.W_OK) and os.access(self.folder, os.W_OK)):
+            return self._opened("ro")
+        return self._opened("rw" if self.look_only else "rwc")
+
+    def _opened(self, mode: str) -> sqlite3.Connection:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            probe = partial_path(folder / "probe")
-            probe.touch()
-            probe.unlink()
-            remove_partials(folder)
-        except OSError as error:
-            raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
+            return self._made(f"{self.path.absolute().as_uri()}?mode={mode}")
+        except sqlite3.OperationalError as error:
+            raise InputError(f"cannot {'read' if self.look_only else 'write'} {self.path}: {error}") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if self.look_only:
+                return self._made(":memory:")
+            aside = set_aside(self.path, "damaged")
+            print(f"{self.path} is damaged ({error}), so its jobs train anew; kept as {aside.name}", file=sys.stderr)
+            return self._made(f"{self.path.absolute().as_uri()}?mode=rwc")
+
+    def _made(self, uri: str) -> sqlite3.Connection:
+        disk = sqlite3.connect(uri, uri=True, timeout=PATIENCE)
+        if not self.look_only or uri == ":memory:":
+            with disk:
+                disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
+        disk.execute("SELECT key, what, about, curve, scoring, scores, checksum FROM jobs LIMIT 1")
+        disk.text_factory = lambda raw: raw.decode(errors="replace")  # of a damaged row, whose checksum tells
+        return disk
 
     def read(self, job: Job) -> Result | None:
-        """The job's result, or None if there is none.
-
-        A file that is damaged, or of a version whose files this one can't read, is renamed, reported, and counts as
-        none. With `look_only`, it is neither renamed nor reported.
-        Raises InputError if the file exists but cannot be read.
-        """
-        path, content = self._result(job), b""
-        try:
-            content = path.read_bytes()
-            return parse_result(job, content.decode())
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
-        except ValueError as error:
-            if self.look_only:
-                return None
-            stranger = of_another(str(path), of_job(content.decode(errors="replace")))
-            aside = set_aside(path, "other-version" if stranger else "damaged")
-            what = f"{stranger}, so it" if stranger else f"{path} is damaged and"
-            print(f"{what} will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
-            return None
+        """The job's result, or None if there is none. One that was damaged is reported, and counts as none."""
+        row = self._row(job)
+        return None if row is None else _result(row)
 
     def scored(self, job: Job) -> Scored | None:
-        """The scores of what `read` says. A result is read once, as long as its file stays as it is."""
-        key = job.key
-        if (stamp := self._stamp(key)) is None:
+        """The scores of the job's result, if there is one."""
+        row = self._row(job)
+        if row is None:
             return None
-        found = self._index.get(key, stamp)
-        if found is None and (result := self.read(job)):
-            found = scored(result, job.config.steps)
-            self._index.put(key, stamp, found)
-        return found
+        if row["scoring"] != SCORING:  # other code made them
+            return scored(_result(row), job.config.steps)
+        about, each = json.loads(row["about"]), np.frombuffer(row["scores"]).reshape(-1, POINTS + 1)
+        return Scored(tuple(sorted(job.config.seed_list)), each[:, :-1], each[:, -1], *_facts(about))
 
     def has(self, job: Job) -> bool:
-        """Whether the job has a whole result."""
-        stamp = self._stamp(job.key)
-        return stamp is not None and (self._index.has(job.key, stamp) or self.scored(job) is not None)
+        """Whether the job is finished."""
+        return self._row(job) is not None
 
     def other_algorithm(self, job: Job) -> int | None:
         """The `ALGORITHM` of a stored result of this job, if it is by another than this library's."""
         now = jobs.ALGORITHM
-        numbers = (k for k in range(now + YOUNGER) if k != now)
-        return next((k for k in numbers if self._stamp(job.key_by(k)) is not None), None)
+        keys = {job.key_by(k): k for k in range(now + YOUNGER) if k != now}
+        marks = ",".join("?" * len(keys))
+        found = self._asked(f"SELECT key FROM jobs WHERE key IN ({marks})", *keys)
+        return keys[found[0]] if found else None
 
-    def put(self, job: Job, text: str) -> None:
-        """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
-        write_whole(self._result(job), text)
-        stale = self._error(job)
-        try:
-            stale.unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot remove {stale}: {error.strerror}") from error
+    def put(self, job: Job, result: Result) -> None:
+        """Keep a result. Raises InputError if the disk is full, or if another process never stops writing."""
+        row = _packed(job, result)
+        with self._writing() as disk:
+            disk.execute(f"INSERT OR REPLACE INTO jobs VALUES ({','.join('?' * 7)})", row)
 
-    def fail(self, job: Job, error: str) -> None:
-        """Record why a job failed. The next run tries it again."""
-        write_whole(self._error(job), error)
-
-    def _stamp(self, key: str) -> Stamp | None:
-        """Size and time of the job's file; None if there is none. Raises InputError if that cannot be known."""
-        try:
-            about = os.stat(f"{self.folder}/{key}.csv")
-        except FileNotFoundError:
+    def _row(self, job: Job) -> dict[str, Any] | None:
+        found = self._asked("SELECT * FROM jobs WHERE key = ?", job.key)
+        if not found:
             return None
-        except OSError as error:
-            raise InputError(f"cannot read {self.folder / key}.csv: {error.strerror}") from error
-        return about.st_size, about.st_mtime_ns
+        row = dict(zip(("what", "about", "curve", "scoring", "scores"), found[1:-1], strict=True))
+        if found[-1] == _checksum(job.key, row):
+            return row
+        if not self.look_only:
+            print(f"a job in {self.path} is damaged, so it trains anew: {job.key}", file=sys.stderr)
+            with self._writing() as disk:
+                disk.execute("DELETE FROM jobs WHERE key = ?", (job.key,))
+        return None
 
-    def _result(self, job: Job) -> Path:
-        return self.folder / f"{job.key}.csv"
+    def _asked(self, command: str, *values: Any) -> tuple[Any, ...]:
+        try:
+            return self._disk.execute(command, values).fetchone() or ()
+        except sqlite3.Error as error:
+            raise InputError(f"cannot read {self.path}: {error}; if it stays so, move it away to train anew") from error
 
-    def _error(self, job: Job) -> Path:
-        return self.folder / f"{job.key}.error.txt"
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._disk:
+                yield self._disk
+        except sqlite3.Error as error:
+            raise InputError(f"cannot write {self.path}: {error}") from error
+
+
+def _packed(job: Job, result: Result) -> tuple[Any, ...]:
+    """The row of a result. Its scores are made from the curve as it will be read back."""
+    text = result.curve.to_csv(index=False, float_format="%.6g")
+    about = {"diverged": [*result.diverged.items()], "seconds": result.seconds, "steps": result.steps}
+    about |= {"made with": result.made_with}
+    row = {"what": json.dumps(job.what), "about": json.dumps(about), "curve": zlib.compress(text.encode())}
+    own = scored(_result(row), job.config.steps)
+    row |= {"scoring": SCORING, "scores": np.column_stack([own.grid, own.late]).tobytes()}
+    return (job.key, *row.values(), _checksum(job.key, row))
+
+
+def _result(row: Mapping[str, Any]) -> Result:
+    curve = read_table(io.StringIO(zlib.decompress(row["curve"]).decode()))
+    return Result(
+        curve.astype({name: float for name in curve if name not in COUNTS}), *_facts(json.loads(row["about"]))
+    )
+
+
+def _facts(about: Mapping[str, Any]) -> tuple[Any, ...]:
+    return dict(about["diverged"]), about["seconds"], about["steps"], about["made with"]
+
+
+def _checksum(key: str, row: Mapping[str, Any]) -> bytes:
+    parts = (part if isinstance(part, bytes) else str(part).encode() for part in (key, *row.values()))
+    return hashlib.sha256(b"\0".join(parts)).digest()
 
 
 def name_of(*parts: str, first: int) -> str:
@@ -134,6 +183,12 @@ def name_of(*parts: str, first: int) -> str:
         start = name.encode()[: LONGEST - 17].decode(errors="ignore")
         name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return name + (f"_from{first}" if first else "")
+
+
+def facts_of(config: Config, tricks: Tricks) -> dict[str, Any]:
+    """What all agents of a table have in common, as columns beside its rows. config, tricks: what all of them have."""
+    about = {"env": config.env, "steps": config.steps, "flags": flags(tricks), "numbers": numbers(config)}
+    return about | {"device": kind(config.device), "algorithm": jobs.ALGORITHM}
 
 
 def digest(question: Any) -> str:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.design.flag_sets import flags, numbers
+from ablations.question.arms import flags, numbers
 from ablations.training.jobs import Job
-from ablations.training.rate_table import (
+from ablations.training.rates import (
     COLUMNS,
     FINALISTS,
     GRID,
@@ -130,10 +130,8 @@ def _by_rate(job: Job, store: Store) -> dict[float, Tried]:
     """The scores of a job's agents, by their rates."""
     found = store.scored(job)
     assert found is not None
-    config = job.config
-    scores = found.table(config.seed_list)
-    rates = pd.Series(config.rates, scores.index)
-    own = {rate: scores[rates == rate] for rate in dict.fromkeys(config.rates)}
+    scores = found.table(job.config.seed_list).assign(rate=job.config.rates)
+    own = {rate: scores[scores.rate == rate] for rate in dict.fromkeys(job.config.rates)}
     return {rate: Tried(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
 
 

@@ -1,35 +1,145 @@
 """Jobs in worker processes, one per core with one thread each, or on a cluster. Finished jobs stay finished.
 
-Workers compute and return text; only this process writes. So a full disk is handled in one place, a killed worker
+Workers compute and return results; only this process writes. So a full disk is handled in one place, a killed worker
 leaves no half-written result, and the machines of a cluster don't need a shared disk.
 """
 
 import contextlib
+import multiprocessing
 import os
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing import resource_tracker
 from multiprocessing.queues import SimpleQueue
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
 from tqdm import tqdm
 
 from ablations.training import jobs as current
-from ablations.training.gpus import gpu_count, turns
-from ablations.training.jobs import Finished, Job, compute
-from ablations.training.pools import deaf_children, pool_of, start_worker
+from ablations.training.jobs import Job, Result, compute
 from ablations.training.store import Store
-from tricks.core.devices import find_device
-from tricks.core.memory import Need, on_host, refuse_too_large
+from tricks.core.machine import Need, find_device, follow_parent, on_host, refuse_too_large
 from tricks.errors import InputError
-from tricks.runs.opening import needs
+from tricks.fast.allocator import keep_memory
+from tricks.ladder import OWN
+from tricks.own_trick import load_trick
 from tricks.runs.progress import progress
+from tricks.training import needs
 
-MOST = 10_000  # worker processes of one machine
+METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
+
+
+@contextlib.contextmanager
+def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
+    context = multiprocessing.get_context(METHOD)
+    with deaf_children():
+        pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """The same, for work that needs every one of its processes. Raises InputError if one is killed."""
+    try:
+        with pool_of(size, initializer, *arguments) as pool:
+            yield pool
+    except BrokenProcessPool as error:
+        raise InputError("a worker process was killed or could not start; free some memory, and try again") from error
+
+
+@contextlib.contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
+
+    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. They
+    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`.
+    """
+    with _script_hidden(), _signals_blocked():
+        yield
+
+
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Hold back Ctrl-C and a closed terminal until this block ends."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    unheard = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+    try:
+        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _script_hidden() -> Iterator[None]:
+    """Hide the script that runs, which new processes would import: what they need of it, they get by value."""
+    main = sys.modules["__main__"]
+    before = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    try:
+        vars(main).pop("__file__", None)
+        main.__spec__ = None
+        yield
+    finally:
+        vars(main).update(before)
+
+
+def start_worker() -> None:
+    """Set up a process: it ends with its parent, is silent, computes on one core, and reuses its memory."""
+    follow_parent()
+    keep_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.filterwarnings("ignore", module="gymnasium")
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
+
+
+Device = Annotated[
+    str,
+    "Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
+    "rounding, so they count as different jobs.",
+]
+
+
+def gpu_count(device: str) -> int:
+    """The number of GPUs that a device names: all of them for cuda, one for cuda:1, none for cpu."""
+    if not device.startswith("cuda"):
+        return 0
+    import torch  # slow to load, and not needed on a CPU
+
+    return 1 if ":" in device else torch.cuda.device_count()
+
+
+def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
+    """The number of a GPU for each worker process to take, so that all are used; None if there is no choice."""
+    count = gpu_count(device)
+    if count < 2:
+        return None
+    with deaf_children():
+        queue = multiprocessing.get_context("spawn").SimpleQueue()
+    for worker in range(workers):
+        queue.put(worker % count)
+    return queue
+
+
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
 AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
 TRIES = 3  # give up when this many pools in a row break without finishing a job
@@ -47,8 +157,6 @@ def worker_count(asked: int, device: str = "cpu", scheduler: str = "") -> int:
     """
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
-    if asked > MOST:
-        raise InputError(f"--workers must be at most {MOST:,}, not {asked}")
     if not scheduler:
         find_device(device)
     return asked or gpu_count(device) or os.cpu_count() or 1
@@ -85,8 +193,10 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
         contextlib.closing(outcomes),  # an error here stops the workers, too
     ):
         for job, outcome in outcomes:
-            if error := record(job, store, outcome):
-                failed[job] = error
+            if isinstance(outcome, str):
+                failed[job] = outcome
+            else:
+                store.put(job, outcome)
             bar.update(budget(job))
     return failed
 
@@ -98,16 +208,16 @@ def budget(job: Job) -> int:
 
 def longest_first(jobs: Sequence[Job]) -> list[Job]:
     """The order in which the workers finish at about the same time: a long job that starts last is waited for."""
-    return sorted(jobs, key=lambda job: -budget(job) * (2 + passes(job)))  # playing takes about as long as two passes
+    return sorted(jobs, key=lambda job: -budget(job) * weight(job))
 
 
-def passes(job: Job) -> int:
-    """How many times a job learns from each row."""
+def weight(job: Job) -> int:
+    """The time of an environment step, in passes over its row: playing takes about as long as two of them."""
     config, tricks = job.config, job.tricks
-    return (config.epochs if tricks.reuse else 1) + (config.aux_epochs if tricks.ppg else 0)
+    return 2 + (config.epochs if tricks.reuse else 1) + (config.aux_epochs if tricks.ppg else 0)
 
 
-def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Finished], None, None]:
+def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Result | str], None, None]:
     if any(job.own is not None and not job.own.pickled for job in jobs):  # it cannot go elsewhere
         return ((job, compute(job)) for job in jobs)
     if not scheduler:
@@ -115,15 +225,6 @@ def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[
     from ablations.training.cluster import on_cluster
 
     return on_cluster(jobs, scheduler)
-
-
-def record(job: Job, store: Store, outcome: Finished) -> str:
-    """Store the outcome of a job. Returns the error if it failed, else an empty string."""
-    if outcome.error:
-        store.fail(job, outcome.detail)
-    else:
-        store.put(job, outcome.text)
-    return outcome.error
 
 
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
@@ -150,7 +251,9 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
-    with pool_of(size, start_trainer, turns(jobs[0].config.device, size)) as pool:
+    with pool_of(
+        size, start_trainer, turns(jobs[0].config.device, size), [str(path) for path, _ in OWN.values()]
+    ) as pool:
         waiting, running = iter(jobs), dict[Future[T], Job]()
         done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 
@@ -168,9 +271,11 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
             send(1)
 
 
-def start_trainer(gpus: "SimpleQueue[int] | None" = None) -> None:
-    """Set up a process that trains. gpus: which of several GPUs is this one's `cuda`; see `turns`."""
+def start_trainer(gpus: "SimpleQueue[int] | None" = None, tricks: Sequence[str] = ()) -> None:
+    """Set up a process that trains. gpus: which of several GPUs is this one's `cuda`; see `turns`. tricks: files."""
     start_worker()
+    for file in tricks:
+        load_trick(file)
     import torch
 
     torch.set_num_threads(1)

@@ -1,7 +1,6 @@
 """Run chapters and save their outputs: `python -m chapters build [04_gae ...]`.
 
-Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
-the map in README.md; with `--stale`, for those whose inputs have changed since.
+Writes each chapter's executed notebook and its thumbnail, and the map in README.md.
 """
 
 import base64
@@ -10,14 +9,20 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
+from PIL import Image  # comes with matplotlib
 
 from chapters.book import inputs, setup_cells
-from chapters.book.store import BUILDING
+from chapters.book.results import BUILDING
+from tricks.cli.shell import POSITIONAL
+from tricks.errors import InputError
+from tricks.flags import meant
 
 CHAPTERS = Path(__file__).parents[1]
 PARTS = {  # the first chapter of each
@@ -30,13 +35,24 @@ PARTS = {  # the first chapter of each
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
-# On stderr, where it was the first time.
-COMPILING = re.compile(r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n)+")
+# On stderr: what is compiled the first time, and that a function which the chapter replaces is not.
+COMPILING = re.compile(
+    r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n|tricks\.\S+, or what it reads, .*\n)+"
+)
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
 ASKS = "-exercise-"  # in the id of a cell that begins an exercise: `03_clip-exercise-2`
-STALE = "--stale"
 FURTHER = "## Going further"  # the heading of what a first reading may leave out
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """Which chapters are run."""
+
+    chapters: Annotated[tuple[str, ...], POSITIONAL] = ()
+    """Chapters such as 04_gae. Default: all, and the map."""
+    stale: bool = False
+    """Run only those whose inputs have changed since their outputs were made."""
 
 
 def names() -> list[str]:
@@ -50,6 +66,14 @@ def parts() -> dict[str, list[str]]:
     for name in names():
         found.setdefault([title for first, title in PARTS.items() if first <= name][-1], []).append(name)
     return found
+
+
+def known(chosen: Sequence[str]) -> Sequence[str]:
+    """These chapters, or all of them if there are none. Raises InputError for an unknown one."""
+    if unknown := [name for name in chosen if name not in names()]:
+        hint = meant(unknown[0], names()) or f"; the chapters are {', '.join(names())}"
+        raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
+    return chosen or names()
 
 
 def number(name: str) -> str:
@@ -103,19 +127,10 @@ def thumbnail(name: str, notebook: NotebookNode) -> None:
         raise ValueError(f"{name}: no cell with the tag `thumbnail` draws a figure")
     path = CHAPTERS / "thumbnails" / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(_shrunk(base64.b64decode(pictures[0])))
-
-
-def _shrunk(png: bytes) -> bytes:
-    """Scale the picture to a width of THUMBNAIL pixels."""
-    from PIL import Image  # comes with matplotlib
-
-    with Image.open(io.BytesIO(png)) as picture:
+    with Image.open(io.BytesIO(base64.b64decode(pictures[0]))) as picture:
         height = round(picture.height * THUMBNAIL / picture.width)
         small = picture.convert("RGB").resize((THUMBNAIL, height), Image.Resampling.LANCZOS)
-    out = io.BytesIO()
-    small.quantize(64).save(out, "PNG", optimize=True)
-    return out.getvalue()
+    small.quantize(64).save(path, "PNG", optimize=True)
 
 
 def title(name: str) -> tuple[str, str]:
@@ -167,20 +182,22 @@ def table_of_contents() -> str:
     return "\n".join(lines)
 
 
-def main(chosen: Sequence[str]) -> int:
-    """Build the named chapters, those that are stale (`--stale`) or, if none are named, all of them and the map."""
-    for name in stale() if [*chosen] == [STALE] else chosen or names():
+def main(chosen: BuildOptions) -> int:
+    """Build chapters, and write the six stops of the two hours from them; if all are built, the map, too.
+
+    Returns the exit status. Raises InputError for an unknown chapter.
+    """
+    from chapters.book import two_hours  # which reads what is built here
+
+    asked = known(chosen.chapters)
+    for name in [name for name in asked if not chosen.stale or inputs.is_stale(CHAPTERS / f"{name}.ipynb")]:
         start = time.perf_counter()
         thumbnail(name, execute(name))
         print(f"{name}: {time.perf_counter() - start:.0f} seconds")
-    if not chosen:
+    if not chosen.chapters and not chosen.stale:
         write_map()
+    two_hours.write()
     return 0
-
-
-def stale() -> list[str]:
-    """The chapters whose inputs have changed since their outputs were made."""
-    return [name for name in names() if inputs.is_stale(CHAPTERS / f"{name}.ipynb")]
 
 
 def write_map() -> None:

@@ -5,15 +5,14 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 from PIL import Image
 
 from chapters.book.build import CHAPTERS
-from chapters.book.faults import planted
 from chapters.book.figures import at_best_rate
+from chapters.book.trainings import planted
+from chapters.exercises import baseline, clip, gae, reinforce, reuse, segments
 from tricks import REINFORCE, Config, Tricks, train
 from tricks.ladder import LADDER, named
 from tricks.runs.film import Film, make_playable, watch
@@ -22,42 +21,30 @@ FOLDER = CHAPTERS / "clips"
 LENGTHS = FOLDER / "lengths.json"
 SIZE, FRAMES, COLORS = (240, 160), 100, 16
 BUDGET = 30_000  # steps of training, at which the rungs still differ
-BUGS = {  # trick: the function of the loop, and the chapter's wrong version of it
-    "reinforce": ("reward_to_go", "reinforce.leaking_returns"),
-    "baseline": ("squared_error", "baseline.row_error"),
-    "reuse": ("importance_ratio", "reuse.ratio_in_place"),
-    "clip": ("clipped_surrogate", "clip.short_surrogate"),
-    "gae": ("gae", "gae.surprising_advantages"),
-    "segments": ("play_segment", "segments.play_rows"),
+BUGS: dict[str, dict[str, Callable]] = {  # of a trick: the function of the loop, and the chapter's wrong version of it
+    "reinforce": {"reward_to_go": reinforce.leaking_returns},
+    "baseline": {"squared_error": baseline.row_error},
+    "reuse": {"importance_ratio": reuse.ratio_in_place},
+    "clip": {"clipped_surrogate": clip.short_surrogate},
+    "gae": {"gae": gae.surprising_advantages},
+    "segments": {"play_segment": segments.play_rows},
 }
 
 
-class Clip(NamedTuple):
-    """What a film shows."""
-
-    name: str
-    tricks: Tricks
-    faults: dict[str, Callable]
-
-
-def clips() -> Iterator[Clip]:
-    """All films: `clip`, and with its bug `clip_bug`."""
+def clips() -> Iterator[tuple[str, Tricks, dict[str, Callable]]]:
+    """All films: `clip`, and with its bug `clip_bug`; the tricks and the faults of each."""
     for name in ("reinforce", *LADDER):
         tricks = replace(REINFORCE if name == "reinforce" else named(name), action_mask=False)  # CartPole has no masks
-        yield Clip(name, tricks, {})
+        yield name, tricks, {}
         if name in BUGS:
-            function, wrong = BUGS[name]
-            module, _, attribute = wrong.partition(".")
-            yield Clip(
-                f"{name}_bug", tricks, {function: getattr(import_module(f"chapters.exercises.{module}"), attribute)}
-            )
+            yield f"{name}_bug", tricks, BUGS[name]
 
 
-def film(clip: Clip) -> tuple[Film, int]:
+def film(tricks: Tricks, faults: dict[str, Callable]) -> tuple[Film, int]:
     """Train an agent for BUDGET steps, and film one episode. Returns the film and the episode's length in steps."""
-    config = replace(at_best_rate(Config(seeds=1), clip.tricks), steps=BUDGET)
-    with planted(**clip.faults):
-        run = train(config, clip.tricks)
+    config = replace(at_best_rate(Config(seeds=1), tricks), steps=BUDGET)
+    with planted(**faults):
+        run = train(config, tricks)
     env = make_playable(Config())
     assert env is not None
     with contextlib.closing(env):
@@ -78,10 +65,10 @@ def main() -> int:
     """Make every film. Returns the exit status."""
     FOLDER.mkdir(exist_ok=True)
     lengths = {}
-    for clip in clips():
-        made, lengths[clip.name] = film(clip)
-        write(made, FOLDER / f"{clip.name}.gif")
-        print(f"{clip.name}: an episode of {lengths[clip.name]} steps")
+    for name, tricks, faults in clips():
+        made, lengths[name] = film(tricks, faults)
+        write(made, FOLDER / f"{name}.gif")
+        print(f"{name}: an episode of {lengths[name]} steps")
     LENGTHS.write_text(json.dumps(lengths, indent=1) + "\n", encoding="utf-8")
     return 0
 

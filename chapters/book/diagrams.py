@@ -12,6 +12,7 @@ from ablations import style
 POLICY, VALUE, KEEP = style.COLORS["clip"], style.COLORS["return_norm"], style.COLORS["ppg"]
 LEVELS = {"obs": 0.0, "body": 1.7, "head": 3.4, "loss": 4.7}  # the middle of each row
 HEIGHT = 0.8  # of a box
+TOP, BOTTOM = ({row: y + sign * HEIGHT / 2 for row, y in LEVELS.items()} for sign in (1, -1))
 Pulls = Sequence[tuple[str, str, str]]  # of one head: name, the loss that trains it ("" if none does), its color
 
 
@@ -52,19 +53,17 @@ def _net(axis: Axes, x: float, body: str, heads: Pulls) -> None:
     wide = 2.4 * len(heads)
     _box(axis, x, "obs", "observation", wide, style.SOFT)
     _box(axis, x, "body", body, wide, style.INK)
-    axis.annotate("", (x, _under("body")), (x, _over("obs")), arrowprops=_arrow(style.SOFT))
+    _arrow(axis, x, TOP["obs"], BOTTOM["body"], style.SOFT)
     for k, (name, loss, color) in enumerate(heads):
         middle = x + 2.5 * (k - (len(heads) - 1) / 2)
         _box(axis, middle, "head", name, 2.1, style.INK if loss else style.SOFT, dashed=not loss)
-        axis.annotate(
-            "", (middle - 0.25, _under("head")), (middle - 0.25, _over("body")), arrowprops=_arrow(style.SOFT)
-        )
+        _arrow(axis, middle - 0.25, TOP["body"], BOTTOM["head"], style.SOFT)
         if not loss:
-            axis.text(middle, _over("head") + 0.15, "not trained", ha="center", va="bottom", color=style.SOFT, size=8)
+            axis.text(middle, TOP["head"] + 0.15, "not trained", ha="center", va="bottom", color=style.SOFT, size=8)
         else:
             axis.text(middle, LEVELS["loss"] + 0.1, loss, ha="center", va="bottom", color=color, weight="bold", size=8)
-            for start, end in ((LEVELS["loss"], _over("head")), (_under("head"), _over("body"))):
-                axis.annotate("", (middle + 0.25, end), (middle + 0.25, start), arrowprops=_arrow(color, 2.2))
+            _arrow(axis, middle + 0.25, LEVELS["loss"], TOP["head"], color, 2.2)
+            _arrow(axis, middle + 0.25, BOTTOM["head"], TOP["body"], color, 2.2)
 
 
 def _box(axis: Axes, x: float, row: str, text: str, width: float, color: str, dashed: bool = False) -> None:
@@ -75,13 +74,6 @@ def _box(axis: Axes, x: float, row: str, text: str, width: float, color: str, da
     axis.text(x, LEVELS[row], text, ha="center", va="center", size=8, color=color)
 
 
-def _over(row: str) -> float:
-    return LEVELS[row] + HEIGHT / 2
-
-
-def _under(row: str) -> float:
-    return LEVELS[row] - HEIGHT / 2
-
-
-def _arrow(color: str, width: float = 1.0) -> dict[str, object]:
-    return {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 1, "shrinkB": 1}
+def _arrow(axis: Axes, x: float, start: float, end: float, color: str, width: float = 1.0) -> None:
+    look = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 1, "shrinkB": 1}
+    axis.annotate("", (x, end), (x, start), arrowprops=look)

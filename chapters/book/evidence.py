@@ -1,34 +1,16 @@
-"""What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind them."""
+"""What the stored ablations say about a trick: a table of effects with their intervals, and a strip of them."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import (
-    AS_PREDICTED,
-    DASHED,
-    Outcome,
-    Panel,
-    Seen,
-    Study,
-    by_rank,
-    effects,
-    markdown,
-    numbers,
-    place,
-    story_of,
-    strip,
-    style,
-    subject,
-)
-from chapters.book.figures import learning_curve, over_steps
-from chapters.book.results import around_robots, beyond, studies, trials, verdicts_of_trials
-from tricks import InputError, Tricks
+from ablations import AS_PREDICTED, Arm, Panel, Seen, effects, markdown, place, story_of, strip, subject
+from chapters.book.results import around_robots, beyond, studies, verdicts_of_trials
+from tricks import InputError
 from tricks.ladder import NEEDS
 
 CAPTION = (
@@ -44,12 +26,13 @@ SHORT = {"helps": "helps", "hurts": "hurts", NOTHING: "≈ 0"}  # verdicts that 
 AREA, ROBOTS, MADE = "in normalized area under the curve", "in the preset for robots", "in worlds made for it"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
-Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
+COLUMNS = ["env", "subject", "kind", "question", "difference", "low", "high"]
+COLUMNS += ["detected", "verdict", "seeds", "again", "confirmed"]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Stored results about one trick. A notebook displays it as a table; `plot()` draws the curves.
+    """Stored results about one trick. A notebook displays it as a table; `strip()` draws them.
 
     table: one row per environment and question: env, subject (of the study: "ladder", "beyond", or "continuous", the
     preset for robots), question, difference (in normalized area under the curve: 0 is a random policy, 1 the ceiling),
@@ -85,11 +68,6 @@ class Evidence:
         worlds = {(WITH, row["place"]): _seen(row) for row in self.worlds.to_dict("records")}
         return strip([Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE, worlds, None)])
 
-    def verdicts(self) -> str:
-        """One line per row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
-        rows = self.table.itertuples()
-        return "\n".join(f"{r.env}, {r.question}: {r.verdict} ({r.difference:+.3f}, {r.seeds} seeds)" for r in rows)
-
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
         robots = self.table.subject == "continuous"
@@ -98,25 +76,6 @@ class Evidence:
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
         return "\n".join(f"{name}: " + "; ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
-
-    def plot(self) -> Figure:
-        """Learning curves with and without the trick, in CartPole's ladder and in the worlds made for the trick.
-
-        For a trick beyond the ladder: on top of PPO, in every stored environment.
-        """
-        pairs = [*_pairs(self.trick, studies())[:1], *_world_pairs(self.trick)[:2], *_pairs(self.trick, beyond())]
-        rows, columns = -(-len(pairs) // 3), min(3, len(pairs))
-        figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 2.7 * rows), squeeze=False)
-        for axis in axes.flat[len(pairs) :]:
-            axis.axis("off")
-        for axis, (title, without, having) in zip(axes.flat, pairs, strict=False):
-            learning_curve(axis, "without", without, style.SOFT, DASHED)
-            learning_curve(axis, "with", having, style.COLORS[self.trick])
-            axis.set_title(title)
-            over_steps(axis)
-        for axis in axes[:, 0]:
-            axis.set_ylabel("episode return")
-        return figure
 
 
 def _seen(row: dict[Hashable, Any]) -> Seen:
@@ -131,7 +90,7 @@ def evidence(trick: str) -> Evidence:
     stored = [*studies(), *beyond(), *around_robots()]
     told = [(study, design) for study in stored for design in study.designs if story_of(design).phrases.question]
     told.sort(key=lambda pair: -len(pair[1].shared))  # of two designs with the same arms, that with more seeds
-    frames, seen = [], set[tuple[str, Tricks, Tricks]]()
+    frames, seen = [], set[tuple[str, Arm, Arm]]()
     for study, design in told:
         new = {p.label: p for p in design.comparisons if (study.env, p.without, p.having) not in seen}
         seen |= {(study.env, p.without, p.having) for p in design.comparisons}
@@ -144,22 +103,7 @@ def evidence(trick: str) -> Evidence:
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
     table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
-    table = table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[
-        [
-            "env",
-            "subject",
-            "kind",
-            "question",
-            "difference",
-            "low",
-            "high",
-            "detected",
-            "verdict",
-            "seeds",
-            "again",
-            "confirmed",
-        ]
-    ]
+    table = table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[COLUMNS]
     worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
@@ -173,34 +117,3 @@ def evidence(trick: str) -> Evidence:
 def _unless_refuted(verdict: pd.Series, confirmed: pd.Series) -> pd.Series:
     """The verdict, with what other seeds said where they did not confirm it."""
     return verdict.mask(confirmed.eq(0), verdict + ", but not again")
-
-
-def _outcomes(trick: str) -> list[Outcome]:
-    return [found for found in trials() if found.trial.trick == trick]
-
-
-def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:
-    """The trick's arm and the arm that it is compared to, for each design and environment."""
-    designs = {design.name: design for study in reversed(stored) for design in study.designs}
-    return [
-        (study.env + curves, study.grid(pair.without), study.grid(pair.having))
-        for told in by_rank(designs.values())
-        if (curves := story_of(told).phrases.curves) is not None
-        for study in stored
-        for design in study.designs
-        for pair in design.comparisons
-        if design.name == told.name and pair.trick == trick
-    ]
-
-
-def _world_pairs(trick: str) -> list[Pair]:
-    """The trick's trials in the worlds made for it."""
-    return [
-        (
-            place(found.dose.config.env, numbers(found.dose.config), found.trial.rate),
-            found.without.grid(steps),
-            found.having.grid(steps),
-        )
-        for found in _outcomes(trick)
-        for steps in [found.dose.config.steps]
-    ]

@@ -80,11 +80,19 @@ class Exercise:
         wanted = [called(self.right, case, self.gradients) for case in cases]
         for case, (got, _), (want, _) in zip(cases, given, wanted, strict=True):
             if fault := self._fault(got, want):
-                said = self._mistake(cases, given) or self.otherwise or f"{name}({_call(case)}) {fault}"
-                return f"Not yet: {said}"
-        for case, (_, got), (_, want) in zip(cases, given, wanted, strict=True):
-            if fault := self._slope_fault(got, want):
-                return f"Not yet: {name}({_call(case)}) gives the right numbers, but {fault}"
+                known = (  # a mistake that gives the same in all cases
+                    said
+                    for said, wrong in self.mistakes.items()
+                    if not any(self._fault(x, wrong(*c.values())) for c, (x, _) in zip(cases, given, strict=True))
+                )
+                return f"Not yet: {next(known, self.otherwise) or f'{name}({_call(case)}) {fault}'}"
+        for case, (_, slopes), (_, right) in zip(cases, given, wanted, strict=True):
+            but = f"Not yet: {name}({_call(case)}) gives the right numbers, but"
+            for each, have, want in zip(self.gradients, slopes, right, strict=True):
+                if have is None:
+                    return f"{but} no gradient reaches {each}: stay with tensors, without item(), detach(), or numpy."
+                if not np.allclose(_plain(have), _plain(want), rtol=SLOPES, atol=SLOPES):
+                    return f"{but} the gradient in {each} is wrong."
         return f"Right, in {len(cases)} of {len(cases)} cases."
 
     def _fault(self, got: Any, wanted: Any) -> str:
@@ -102,22 +110,6 @@ class Exercise:
         if getattr(wanted, "dtype", type(wanted)) in (bool, torch.bool) and np.isin(have, (0, 1)).all():
             have, want = have.astype(bool), want.astype(bool)
         return f"gives\n{_numbers(have)}\nbut should give\n{_numbers(want)}"
-
-    def _slope_fault(self, got: "Slopes", wanted: "Slopes") -> str:
-        """What is wrong with the gradients; empty if nothing is."""
-        for name, have, want in zip(self.gradients, got, wanted, strict=True):
-            if have is None:
-                return f"no gradient reaches {name}: stay with tensors, without item(), detach(), or numpy."
-            if not np.allclose(_plain(have), _plain(want), rtol=SLOPES, atol=SLOPES):
-                return f"the gradient in {name} is wrong."
-        return ""
-
-    def _mistake(self, cases: Cases, given: Sequence["Outcome"]) -> str:
-        """The hint for a known mistake that gives the same results in all cases; empty if there is none."""
-        for said, wrong in self.mistakes.items():
-            if not any(self._fault(got, wrong(*case.values())) for case, (got, _) in zip(cases, given, strict=True)):
-                return said
-        return ""
 
 
 Slopes = Sequence[Tensor | None]

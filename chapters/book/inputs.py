@@ -22,10 +22,10 @@ ALONG = {  # what a file reads, or imports by name, without an import statement
     "tricks/fast/dispatch.py": "tricks/fast/*.py",
     "tricks/loop.py": "tricks/fused/*.py",
     "tricks/reading/listing.py": "tricks/loop.py",
-    "ablations/design/registry.py": "ablations/findings/our_*.py ablations/findings/trials.py",
-    "ablations/design/story.py": "ablations/findings/stories.py",
-    "ablations/analysis/study_files.py": "ablations/results/*.csv*",
-    "ablations/training/rate_table.py": "ablations/*.csv",
+    "ablations/question/designs.py": "ablations/findings/our_*.py ablations/findings/trials.*",
+    "ablations/question/story.py": "ablations/findings/stories.py",
+    "ablations/analysis/records.py": "ablations/results/*.csv*",
+    "ablations/training/rates.py": "ablations/*.csv",
 }
 IMPORT = re.compile(r"^ *(?:from ([\w.]+) import (\([^)]*\)|.*)|import (.*))", re.M)
 WORLD = re.compile(r'\bid=f?"(?:tricks/)?([A-Za-z]+)')
@@ -66,7 +66,7 @@ def reach(code: str, root: Path = ROOT) -> set[Path]:
 
 def _reach(code: str, root: Path, off: set[Path]) -> set[Path]:
     """What is reached if no file outside the chapters reaches these."""
-    found, todo = set[Path](), [*_imported(code, root)]
+    found, todo = set[Path](), _imported(code, root)
     while todo:
         if (file := todo.pop()) not in found:
             found.add(file)
@@ -82,9 +82,8 @@ def _beyond(file: Path, root: Path) -> frozenset[Path]:
     return frozenset(imported).union(*(root.glob(pattern) for pattern in along))
 
 
-def _imported(code: str, root: Path) -> Iterator[Path]:
-    for module, name in _imports(code):
-        yield from _home(module, name, root)
+def _imported(code: str, root: Path) -> list[Path]:
+    return [home for module, name in _imports(code) for home in _home(module, name, root)]
 
 
 def _imports(code: str) -> Iterator[tuple[str, str]]:

@@ -8,13 +8,12 @@ import json
 from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from chapters.book.results import FOLDER
 from chapters.book.site.growing import body
-from chapters.book.store import FOLDER
 from tricks import InputError, Tricks
 from tricks.ladder import EXCLUDES, NEEDS, PRESETS, named, rungs, switched
 
@@ -71,14 +70,12 @@ def tree(flags: np.ndarray, there: np.ndarray) -> Tree:
         return bool(there.all()) and len(there) > 0
     split = [flags[:, k] for k in range(flags.shape[1])]
     useful = [k for k, on in enumerate(split) if on.any() and not on.all()]
-    best = min(useful, key=lambda k: impurity(there[split[k]]) + impurity(there[~split[k]]))
+    # the least number of samples times the variance of whether the line is there
+    best = min(
+        useful, key=lambda k: sum(len(x) * x.mean() * (1 - x.mean()) for x in (there[split[k]], there[~split[k]]))
+    )
     on = split[best]
     return [list(NEEDS)[best], tree(flags[~on], there[~on]), tree(flags[on], there[on])]
-
-
-def impurity(there: np.ndarray) -> float:
-    """The number of samples times the variance of whether the line is there."""
-    return float(len(there) * there.mean() * (1 - there.mean())) if len(there) else 0.0
 
 
 def resolved(stored: Sequence[tuple[Key, Tree]], tricks: Tricks) -> list[str]:
@@ -104,12 +101,7 @@ def main() -> int:
     wrong = [tricks for tricks in legal_sets(200, seed=1) if resolved(stored, tricks) != body(tricks)]
     if wrong:
         raise InputError(f"the trees are wrong for {', '.join(wrong[0].on)}: learn from more than {SAMPLES} samples")
-    write(FILE, stored)
+    rows = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in stored)
+    FILE.write_text(f"[{rows}]\n", encoding="utf-8")
     print(f"wrote {FILE.name}: {len(stored)} lines")
     return 0
-
-
-def write(path: Path, stored: Sequence[tuple[Key, Tree]]) -> None:
-    """Store the lines, one per row."""
-    rows = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in stored)
-    path.write_text(f"[{rows}]\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from ablations import style
-from chapters.book.faults import planted
+from chapters.book.trainings import planted
 from tricks import Config, Tricks, train
 from tricks.reuse import drift
 
@@ -35,7 +35,7 @@ def draw_ratios(axis: Axes, epochs: Sequence[np.ndarray], color: str) -> None:
     """Draw one histogram per epoch, the first at the top. Heights are square roots of shares, to show rare ratios."""
     middle = (EDGES[1:] + EDGES[:-1]) / 2
     for base, ratios in zip(range(len(epochs), 0, -1), epochs, strict=True):
-        share = np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios)
+        share = _shares(ratios)
         axis.fill_between(middle, base, base + 2.5 * np.sqrt(share), color=color, alpha=0.8, lw=0)
         axis.axhline(base, color=style.FAINT, lw=0.5)
     axis.set(xlabel="ratio ρ", xticks=(-2, -1, 0, 1, 2))
@@ -50,14 +50,14 @@ def shares_by_epoch(found: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Any]
     Their shares between EDGES, which share is outside of the range (without a clip: of 0.2), and the largest.
     """
     ranges = {name: 0.2 if name == "none" else float(name) for name in found}
-    histograms = {
-        name: [np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios) for ratios in epochs]
-        for name, epochs in found.items()
-    }
     return {
         "ranges": list(ranges),
         "edges": EDGES.tolist(),
-        "shares": [[share.tolist() for share in shares] for shares in histograms.values()],
+        "shares": [[_shares(ratios).tolist() for ratios in epochs] for epochs in found.values()],
         "outside": [[float((abs(r - 1) > ranges[name]).mean()) for r in epochs] for name, epochs in found.items()],
         "largest": [[float(r.max()) for r in epochs] for epochs in found.values()],
     }
+
+
+def _shares(ratios: np.ndarray) -> np.ndarray:
+    return np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios)

@@ -1,6 +1,11 @@
-"""The stored studies that the chapters read, and an arm's stored curves and area."""
+"""What is stored: the studies that the chapters read, and numbers that they compute for the moving figures."""
 
+import json
+import os
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -23,11 +28,8 @@ from ablations import (
 from chapters.book.figures import learning_curve, over_steps
 from tricks import Tricks
 
-
-@cache
-def studies() -> tuple[Study, ...]:
-    """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
-    return _stored("classic")
+FOLDER = Path(__file__).parents[1] / "numbers"
+BUILDING = "BOOK_BUILDING"  # set while chapters are built, so that reading or testing one changes no file
 
 
 @cache
@@ -36,10 +38,36 @@ def everything() -> tuple[Study, ...]:
     return tuple(load_all(RESULTS))
 
 
-def _stored(*suites: str) -> tuple[Study, ...]:
+@cache
+def studies() -> tuple[Study, ...]:
+    """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
+    return _sorted(_with(SUITES["classic"].designs), "classic")
+
+
+@cache
+def beyond() -> tuple[Study, ...]:
+    """The stored studies on tricks beyond the ladder, in the order of the suites `beyond` and `pixels`."""
+    return _sorted(_with(SUITES["beyond"].designs), "beyond", "pixels")
+
+
+@cache
+def robots() -> tuple[Study, ...]:
+    """The stored runs of the preset `continuous` with the budget of a published score, in the order of its suite."""
+    return _sorted(_with(["continuous"]), "mujoco")
+
+
+@cache
+def around_robots() -> tuple[Study, ...]:
+    """The stored studies that take the preset `continuous` apart, in the order of the suite `mujoco`."""
+    return _sorted((study for study in everything() if study.subject == "continuous"), "mujoco")
+
+
+def _with(designs: Iterable[str]) -> Iterable[Study]:
+    return (study for study in everything() if {design.name for design in study.designs} >= {*designs})
+
+
+def _sorted(kept: Iterable[Study], *suites: str) -> tuple[Study, ...]:
     order = [setting.config.env for suite in suites for setting in SUITES[suite].settings]
-    asked = set(SUITES[suites[0]].designs)
-    kept = [study for study in everything() if {design.name for design in study.designs} >= asked]
     return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
 
@@ -70,27 +98,6 @@ def all_effects() -> pd.DataFrame:
 
 
 @cache
-def beyond() -> tuple[Study, ...]:
-    """The stored studies on tricks beyond the ladder, in the order of the suites `beyond` and `pixels`."""
-    return _stored("beyond", "pixels")
-
-
-@cache
-def robots() -> tuple[Study, ...]:
-    """The stored runs of the preset `continuous` with the budget of a published score, in the order of its suite."""
-    order = [setting.config.env for setting in SUITES["mujoco"].settings]
-    found = [study for study in everything() if any(design.name == "continuous" for design in study.designs)]
-    return tuple(sorted(found, key=lambda study: order.index(study.env)))
-
-
-@cache
-def around_robots() -> tuple[Study, ...]:
-    """The stored studies that take the preset `continuous` apart, in the order of the suite `mujoco`."""
-    order = [setting.config.env for setting in SUITES["mujoco"].settings]
-    return tuple(sorted((s for s in everything() if s.subject == "continuous"), key=lambda s: order.index(s.env)))
-
-
-@cache
 def verdicts_of_trials() -> pd.DataFrame:
     """The table of all stored trials, see `ablations.trial_table`."""
     return trial_table_of(everything())
@@ -100,3 +107,20 @@ def verdicts_of_trials() -> pd.DataFrame:
 def trials() -> tuple[Outcome, ...]:
     """What came of all trials that are stored."""
     return tuple(outcomes(everything()))
+
+
+def store(name: str, numbers: Any) -> None:
+    """Keep numbers, lists and dictionaries of them as numbers/<name>.json, with four significant digits."""
+    if BUILDING in os.environ:
+        FOLDER.mkdir(exist_ok=True)
+        text = json.dumps(rounded(numbers), separators=(",", ":"))
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def rounded(numbers: Any) -> Any:
+    """The same numbers with four significant digits."""
+    if isinstance(numbers, dict):
+        return {str(key): rounded(each) for key, each in numbers.items()}
+    if isinstance(numbers, float):
+        return float(f"{numbers:.4g}")
+    return numbers if isinstance(numbers, int | str) else [rounded(each) for each in numbers]

@@ -39,16 +39,10 @@ except ImportError:
         install("{asked}=={version}", "--extra-index-url", "https://download.pytorch.org/whl/cpu")"""
 
 
-def repository() -> tuple[str, str]:
-    """The account and the name of the repository on GitHub, as pyproject.toml's homepage has them."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    owner, name = project["urls"]["Homepage"].split("/")[-2:]
-    return owner, name
-
-
 def badges(name: str) -> str:
     """Links that open a chapter, as this version has it, in Colab and in Binder."""
-    where, path = "/".join(repository()), f"chapters/{name}.ipynb"
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    where, path = "/".join(project["urls"]["Homepage"].split("/")[-2:]), f"chapters/{name}.ipynb"
     colab = f"https://colab.research.google.com/github/{where}/blob/v{__version__}/{path}"
     binder = f"https://mybinder.org/v2/gh/{where}/v{__version__}?labpath={quote(path, safe='')}"
     return f"{COLAB.format(colab)} {BINDER.format(binder)}"
@@ -66,22 +60,19 @@ def code(name: str) -> str:
 
 def with_setup(notebook: NotebookNode, name: str) -> NotebookNode:
     """The notebook with the badges on top and the set-up cell, folded, before its first code. Other cells stay."""
-    cells = list(without_setup(notebook).cells)
-    first = next((k for k, cell in enumerate(cells) if cell.cell_type == "code"), len(cells))
+    found = without_setup(notebook)
+    first = next((k for k, cell in enumerate(found.cells) if cell.cell_type == "code"), len(found.cells))
     folded = {"tags": [TAG], "jupyter": {"source_hidden": True}, "cellView": "form"}  # in Jupyter, and in Colab
     setup = nbformat.v4.new_code_cell(code(name), id=f"{name}-setup", metadata=folded)
     top = nbformat.v4.new_markdown_cell(badges(name), id=f"{name}-badges", metadata={"tags": [TAG]})
-    return _of(notebook, [top, *cells[:first], setup, *cells[first:]])
+    found.cells = [top, *found.cells[:first], setup, *found.cells[first:]]
+    return found
 
 
 def without_setup(notebook: NotebookNode) -> NotebookNode:
     """The notebook as its script has it."""
-    return _of(notebook, [cell for cell in notebook.cells if TAG not in cell.metadata.get("tags", [])])
-
-
-def _of(notebook: NotebookNode, cells: list[NotebookNode]) -> NotebookNode:
     found = nbformat.from_dict(notebook)
-    found.cells = cells
+    found.cells = [cell for cell in found.cells if TAG not in cell.metadata.get("tags", [])]
     return found
 
 

@@ -17,26 +17,6 @@ def _right(start: float, update: int, updates: int) -> float:
     return start * (1 - update / updates)
 
 
-def _zero_at_last(start: float, update: int, updates: int) -> float:
-    return start * (1 - update / (updates - 1))
-
-
-def _one_too_early(start: float, update: int, updates: int) -> float:
-    return start * (1 - (update + 1) / updates)
-
-
-def _whole_numbers(start: float, update: int, updates: int) -> float:
-    return start * (1 - update // updates)
-
-
-def _rising(start: float, update: int, updates: int) -> float:
-    return start * update / updates
-
-
-def _not_in_proportion(start: float, update: int, updates: int) -> float:
-    return start - update / updates
-
-
 check_rate = Exercise(
     _right,
     cases=(
@@ -46,11 +26,21 @@ check_rate = Exercise(
         {"start": 0.2, "update": 49, "updates": 98},
     ),
     mistakes={
-        "the last update, number N − 1, gets 0, which wastes its batch. Divide by N.": _zero_at_last,
-        "the first update is number 0 and gets the full start value; yours is one update ahead.": _one_too_early,
-        "`//` drops the fraction, so nothing ever falls. A share needs `/`.": _whole_numbers,
-        "it rises. At update 0 none of the budget has been used, and the rate is the start value.": _rising,
-        "the share is subtracted from the start value. It's a share *of* it: multiply.": _not_in_proportion,
+        "the last update, number N − 1, gets 0, which wastes its batch. Divide by N.": (
+            lambda start, update, updates: start * (1 - update / (updates - 1))
+        ),
+        "the first update is number 0 and gets the full start value; yours is one update ahead.": (
+            lambda start, update, updates: start * (1 - (update + 1) / updates)
+        ),
+        "`//` drops the fraction, so nothing ever falls. A share needs `/`.": (
+            lambda start, update, updates: start * (1 - update // updates)
+        ),
+        "it rises. At update 0 none of the budget has been used, and the rate is the start value.": (
+            lambda start, update, updates: start * update / updates
+        ),
+        "the share is subtracted from the start value. It's a share *of* it: multiply.": (
+            lambda start, update, updates: start - update / updates
+        ),
     },
     drawn=lambda d: {"start": d.number(0.1, 2.0), "update": d.whole(1, 9), "updates": d.whole(10, 99)},
 )

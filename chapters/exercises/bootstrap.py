@@ -31,28 +31,6 @@ def _right(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Te
     return torch.stack(targets[::-1])
 
 
-def _limit_is_death(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return _right(reward, terminated | truncated, truncated, next_value, gamma)
-
-
-def _death_is_a_limit(
-    reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float
-) -> Tensor:
-    return _right(reward, torch.zeros_like(terminated), terminated | truncated, next_value, gamma)
-
-
-def _limit_first(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return _right(reward, terminated & ~truncated, truncated, next_value, gamma)
-
-
-def _running_on(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return _right(reward, terminated, torch.zeros_like(truncated), next_value, gamma)
-
-
-def _row_after(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return _right(reward, terminated, truncated, torch.cat([next_value[1:], next_value[-1:]]), gamma)
-
-
 def _flags(*at: int) -> Tensor:
     return torch.tensor([t in at for t in range(4)])
 
@@ -63,17 +41,9 @@ def _last_row_an_end(reward: Tensor, terminated: Tensor, truncated: Tensor, next
     return _right(reward, terminated | (last & ~ended), truncated, next_value, gamma)
 
 
-def _undiscounted(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return _right(reward, terminated, truncated, next_value / gamma, gamma)
-
-
 def _reset_late(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
     died, cut = (torch.cat([flags[1:], torch.tensor([False])]) for flags in (terminated, truncated))
     return _right(reward, died, cut, torch.cat([next_value[1:], next_value[-1:]]), gamma)
-
-
-def _one_step(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    return reward + gamma * torch.where(terminated, 0.0, next_value)
 
 
 check_targets = Exercise(
@@ -103,17 +73,25 @@ check_targets = Exercise(
     ),
     mistakes={
         "at a time limit, this counts the future as 0. But it was cut off, not lost: use V of the last state.": (
-            _limit_is_death
+            lambda r, dead, cut, v, g: _right(r, dead | cut, cut, v, g)
         ),
-        "this adds V of the last state after a death, but nothing comes after a death.": _death_is_a_limit,
+        "this adds V of the last state after a death, but nothing comes after a death.": (
+            lambda r, dead, cut, v, g: _right(r, torch.zeros_like(dead), dead | cut, v, g)
+        ),
         "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
         "the cut is one step off: check for a cut or an end *before* you add what follows the row.": _reset_late,
-        "V(s′) is one step later, so multiply it by γ.": _undiscounted,
-        "this is the TD target; the return uses V only at a cut.": _one_step,
-        "this adds V in a row with both flags. But a death on the time limit is still a death.": _limit_first,
-        "the time limit is ignored, so what the next episode earns counts toward this one.": _running_on,
+        "V(s′) is one step later, so multiply it by γ.": lambda r, dead, cut, v, g: _right(r, dead, cut, v / g, g),
+        "this is the TD target; the return uses V only at a cut.": (
+            lambda r, dead, cut, v, g: r + g * torch.where(dead, 0.0, v)
+        ),
+        "this adds V in a row with both flags. But a death on the time limit is still a death.": (
+            lambda r, dead, cut, v, g: _right(r, dead & ~cut, cut, v, g)
+        ),
+        "the time limit is ignored, so what the next episode earns counts toward this one.": (
+            lambda r, dead, cut, v, g: _right(r, dead, torch.zeros_like(cut), v, g)
+        ),
         "the value at a time limit is the next row's. That row is another episode; next_value[t] belongs to row t.": (
-            _row_after
+            lambda r, dead, cut, v, g: _right(r, dead, cut, torch.cat([v[1:], v[-1:]]), g)
         ),
     },
     drawn=lambda d: {

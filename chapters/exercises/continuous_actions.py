@@ -21,51 +21,16 @@ def log_prob_of_the_torque(policy: Policy, family: Family, batch: Batch) -> Tens
     return old_log_prob(policy, family, played)
 
 
+HALF_LOG = 0.5 * math.log(2 * math.pi)
+
+
 def _terms(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
     """log π of each dimension: [B, A]."""
-    return -(0.5 * ((action - mean) / log_std.exp()).square() + log_std + 0.5 * math.log(2 * math.pi))
+    return -(0.5 * ((action - mean) / log_std.exp()).square() + log_std + HALF_LOG)
 
 
 def _right(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
     return _terms(mean, log_std, action).sum(-1)
-
-
-def _unsummed(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return _terms(mean, log_std, action)
-
-
-def _averaged(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return _terms(mean, log_std, action).mean(-1)
-
-
-def _one_constant(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    constant = 0.5 * math.log(2 * math.pi)
-    return (_terms(mean, log_std, action) + constant).sum(-1) - constant
-
-
-def _no_constant(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return (_terms(mean, log_std, action) + 0.5 * math.log(2 * math.pi)).sum(-1)
-
-
-def _no_width(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return (_terms(mean, log_std, action) + log_std).sum(-1)
-
-
-def _as_variance(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return _terms(mean, 0.5 * log_std, action).sum(-1)
-
-
-def _unlogged(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return -(0.5 * ((action - mean) / log_std).square() + log_std.abs().log() + 0.5 * math.log(2 * math.pi)).sum(-1)
-
-
-def _density(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return _right(mean, log_std, action).exp()
-
-
-def _unsquared_width(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    z = (action - mean).square() / log_std.exp()
-    return -(0.5 * z + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
 
 
 check_log_prob = Exercise(
@@ -89,65 +54,47 @@ check_log_prob = Exercise(
     ),
     mistakes={
         "there is one number per dimension. The dimensions are independent, so their densities multiply: sum the "
-        "logarithms.": _unsummed,
-        "the terms are averaged over the dimensions. A product of densities is a sum of logarithms.": _averaged,
-        "each dimension has its own ½·log 2π; here the whole action has just one.": _one_constant,
-        "½·log 2π is missing. It never changes a ratio, but the entropy and the density need it.": _no_constant,
-        "log σ is missing: a wider bell is lower.": _no_width,
-        "the second argument is the logarithm of σ, not of σ².": _as_variance,
-        "the second argument is the logarithm of σ. Take exp before you divide by it.": _unlogged,
-        "this is the density. The loss needs its logarithm.": _density,
-        "square all of (a − μ)/σ, so that σ is squared, too.": _unsquared_width,
+        "logarithms.": (lambda m, s, a: _terms(m, s, a)),
+        "the terms are averaged over the dimensions. A product of densities is a sum of logarithms.": (
+            lambda m, s, a: _terms(m, s, a).mean(-1)
+        ),
+        "each dimension has its own ½·log 2π; here the whole action has just one.": (
+            lambda m, s, a: (_terms(m, s, a) + HALF_LOG).sum(-1) - HALF_LOG
+        ),
+        "½·log 2π is missing. It never changes a ratio, but the entropy and the density need it.": (
+            lambda m, s, a: (_terms(m, s, a) + HALF_LOG).sum(-1)
+        ),
+        "log σ is missing: a wider bell is lower.": lambda m, s, a: (_terms(m, s, a) + s).sum(-1),
+        "the second argument is the logarithm of σ, not of σ².": lambda m, s, a: _terms(m, 0.5 * s, a).sum(-1),
+        "the second argument is the logarithm of σ. Take exp before you divide by it.": (
+            lambda m, s, a: -(0.5 * ((a - m) / s).square() + s.abs().log() + HALF_LOG).sum(-1)
+        ),
+        "this is the density. The loss needs its logarithm.": lambda m, s, a: _right(m, s, a).exp(),
+        "square all of (a − μ)/σ, so that σ is squared, too.": (
+            lambda m, s, a: -(0.5 * (a - m).square() / s.exp() + s + HALF_LOG).sum(-1)
+        ),
     },
     drawn=lambda d: {"mean": d.tensor(3, 2), "log_std": d.tensor(3, 2, low=-1.0, high=1.0), "action": d.tensor(3, 2)},
     gradients=("mean", "log_std"),
 )
 
 
-def _rounded(u: Tensor) -> Tensor:
-    return torch.log(1 - u.tanh() ** 2)
-
-
-def _kept_off(u: Tensor) -> Tensor:
-    return torch.log(1 - u.tanh() ** 2 + 1e-6)
-
-
-def _once(u: Tensor) -> Tensor:
-    return log_slope(u) / 2
-
-
-def _unscaled(u: Tensor) -> Tensor:
-    return log_slope(u) - 2 * math.log(2)
-
-
-def _one_sided(u: Tensor) -> Tensor:
-    return 2 * (math.log(2) - u)
-
-
-def _unsquared(u: Tensor) -> Tensor:
-    return torch.log(1 - u.tanh())
-
-
-def _negative(u: Tensor) -> Tensor:
-    return -log_slope(u)
-
-
-def _slope(u: Tensor) -> Tensor:
-    return log_slope(u).exp()
-
-
 check_log_slope = Exercise(
     log_slope,
     cases=({"u": torch.tensor([0.0, 1.0, -1.5])}, {"u": torch.tensor([30.0, -30.0, 8.0])}),
     mistakes={
-        "far from 0, 1 − tanh² rounds to 0, and its logarithm is −∞. Don't compute the difference.": _rounded,
-        "an ε inside the logarithm keeps it finite, but wrong: at u = 30 it should be −58.6.": _kept_off,
-        "this is log(1/cosh u), half of it: the slope is 1/cosh² u.": _once,
-        "2·log 2 is missing: at u = 0 the slope is 1, and its logarithm 0.": _unscaled,
-        "softplus(−2u) is missing. Without it, this is only right for large u > 0.": _one_sided,
-        "the slope is 1 − tanh² u, not 1 − tanh u.": _unsquared,
-        "the sign is wrong: the slope is at most 1, so its logarithm is at most 0.": _negative,
-        "this is the slope. The correction is its logarithm.": _slope,
+        "far from 0, 1 − tanh² rounds to 0, and its logarithm is −∞. Don't compute the difference.": (
+            lambda u: torch.log(1 - u.tanh() ** 2)
+        ),
+        "an ε inside the logarithm keeps it finite, but wrong: at u = 30 it should be −58.6.": (
+            lambda u: torch.log(1 - u.tanh() ** 2 + 1e-6)
+        ),
+        "this is log(1/cosh u), half of it: the slope is 1/cosh² u.": lambda u: log_slope(u) / 2,
+        "2·log 2 is missing: at u = 0 the slope is 1, and its logarithm 0.": lambda u: log_slope(u) - 2 * math.log(2),
+        "softplus(−2u) is missing. Without it, this is only right for large u > 0.": lambda u: 2 * (math.log(2) - u),
+        "the slope is 1 − tanh² u, not 1 − tanh u.": lambda u: torch.log(1 - u.tanh()),
+        "the sign is wrong: the slope is at most 1, so its logarithm is at most 0.": lambda u: -log_slope(u),
+        "this is the slope. The correction is its logarithm.": lambda u: log_slope(u).exp(),
     },
     drawn=lambda d: {"u": d.tensor(6, low=-9.0, high=9.0)},
     gradients=("u",),

@@ -68,10 +68,6 @@ def _immortal(reward, value, next_value, terminated, done, gamma, lam):  # type:
     return gae(reward, value, next_value, never, never, gamma, lam)
 
 
-def _correlation(value: Tensor, target: Tensor) -> float:
-    return float(torch.corrcoef(torch.stack([value, target]))[0, 1] ** 2)
-
-
 check_explained_variance = Exercise(
     lambda value, target: 1 - (target - value).var() / target.var(),
     cases=(
@@ -87,7 +83,9 @@ check_explained_variance = Exercise(
         "this is 1 − mean((G − V)²)/Var(G): subtract the mean of G − V before you square.": (
             lambda value, target: 1 - (target - value).square().mean() / target.var()
         ),
-        "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": _correlation,
+        "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": (
+            lambda value, target: float(torch.corrcoef(torch.stack([value, target]))[0, 1] ** 2)
+        ),
         "this is the share that is *not* explained. Subtract it from 1.": (
             lambda value, target: (target - value).var() / target.var()
         ),

@@ -19,31 +19,6 @@ def _right(logits: Tensor) -> Tensor:
     return -(log_prob.exp() * log_prob).sum(-1)
 
 
-def _zero_times_infinity(logits: Tensor) -> Tensor:
-    prob = logits.softmax(-1)
-    return -(prob * prob.log()).sum(-1)
-
-
-def _bits(logits: Tensor) -> Tensor:
-    return _right(logits) / math.log(2)
-
-
-def _negative(logits: Tensor) -> Tensor:
-    return -_right(logits)
-
-
-def _averaged(logits: Tensor) -> Tensor:
-    return _right(logits) / logits.shape[-1]
-
-
-def _unnormalized(logits: Tensor) -> Tensor:
-    return -(logits.softmax(-1) * logits).sum(-1)
-
-
-def _unweighted(logits: Tensor) -> Tensor:
-    return -logits.log_softmax(-1).mean(-1)
-
-
 check_entropy = Exercise(
     _right,
     cases=(
@@ -53,12 +28,20 @@ check_entropy = Exercise(
     ),
     mistakes={
         "a probability that underflows to 0 gives 0·log 0 = 0·(−∞), which is NaN. Take log_softmax, which stays "
-        "finite, and its exp.": _zero_times_infinity,
-        "these are bits. The library uses nats: the natural logarithm.": _bits,
-        "the sign is missing: log π is never positive, so −Σ π·log π is never negative.": _negative,
-        "the sum over actions was divided by their number. The weights π already sum to 1.": _averaged,
-        "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": _unnormalized,
-        "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": _unweighted,
+        "finite, and its exp.": (lambda logits: -(logits.softmax(-1) * logits.softmax(-1).log()).sum(-1)),
+        "these are bits. The library uses nats: the natural logarithm.": lambda logits: _right(logits) / math.log(2),
+        "the sign is missing: log π is never positive, so −Σ π·log π is never negative.": (
+            lambda logits: -_right(logits)
+        ),
+        "the sum over actions was divided by their number. The weights π already sum to 1.": (
+            lambda logits: _right(logits) / logits.shape[-1]
+        ),
+        "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": (
+            lambda logits: -(logits.softmax(-1) * logits).sum(-1)
+        ),
+        "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": (
+            lambda logits: -logits.log_softmax(-1).mean(-1)
+        ),
     },
     drawn=lambda d: {"logits": d.tensor(3, 4, low=-5.0, high=5.0)},
     gradients=("logits",),

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from chapters.book.exercise import Exercise
-from tricks.core.returns import discounted_sum
+from tricks.core.reductions import discounted_sum
 from tricks.gae import gae
 
 

@@ -40,22 +40,6 @@ def _never_transposed(normals: np.ndarray) -> np.ndarray:
     return q * np.sign(np.diag(r))
 
 
-def _only_unit_columns(normals: np.ndarray) -> np.ndarray:
-    return normals / np.linalg.norm(normals, axis=0)
-
-
-def _only_unit_rows(normals: np.ndarray) -> np.ndarray:
-    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
-
-
-def _the_other_factor(normals: np.ndarray) -> np.ndarray:
-    return np.linalg.qr(normals)[1]
-
-
-def _plain_q(normals: np.ndarray) -> np.ndarray:
-    return np.linalg.qr(normals)[0]
-
-
 def _by_svd(normals: np.ndarray) -> np.ndarray:
     u, _, v = np.linalg.svd(normals, full_matrices=False)
     return u @ v
@@ -73,11 +57,15 @@ check_orthogonal = Exercise(
         "a matrix with more columns than rows cannot have orthonormal columns: transpose it before and after.": (
             _never_transposed
         ),
-        "the columns have length 1, but they are not at right angles to each other.": _only_unit_columns,
-        "the rows have length 1, but they are not at right angles to each other.": _only_unit_rows,
-        "this is R, the triangular factor. You want Q.": _the_other_factor,
+        "the columns have length 1, but they are not at right angles to each other.": (
+            lambda normals: normals / np.linalg.norm(normals, axis=0)
+        ),
+        "the rows have length 1, but they are not at right angles to each other.": (
+            lambda normals: normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        ),
+        "this is R, the triangular factor. You want Q.": lambda normals: np.linalg.qr(normals)[1],
         "two things are missing: the signs of R's diagonal, and a transpose for matrices that are wider than tall.": (
-            _plain_q
+            lambda normals: np.linalg.qr(normals)[0]
         ),
         "U·Vᵀ is orthogonal and uniform, too, but another matrix. Here we check for the one from QR.": _by_svd,
     },

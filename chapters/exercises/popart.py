@@ -23,30 +23,6 @@ def _right(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
     return weight * sigma / new_sigma, (sigma * bias + mu - new_mu) / new_sigma
 
 
-def _upside_down(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return weight * new[1] / old[1], _right(weight, bias, old, new)[1]
-
-
-def _bias_unscaled(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return _right(weight, bias, old, new)[0], bias + (old[0] - new[0]) / new[1]
-
-
-def _mean_forgotten(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return weight * old[1] / new[1], bias * old[1] / new[1]
-
-
-def _mean_turned(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return _right(weight, bias, (new[0], old[1]), (old[0], new[1]))
-
-
-def _mean_in_reward(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return weight * old[1] / new[1], bias * old[1] / new[1] + old[0] - new[0]
-
-
-def _weight_untouched(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
-    return weight, _right(weight, bias, old, new)[1]
-
-
 check_rescaled = Exercise(
     _right,
     cases=(
@@ -55,12 +31,22 @@ check_rescaled = Exercise(
         {"weight": 2.0, "bias": -2.0, "old": (-3.0, 4.0), "new": (-3.0, 5.0)},
     ),
     mistakes={
-        "W is scaled the wrong way. If σ grows, the same V is a smaller number of standard deviations.": _upside_down,
-        "W has not changed; if σ changes, it must.": _weight_untouched,
-        "the old bias was measured in old standard deviations: in units of reward it is σb, not σ′b.": (_bias_unscaled),
-        "the means are missing: when only μ moves, b must move the other way.": _mean_forgotten,
-        "the means are the wrong way around: what μ gains, b must lose.": _mean_turned,
-        "μ − μ′ is in units of reward, and b is not: divide it by σ′.": _mean_in_reward,
+        "W is scaled the wrong way. If σ grows, the same V is a smaller number of standard deviations.": (
+            lambda w, b, old, new: (w * new[1] / old[1], _right(w, b, old, new)[1])
+        ),
+        "W has not changed; if σ changes, it must.": (lambda w, b, old, new: (w, _right(w, b, old, new)[1])),
+        "the old bias was measured in old standard deviations: in units of reward it is σb, not σ′b.": (
+            lambda w, b, old, new: (_right(w, b, old, new)[0], b + (old[0] - new[0]) / new[1])
+        ),
+        "the means are missing: when only μ moves, b must move the other way.": (
+            lambda w, b, old, new: (w * old[1] / new[1], b * old[1] / new[1])
+        ),
+        "the means are the wrong way around: what μ gains, b must lose.": (
+            lambda w, b, old, new: _right(w, b, (new[0], old[1]), (old[0], new[1]))
+        ),
+        "μ − μ′ is in units of reward, and b is not: divide it by σ′.": (
+            lambda w, b, old, new: (w * old[1] / new[1], b * old[1] / new[1] + old[0] - new[0])
+        ),
     },
     drawn=lambda d: {
         "weight": d.number(-3.0, 3.0),

@@ -30,44 +30,8 @@ def _right(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
     return (p.exp() * (p - q)).sum(-1)
 
 
-def _turned(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return _right(new, old, action)
-
-
-def _negative(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return -_right(old, new, action)
-
-
-def _weighed_with_new(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return -_right(new, old, action)
-
-
-def _unweighed(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return (old.log_softmax(-1) - new.log_softmax(-1)).sum(-1)
-
-
 def _taken_only(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
     return (old.log_softmax(-1) - new.log_softmax(-1)).gather(-1, action.unsqueeze(-1)).squeeze(-1)
-
-
-def _taken_weighed(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return _taken_only(old, new, action) * old.softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
-
-
-def _mean_over_actions(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return _right(old, new, action) / old.shape[-1]
-
-
-def _mean_over_rows(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return _right(old, new, action).mean()
-
-
-def _raw_logits(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return (old.softmax(-1) * (old - new)).sum(-1)
-
-
-def _cross_entropy(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
-    return -(old.softmax(-1) * new.log_softmax(-1)).sum(-1)
 
 
 check_kl = Exercise(
@@ -78,11 +42,7 @@ check_kl = Exercise(
             "new": torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log(),
             "action": torch.tensor([0, 0]),
         },
-        {
-            "old": torch.tensor([[2.0, 0.0, -1.0]]),
-            "new": torch.tensor([[1.0, 1.0, 1.0]]),
-            "action": torch.tensor([1]),
-        },
+        {"old": torch.tensor([[2.0, 0.0, -1.0]]), "new": torch.tensor([[1.0, 1.0, 1.0]]), "action": torch.tensor([1])},
         {
             "old": torch.tensor([[1.0, -1.0, 0.0], [3.0, 3.0, 0.0]]),
             "new": torch.tensor([[1.0, -1.0, 0.0], [4.0, 4.0, 1.0]]),  # nothing has changed: 0 and 0
@@ -90,20 +50,32 @@ check_kl = Exercise(
         },
     ),
     mistakes={
-        "this is KL(π ‖ π_old), the other direction: weight by the policy that you want to keep.": _turned,
-        "the sign is wrong: a divergence is never negative.": _negative,
-        "these are the weights of the new policy; use those of π_old.": _weighed_with_new,
-        "every action counts the same, however rare. Weight each by π_old(a).": _unweighed,
+        "this is KL(π ‖ π_old), the other direction: weight by the policy that you want to keep.": (
+            lambda o, n, a: _right(n, o, a)
+        ),
+        "the sign is wrong: a divergence is never negative.": lambda o, n, a: -_right(o, n, a),
+        "these are the weights of the new policy; use those of π_old.": lambda o, n, a: -_right(n, o, a),
+        "every action counts the same, however rare. Weight each by π_old(a).": (
+            lambda o, n, a: (o.log_softmax(-1) - n.log_softmax(-1)).sum(-1)
+        ),
         "only the action taken counts. Its log-ratio can be negative, and says nothing about the other actions.": (
             _taken_only
         ),
-        "only the action taken counts: this is one term of the sum over all actions.": _taken_weighed,
-        "this is the mean over actions. An expectation is the *sum* of terms weighted by probabilities.": (
-            _mean_over_actions
+        "only the action taken counts: this is one term of the sum over all actions.": (
+            lambda o, n, a: _taken_only(o, n, a) * o.softmax(-1).gather(-1, a.unsqueeze(-1)).squeeze(-1)
         ),
-        "this is the mean over rows. There should be one number per row; the loop averages later.": _mean_over_rows,
-        "logits aren't log-probabilities: both need a log_softmax first.": _raw_logits,
-        "this is the cross-entropy. Its gradient is right, but it isn't 0 where nothing has changed.": _cross_entropy,
+        "this is the mean over actions. An expectation is the *sum* of terms weighted by probabilities.": (
+            lambda o, n, a: _right(o, n, a) / o.shape[-1]
+        ),
+        "this is the mean over rows. There should be one number per row; the loop averages later.": (
+            lambda o, n, a: _right(o, n, a).mean()
+        ),
+        "logits aren't log-probabilities: both need a log_softmax first.": (
+            lambda o, n, a: (o.softmax(-1) * (o - n)).sum(-1)
+        ),
+        "this is the cross-entropy. Its gradient is right, but it isn't 0 where nothing has changed.": (
+            lambda o, n, a: -(o.softmax(-1) * n.log_softmax(-1)).sum(-1)
+        ),
     },
     drawn=lambda d: {"old": d.tensor(3, 4), "new": d.tensor(3, 4), "action": torch.tensor(d.rng.integers(0, 4, 3))},
     gradients=("new",),

@@ -30,34 +30,6 @@ def _right(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) ->
     return (keys < uses / (rollouts * epochs)) & (used < uses)
 
 
-def _no_limit(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return keys < uses / (rollouts * epochs)
-
-
-def _once_more(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys < uses / (rollouts * epochs)) & (used <= uses)
-
-
-def _without_rollouts(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys < uses / epochs) & (used < uses)
-
-
-def _without_epochs(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys < uses / rollouts) & (used < uses)
-
-
-def _once(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys < 1 / (rollouts * epochs)) & (used < uses)
-
-
-def _others(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys >= uses / (rollouts * epochs)) & (used < uses)
-
-
-def _either(keys: Tensor, used: Tensor, uses: int, rollouts: int, epochs: int) -> Tensor:
-    return (keys < uses / (rollouts * epochs)) | (used < uses)
-
-
 check_taken = Exercise(
     _right,
     cases=(
@@ -78,16 +50,26 @@ check_taken = Exercise(
     ),
     mistakes={
         "nothing stops a row that has been used often enough: by chance, some are drawn more often than the average.": (
-            _no_limit
+            lambda keys, used, uses, rollouts, epochs: keys < uses / (rollouts * epochs)
         ),
-        "a row that has had all its uses gets one more. Count what it has, not what it will have.": _once_more,
+        "a row that has had all its uses gets one more. Count what it has, not what it will have.": (
+            lambda keys, used, uses, rollouts, epochs: (keys < uses / (rollouts * epochs)) & (used <= uses)
+        ),
         "the time in the memory is missing: a row stays for `rollouts` updates, and each has its epochs.": (
-            _without_rollouts
+            lambda keys, used, uses, rollouts, epochs: (keys < uses / epochs) & (used < uses)
         ),
-        "the epochs are missing: in each update, a row gets its chance in every epoch.": _without_epochs,
-        "this is the probability of one use on average. There should be `uses` of them.": _once,
-        "these are the rows to leave out. A row is taken if its key is *below* the share.": _others,
-        "both conditions must hold, not one of them.": _either,
+        "the epochs are missing: in each update, a row gets its chance in every epoch.": (
+            lambda keys, used, uses, rollouts, epochs: (keys < uses / rollouts) & (used < uses)
+        ),
+        "this is the probability of one use on average. There should be `uses` of them.": (
+            lambda keys, used, uses, rollouts, epochs: (keys < 1 / (rollouts * epochs)) & (used < uses)
+        ),
+        "these are the rows to leave out. A row is taken if its key is *below* the share.": (
+            lambda keys, used, uses, rollouts, epochs: (keys >= uses / (rollouts * epochs)) & (used < uses)
+        ),
+        "both conditions must hold, not one of them.": (
+            lambda keys, used, uses, rollouts, epochs: (keys < uses / (rollouts * epochs)) | (used < uses)
+        ),
     },
     drawn=lambda d: {
         "keys": d.tensor(2, 6, low=0.0, high=1.0),

@@ -54,14 +54,6 @@ def _right(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
-def _from_zero(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
-    return _right(step, x, done, torch.zeros_like(h))
-
-
-def _never_reset(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
-    return _right(step, x, torch.zeros_like(done), h)
-
-
 def _reset_early(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
     rows = []
     for seen, ends in zip(x, done, strict=True):
@@ -70,17 +62,9 @@ def _reset_early(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
-def _forgotten_before_shown(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
-    return _right(step, x, done, h).masked_fill(done, 0)
-
-
 def _before(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
     after = _right(step, x, done, h).masked_fill(done, 0)
     return torch.cat([h.view(1), after[:-1]])
-
-
-def _always_the_first(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
-    return torch.stack([step(seen, h) for seen in x])
 
 
 def _back_to_the_first(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
@@ -90,10 +74,6 @@ def _back_to_the_first(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor
         rows.append(h)
         h = first if ends else h
     return torch.stack(rows)
-
-
-def _last_alone(step: Step, x: Tensor, done: Tensor, h: Tensor) -> Tensor:
-    return _right(step, x, done, h)[-1]
 
 
 check_rebuilt = Exercise(
@@ -119,16 +99,24 @@ check_rebuilt = Exercise(
         },
     ),
     mistakes={
-        "the lane begins at zero, but its episode may have begun in the previous segment: start from h.": _from_zero,
-        "the state goes on across an end. The next episode must begin at zero.": _never_reset,
+        "the lane begins at zero, but its episode may have begun in the previous segment: start from h.": (
+            lambda step, x, done, h: _right(step, x, done, torch.zeros_like(h))
+        ),
+        "the state goes on across an end. The next episode must begin at zero.": (
+            lambda step, x, done, h: _right(step, x, torch.zeros_like(done), h)
+        ),
         "the reset comes one row early: an episode's last row belongs to it. Reset after it.": _reset_early,
-        "the last row of an episode shows zeros. Keep its state first, and reset after that.": _forgotten_before_shown,
+        "the last row of an episode shows zeros. Keep its state first, and reset after that.": (
+            lambda step, x, done, h: _right(step, x, done, h).masked_fill(done, 0)
+        ),
         "these are the states before each row. The nets read the state that has seen the row.": _before,
-        "every row begins in the first state. Carry the state from row to row.": _always_the_first,
+        "every row begins in the first state. Carry the state from row to row.": (
+            lambda step, x, done, h: torch.stack([step(seen, h) for seen in x])
+        ),
         "after an end, this goes back to the state before the segment. A new episode begins at zero.": (
             _back_to_the_first
         ),
-        "this is only the last state. Each row has one.": _last_alone,
+        "this is only the last state. Each row has one.": lambda step, x, done, h: _right(step, x, done, h)[-1],
     },
     drawn=lambda d: {"step": halve_and_add, "x": d.tensor(6), "done": d.flags(6), "h": d.tensor()},
     gradients=("h",),

@@ -21,47 +21,27 @@ def values_of(agent: Agent, rollout: Rollout) -> tuple[Tensor, Tensor]:
     return value[:, :-1], value[:, 1:]
 
 
+def _moved(mean: float, returns: Tensor, beta: float) -> float:
+    return (1 - beta) * mean + beta * returns.mean().item()
+
+
+def _spread(center: float, variance: float, returns: Tensor, beta: float) -> float:
+    return (1 - beta) * variance + beta * (returns - center).square().mean().item()
+
+
 def _right(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    new, spread = returns.mean().item(), returns.var(correction=0).item()
-    between = beta * (1 - beta) * (new - mean) ** 2
-    return (1 - beta) * mean + beta * new, (1 - beta) * variance + beta * spread + between
-
-
-def _within_only(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, _ = _right(mean, variance, returns, beta)
-    return moved, (1 - beta) * variance + beta * returns.var(correction=0).item()
-
-
-def _swapped(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    return _right(mean, variance, returns, 1 - beta)
+    new = returns.mean().item()
+    return _moved(mean, returns, beta), _spread(new, variance, returns, beta) + beta * (1 - beta) * (new - mean) ** 2
 
 
 def _deviations(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, _ = _right(mean, variance, returns, beta)
-    between = beta * (1 - beta) * (returns.mean().item() - mean) ** 2
     std = (1 - beta) * variance**0.5 + beta * returns.std(correction=0).item()
-    return moved, std**2 + between
-
-
-def _unbiased(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, right = _right(mean, variance, returns, beta)
-    return moved, right + beta * (returns.var().item() - returns.var(correction=0).item())
-
-
-def _from_old_mean(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, _ = _right(mean, variance, returns, beta)
-    return moved, (1 - beta) * variance + beta * (returns - mean).square().mean().item()
-
-
-def _from_new_mean(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, _ = _right(mean, variance, returns, beta)
-    return moved, (1 - beta) * variance + beta * (returns - moved).square().mean().item()
+    return _moved(mean, returns, beta), std**2 + beta * (1 - beta) * (returns.mean().item() - mean) ** 2
 
 
 def _mean_of_squares(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
-    moved, _ = _right(mean, variance, returns, beta)
     squares = (1 - beta) * torch.tensor(variance + mean**2) + beta * returns.square().mean()
-    return moved, (squares - moved**2).item()
+    return _moved(mean, returns, beta), (squares - _moved(mean, returns, beta) ** 2).item()
 
 
 check_move = Exercise(
@@ -73,16 +53,22 @@ check_move = Exercise(
         {"mean": 10_000.0, "variance": 1.0, "returns": 10_000 + torch.tensor([0.0, 1.0, 2.0, 3.0]), "beta": 0.5},
     ),
     mistakes={
-        "this is the spread within old and new. Where their means differ, add β(1 − β)(m − μ)².": _within_only,
+        "this is the spread within old and new. Where their means differ, add β(1 − β)(m − μ)².": (
+            lambda m, v, r, b: (_moved(m, r, b), _spread(r.mean().item(), v, r, b))
+        ),
         "β is the share of the new batch, and 1 − β that of the old statistics; you have them the other way around.": (
-            _swapped
+            lambda m, v, r, b: _right(m, v, r, 1 - b)
         ),
         "average variances, not standard deviations: only variances of a mixture add up.": _deviations,
         "divide the batch's variance by n here, not by n − 1: it describes this batch, and estimates nothing else.": (
-            _unbiased
+            lambda m, v, r, b: (_moved(m, r, b), _right(m, v, r, b)[1] + b * (r.var() - r.var(correction=0)).item())
         ),
-        "deviations from the old mean add β(m − μ)²; from the new mean, they add β(1 − β)(m − μ)².": _from_old_mean,
-        "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
+        "deviations from the old mean add β(m − μ)²; from the new mean, they add β(1 − β)(m − μ)².": (
+            lambda m, v, r, b: (_moved(m, r, b), _spread(m, v, r, b))
+        ),
+        "take the batch's deviations from its own mean, not from the moved one.": (
+            lambda m, v, r, b: (_moved(m, r, b), _spread(_moved(m, r, b), v, r, b))
+        ),
         "far from 0, a mean of squares minus the square of a mean loses all its digits.": _mean_of_squares,
     },
     drawn=lambda d: {
@@ -109,34 +95,9 @@ def _spreads(sums: Sequence[float]) -> list[float]:
     return [float(np.std(sums[: t + 1])) for t in range(len(sums))]
 
 
-def _deviation(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    return _spreads(_sums(reward, done, gamma))
-
-
-def _of_rewards(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    return _spreads(reward)
-
-
-def _across_ends(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    return _spreads(_sums(reward, [False] * len(done), gamma))
-
-
 def _ahead(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
     ends = [*reversed(done[:-1]), False]  # backward, a sum ends with an episode's first step
     return _spreads(_sums(reward[::-1], ends, gamma)[::-1])
-
-
-def _all_at_once(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    return [float(np.std(_sums(reward, done, gamma)))] * len(reward)
-
-
-def _too_early(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    return _spreads([total * (not end) for total, end in zip(_sums(reward, done, gamma), done, strict=True)])
-
-
-def _around_nothing(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
-    squares = np.square(_sums(reward, done, gamma))
-    return [float(squares[: t + 1].mean() ** 0.5) for t in range(len(squares))]
 
 
 def _unbiased_spreads(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
@@ -153,7 +114,7 @@ def _anew(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[f
 
 
 check_deviation = Exercise(
-    _deviation,
+    lambda reward, done, gamma: _spreads(_sums(reward, done, gamma)),
     cases=(
         {"reward": [1.0, 0.0, 2.0, -1.0], "done": [False] * 4, "gamma": 0.5},
         {"reward": [4.0, 2.0, 8.0, 1.0, 3.0], "done": [False, False, True, False, False], "gamma": 0.9},
@@ -161,13 +122,21 @@ check_deviation = Exercise(
     ),
     mistakes={
         "this is the deviation of the rewards. The value net has to predict sums, so take the deviation of R.": (
-            _of_rewards
+            lambda r, d, g: _spreads(r)
         ),
-        "R runs on past the end of an episode. It starts from 0 in the next one.": _across_ends,
+        "R runs on past the end of an episode. It starts from 0 in the next one.": (
+            lambda r, d, g: _spreads(_sums(r, [False] * len(d), g))
+        ),
         "this sums what comes after a step, which isn't known yet when the reward is divided. R looks back.": _ahead,
-        "this is one number for all steps. σ at step t knows only R₁ to R_t.": _all_at_once,
-        "an episode's last reward belongs to its sum. Note R first, then set it to 0.": _too_early,
-        "a standard deviation is taken around the mean; this is the root of the mean square.": _around_nothing,
+        "this is one number for all steps. σ at step t knows only R₁ to R_t.": (
+            lambda r, d, g: [float(np.std(_sums(r, d, g)))] * len(r)
+        ),
+        "an episode's last reward belongs to its sum. Note R first, then set it to 0.": (
+            lambda r, d, g: _spreads([total * (not end) for total, end in zip(_sums(r, d, g), d, strict=True)])
+        ),
+        "a standard deviation is taken around the mean; this is the root of the mean square.": (
+            lambda r, d, g: [float(np.square(_sums(r, d, g)[: t + 1]).mean() ** 0.5) for t in range(len(r))]
+        ),
         "only the sum starts anew with an episode. Its statistics cover everything so far.": _anew,
         "this divides by n − 1, so a single sum has no deviation. Divide by n, as np.std does.": _unbiased_spreads,
     },

@@ -17,35 +17,6 @@ def _right(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
     return ((log_prob - old_log_prob).exp() * reward).mean()
 
 
-def _upside_down(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return _right(old_log_prob, log_prob, reward)
-
-
-def _of_logs(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return ((log_prob - old_log_prob) * reward).mean()
-
-
-def _divided_logs(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return (log_prob / old_log_prob * reward).mean()
-
-
-def _unweighted(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return reward.mean()
-
-
-def _without_old(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return (log_prob.exp() * reward).mean()
-
-
-def _self_normalized(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    ratio = (log_prob - old_log_prob).exp()
-    return (ratio * reward).sum() / ratio.sum()
-
-
-def _summed(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
-    return ((log_prob - old_log_prob).exp() * reward).sum()
-
-
 check_estimate = Exercise(
     _right,
     cases=(
@@ -62,14 +33,26 @@ check_estimate = Exercise(
         {"log_prob": torch.tensor([-0.1]), "old_log_prob": torch.tensor([-3.1]), "reward": torch.tensor([2.0])},
     ),
     mistakes={
-        "the ratio is upside down. A pull that the new policy would make more often must count for more.": _upside_down,
-        "this weights by the logarithm of the ratio. An exp is missing.": _of_logs,
-        "a ratio of logarithms is not the ratio of probabilities: subtract the logarithms, then exp.": _divided_logs,
-        "this is what the old policy earned. Weight each pull by its ratio.": _unweighted,
-        "this is the sum; an expectation is the mean over the pulls.": _summed,
-        "the pulls were drawn from the old policy, so divide its probability out.": _without_old,
+        "the ratio is upside down. A pull that the new policy would make more often must count for more.": (
+            lambda new, old, reward: _right(old, new, reward)
+        ),
+        "this weights by the logarithm of the ratio. An exp is missing.": (
+            lambda new, old, reward: ((new - old) * reward).mean()
+        ),
+        "a ratio of logarithms is not the ratio of probabilities: subtract the logarithms, then exp.": (
+            lambda new, old, reward: (new / old * reward).mean()
+        ),
+        "this is what the old policy earned. Weight each pull by its ratio.": (lambda new, old, reward: reward.mean()),
+        "this is the sum; an expectation is the mean over the pulls.": (
+            lambda new, old, reward: ((new - old).exp() * reward).sum()
+        ),
+        "the pulls were drawn from the old policy, so divide its probability out.": (
+            lambda new, old, reward: (new.exp() * reward).mean()
+        ),
         "this divides by the sum of the ratios instead of the number of pulls. It is a known variant, with less "
-        "variance and a little bias. The derivation has the plain mean.": _self_normalized,
+        "variance and a little bias. The derivation has the plain mean.": (
+            lambda new, old, reward: ((new - old).softmax(0) * reward).sum()
+        ),
     },
     drawn=lambda d: {
         "log_prob": d.tensor(5, low=-3.0, high=-0.1),

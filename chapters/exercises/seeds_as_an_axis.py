@@ -16,34 +16,6 @@ def _right(x: Tensor, valid: Tensor) -> Tensor:
     return (x * valid).sum(1) / valid.sum(1).clamp(min=1)
 
 
-def _over_seeds(x: Tensor, valid: Tensor) -> Tensor:
-    return (x * valid).sum(0) / valid.sum(0).clamp(min=1)
-
-
-def _everything(x: Tensor, valid: Tensor) -> Tensor:
-    return (x * valid).sum() / valid.sum()
-
-
-def _everyones_count(x: Tensor, valid: Tensor) -> Tensor:
-    return (x * valid).sum(1) / valid.sum()
-
-
-def _invalid_too(x: Tensor, valid: Tensor) -> Tensor:
-    return x.mean(1)
-
-
-def _all_rows(x: Tensor, valid: Tensor) -> Tensor:
-    return (x * valid).mean(1)
-
-
-def _nan(x: Tensor, valid: Tensor) -> Tensor:
-    return (x * valid).sum(1) / valid.sum(1)
-
-
-def _kept(x: Tensor, valid: Tensor) -> Tensor:
-    return _right(x, valid).unsqueeze(1)
-
-
 check_mean = Exercise(
     _right,
     cases=(
@@ -57,13 +29,25 @@ check_mean = Exercise(
         },
     ),
     mistakes={
-        "this is the mean over seeds, one number per row of the batch. Reduce the last axis, and keep S.": _over_seeds,
-        "this is one number for all seeds. Each seed needs its own, or they are no longer independent.": _everything,
-        "each seed's sum is divided by the number of all seeds' rows. Count within the seed.": _everyones_count,
-        "rows that are not valid are padding. They must not count.": _invalid_too,
-        "the sum is right, but it is divided by the number of all rows, padding included.": _all_rows,
-        "a seed without valid rows gives 0/0, which is NaN. It should give 0.": _nan,
-        "the axis of rows is still there, with length 1. The loss is one number per seed: [S].": _kept,
+        "this is the mean over seeds, one number per row of the batch. Reduce the last axis, and keep S.": (
+            lambda x, valid: (x * valid).sum(0) / valid.sum(0).clamp(min=1)
+        ),
+        "this is one number for all seeds. Each seed needs its own, or they are no longer independent.": (
+            lambda x, valid: (x * valid).sum() / valid.sum()
+        ),
+        "each seed's sum is divided by the number of all seeds' rows. Count within the seed.": (
+            lambda x, valid: (x * valid).sum(1) / valid.sum()
+        ),
+        "rows that are not valid are padding. They must not count.": lambda x, valid: x.mean(1),
+        "the sum is right, but it is divided by the number of all rows, padding included.": (
+            lambda x, valid: (x * valid).mean(1)
+        ),
+        "a seed without valid rows gives 0/0, which is NaN. It should give 0.": (
+            lambda x, valid: (x * valid).sum(1) / valid.sum(1)
+        ),
+        "the axis of rows is still there, with length 1. The loss is one number per seed: [S].": (
+            lambda x, valid: _right(x, valid).unsqueeze(1)
+        ),
     },
     drawn=lambda d: {"x": d.tensor(3, 5), "valid": d.flags(3, 5, share=0.5)},
     gradients=("x",),

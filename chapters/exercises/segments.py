@@ -26,36 +26,16 @@ def _right(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Ten
     return torch.stack(targets[::-1])
 
 
-def _cut_is_an_end(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    return _right(reward, done, 0.0, gamma)
-
-
-def _undiscounted(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    return _right(reward, done, last_value / gamma, gamma)
-
-
 def _always_cut(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
     paid = reward.clone()
     paid[-1] = paid[-1] + gamma * last_value
     return _right(paid, done, 0.0, gamma)
 
 
-def _leaking(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    return _right(reward, torch.zeros_like(done), last_value, gamma)
-
-
 def _last_reward_lost(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
     paid = reward.clone()
     paid[-1] = paid[-1] if done[-1] else last_value
     return _right(paid, done, 0.0, gamma)
-
-
-def _reset_late(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    return _right(reward, torch.cat([done[1:], torch.tensor([False])]), last_value, gamma)
-
-
-def _backward(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    return _right(reward, done, last_value, gamma).flip(0)
 
 
 check_targets = Exercise(
@@ -73,22 +53,25 @@ check_targets = Exercise(
             "last_value": 6.0,
             "gamma": 0.5,
         },
-        {
-            "reward": torch.tensor([0.0, 1.0]),
-            "done": torch.tensor([False, False]),
-            "last_value": 10.0,
-            "gamma": 0.9,
-        },
+        {"reward": torch.tensor([0.0, 1.0]), "done": torch.tensor([False, False]), "last_value": 10.0, "gamma": 0.9},
     ),
     mistakes={
-        "the targets are in reverse order: you looped from the back, so reverse the list at the end.": _backward,
-        "the cut is treated as an end, so what comes after it counts as 0. But it is unseen, not worthless.": (
-            _cut_is_an_end
+        "the targets are in reverse order: you looped from the back, so reverse the list at the end.": (
+            lambda r, d, v, g: _right(r, d, v, g).flip(0)
         ),
-        "V(s_T) is one step after the last row, so multiply it by γ there.": _undiscounted,
+        "the cut is treated as an end, so what comes after it counts as 0. But it is unseen, not worthless.": (
+            lambda r, d, v, g: _right(r, d, 0.0, g)
+        ),
+        "V(s_T) is one step after the last row, so multiply it by γ there.": (
+            lambda r, d, v, g: _right(r, d, v / g, g)
+        ),
         "V(s_T) is added although the last row ended its episode. Nothing comes after that.": _always_cut,
-        "the cut is one step off: check whether a step is done *before* you add what follows it.": _reset_late,
-        "the returns run on across the end of an episode. Nothing follows a step that is done.": _leaking,
+        "the cut is one step off: check whether a step is done *before* you add what follows it.": (
+            lambda r, d, v, g: _right(r, torch.cat([d[1:], torch.tensor([False])]), v, g)
+        ),
+        "the returns run on across the end of an episode. Nothing follows a step that is done.": (
+            lambda r, d, v, g: _right(r, torch.zeros_like(d), v, g)
+        ),
         "V(s_T) replaces the last reward. But that reward was seen: it counts, and γ·V(s_T) is added to it.": (
             _last_reward_lost
         ),

@@ -33,28 +33,6 @@ def _right(scores: np.ndarray, floor: float) -> tuple[int, int]:
     return _walk(scores, _enough(scores, floor))
 
 
-def _with_gaps(scores: np.ndarray, floor: float) -> tuple[int, int]:
-    good = np.flatnonzero(scores >= _enough(scores, floor))
-    return int(good[0]), int(good[-1])
-
-
-def _of_the_score(scores: np.ndarray, floor: float) -> tuple[int, int]:
-    return _walk(scores, float(scores.max() - NEAR * abs(scores.max())))
-
-
-def _of_the_spread(scores: np.ndarray, floor: float) -> tuple[int, int]:
-    return _walk(scores, _enough(scores, float(scores.min())))
-
-
-def _upward(scores: np.ndarray, floor: float) -> tuple[int, int]:
-    return int(np.argmax(scores)), _right(scores, floor)[1]
-
-
-def _exclusive(scores: np.ndarray, floor: float) -> tuple[int, int]:
-    low, high = _right(scores, floor)
-    return low, high + 1
-
-
 check_good_range = Exercise(
     _right,
     cases=(
@@ -63,11 +41,21 @@ check_good_range = Exercise(
         {"scores": np.array([400.0, 398.0, 390.0, 384.0, 383.0]), "floor": 22.0},
     ),
     mistakes={
-        "this jumps over a bad value in between. Start at the best, stop at the first one that is too low.": _with_gaps,
-        "this is 5% of the best score. Count from the floor: −100 has no useful 5% of its own.": _of_the_score,
-        "the worst score of the sweep is not the floor: other values would move it.": _of_the_spread,
-        "the range also reaches to the left of the best.": _upward,
-        "the second index is one past the range: return the last index that is good.": _exclusive,
+        "this jumps over a bad value in between. Start at the best, stop at the first one that is too low.": (
+            lambda scores, floor: tuple(np.flatnonzero(scores >= _enough(scores, floor))[[0, -1]])
+        ),
+        "this is 5% of the best score. Count from the floor: −100 has no useful 5% of its own.": (
+            lambda scores, floor: _walk(scores, float(scores.max() - NEAR * abs(scores.max())))
+        ),
+        "the worst score of the sweep is not the floor: other values would move it.": (
+            lambda scores, floor: _walk(scores, _enough(scores, float(scores.min())))
+        ),
+        "the range also reaches to the left of the best.": (
+            lambda scores, floor: (int(np.argmax(scores)), _right(scores, floor)[1])
+        ),
+        "the second index is one past the range: return the last index that is good.": (
+            lambda scores, floor: (_right(scores, floor)[0], _right(scores, floor)[1] + 1)
+        ),
     },
     drawn=lambda d: {"scores": 100 - d.rng.exponential(4.0, 7), "floor": d.number(0.0, 40.0)},
 )

@@ -29,32 +29,6 @@ def _right(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float
     return _parts(g_policy, g_value, value_coef, _factor(norm, max_norm))
 
 
-def _each_by_itself(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    return g_policy.norm(dim=1).clamp(max=max_norm), (value_coef * g_value.norm(dim=1)).clamp(max=max_norm)
-
-
-def _without_coef(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    return _right(g_policy, g_value, 1.0, max_norm)
-
-
-def _coef_late(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    return _parts(g_policy, g_value, value_coef, _factor((g_policy + g_value).norm(dim=1), max_norm))
-
-
-def _lengths_added(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    norm = g_policy.norm(dim=1) + value_coef * g_value.norm(dim=1)
-    return _parts(g_policy, g_value, value_coef, _factor(norm, max_norm))
-
-
-def _always(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    norm = (g_policy + value_coef * g_value).norm(dim=1)
-    return _parts(g_policy, g_value, value_coef, max_norm / norm)
-
-
-def _stacked(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
-    return _parts(g_policy, g_value, value_coef, _factor((g_policy + value_coef * g_value).norm(), max_norm))
-
-
 check_parts = Exercise(
     _right,
     cases=(
@@ -79,15 +53,23 @@ check_parts = Exercise(
     ),
     mistakes={
         "each part was shortened separately. There is one gradient, the sum, and one factor for both.": (
-            _each_by_itself
+            lambda p, v, c, most: (p.norm(dim=1).clamp(max=most), (c * v.norm(dim=1)).clamp(max=most))
         ),
-        "c₁ is missing: what reaches the body is c₁ times the gradient of the value loss.": _without_coef,
-        "the norm was taken without c₁. Weigh first, then add, then measure.": _coef_late,
+        "c₁ is missing: what reaches the body is c₁ times the gradient of the value loss.": (
+            lambda p, v, c, most: _right(p, v, 1.0, most)
+        ),
+        "the norm was taken without c₁. Weigh first, then add, then measure.": (
+            lambda p, v, c, most: _parts(p, v, c, _factor((p + v).norm(dim=1), most))
+        ),
         "the norm of a sum is the sum of the norms only if both point the same way. Add the vectors first.": (
-            _lengths_added
+            lambda p, v, c, most: _parts(p, v, c, _factor(p.norm(dim=1) + c * v.norm(dim=1), most))
         ),
-        "short gradients get longer. The factor is never more than 1.": _always,
-        "one norm was taken over all agents. Each row has its own.": _stacked,
+        "short gradients get longer. The factor is never more than 1.": (
+            lambda p, v, c, most: _parts(p, v, c, most / (p + c * v).norm(dim=1))
+        ),
+        "one norm was taken over all agents. Each row has its own.": (
+            lambda p, v, c, most: _parts(p, v, c, _factor((p + c * v).norm(), most))
+        ),
     },
     drawn=lambda d: {
         "g_policy": d.tensor(3, 4),

@@ -23,31 +23,6 @@ def _right(a: Three, b: Three) -> Three:
     return n, m_a + delta * n_b / n, s_a + s_b + delta**2 * n_a * n_b / n
 
 
-def _within_only(a: Three, b: Three) -> Three:
-    n, mean, _ = _right(a, b)
-    return n, mean, a[2] + b[2]
-
-
-def _plain_average(a: Three, b: Three) -> Three:
-    n, _, squares = _right(a, b)
-    return n, (a[1] + b[1]) / 2, squares
-
-
-def _wrong_share(a: Three, b: Three) -> Three:
-    n, _, squares = _right(a, b)
-    return n, a[1] + (b[1] - a[1]) * a[0] / n, squares
-
-
-def _variance(a: Three, b: Three) -> Three:
-    n, mean, squares = _right(a, b)
-    return n, mean, squares / n
-
-
-def _unsquared(a: Three, b: Three) -> Three:
-    n, mean, _ = _right(a, b)
-    return n, mean, a[2] + b[2] + (b[1] - a[1]) * a[0] * b[0] / n
-
-
 check_merged = Exercise(
     _right,
     cases=(
@@ -57,15 +32,19 @@ check_merged = Exercise(
     ),
     mistakes={
         "this is the spread within the two sets only. If their means differ, the whole is wider than its parts: "
-        "δ²·n_a·n_b/n is missing.": _within_only,
+        "δ²·n_a·n_b/n is missing.": (lambda a, b: (*_right(a, b)[:2], a[2] + b[2])),
         "the mean of two means is the mean of all only if both sets have the same size: weight each by its size.": (
-            _plain_average
+            lambda a, b: (a[0] + b[0], (a[1] + b[1]) / 2, _right(a, b)[2])
         ),
         "the mean moves the wrong share of the way to b. It should be n_b/n: a small batch moves it a little.": (
-            _wrong_share
+            lambda a, b: (a[0] + b[0], a[1] + (b[1] - a[1]) * a[0] / (a[0] + b[0]), _right(a, b)[2])
         ),
-        "the last number should stay the sum of squares, not the variance: divide by n only to look at it.": _variance,
-        "the distance between the means must be squared.": _unsquared,
+        "the last number should stay the sum of squares, not the variance: divide by n only to look at it.": (
+            lambda a, b: (*_right(a, b)[:2], _right(a, b)[2] / (a[0] + b[0]))
+        ),
+        "the distance between the means must be squared.": (
+            lambda a, b: (*_right(a, b)[:2], a[2] + b[2] + (b[1] - a[1]) * a[0] * b[0] / (a[0] + b[0]))
+        ),
     },
     drawn=lambda d: {
         "a": (d.whole(1, 50), d.number(-9.0, 9.0), d.number(0.0, 9.0)),

@@ -48,28 +48,8 @@ def _keeps_apart(f: Judge) -> bool:
     return torch.allclose(f(STACK, EVERY), alone)
 
 
-def _right_shape(f: Judge) -> bool:
-    return f(STACK, EVERY).shape == STACK.shape
-
-
 def _padding(f: Judge) -> bool:
     return torch.allclose(f(STACK, PADDED)[:, :3], f(STACK[:, :3], EVERY[:, :3]))
-
-
-def _first_only(f: Judge) -> bool:
-    return torch.allclose(f(STACK, EVERY)[0], f(STACK[:1], EVERY[:1])[0])
-
-
-def _last_only(f: Judge) -> bool:
-    return torch.allclose(f(STACK, EVERY)[-1], f(STACK[-1:], EVERY[-1:])[0])
-
-
-def _padding_too(f: Judge) -> bool:
-    return _keeps_apart(f) and _padding(f)
-
-
-def _signs_only(f: Judge) -> bool:
-    return _keeps_apart(f) and set(f(STACK, EVERY).flatten().tolist()) <= {-1.0, 0.0, 1.0}
 
 
 check_law = Exercise(
@@ -84,14 +64,20 @@ check_law = Exercise(
     ),
     mistakes={
         "this accepts every function here, and some of them mix seeds. Compare values, not shapes, and make up seeds "
-        "whose advantages differ a lot.": _right_shape,
+        "whose advantages differ a lot.": (lambda f: f(STACK, EVERY).shape == STACK.shape),
         "this is the law about padding. Let all rows be valid, and compare a stack with its rows alone.": _padding,
-        "this looks at the first seed only; the second one may depend on the first.": _first_only,
-        "this looks at the last seed only; the first one may depend on the last.": _last_only,
-        "this also refuses a function that lets padding count. That breaks another law; its seeds don't mix.": (
-            _padding_too
+        "this looks at the first seed only; the second one may depend on the first.": (
+            lambda f: torch.allclose(f(STACK, EVERY)[0], f(STACK[:1], EVERY[:1])[0])
         ),
-        "this also refuses functions that keep seeds apart but don't return signs, such as standardize.": _signs_only,
+        "this looks at the last seed only; the first one may depend on the last.": (
+            lambda f: torch.allclose(f(STACK, EVERY)[-1], f(STACK[-1:], EVERY[-1:])[0])
+        ),
+        "this also refuses a function that lets padding count. That breaks another law; its seeds don't mix.": (
+            lambda f: _keeps_apart(f) and _padding(f)
+        ),
+        "this also refuses functions that keep seeds apart but don't return signs, such as standardize.": (
+            lambda f: _keeps_apart(f) and set(f(STACK, EVERY).flatten().tolist()) <= {-1.0, 0.0, 1.0}
+        ),
     },
     drawn=lambda d: {"f": partial(_leaning, row=d.whole(-1, 0), share=d.whole(0, 1) * d.number(0.2, 0.9))},
 )

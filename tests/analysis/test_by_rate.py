@@ -14,15 +14,14 @@ from support.studies import study
 
 from ablations.analysis import choosing
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
-from ablations.analysis.choosing import choice_variance, choices, chosen_means
-from ablations.analysis.estimates import unpaired
+from ablations.analysis.choosing import choice_variance, choices, chosen_means, table_areas
 from ablations.analysis.scales import SCALES
-from ablations.design.designs import ladder
-from ablations.design.flag_sets import flags
-from ablations.figures.rate_map import SAID, rate_map_figure
-from ablations.report import sentences
-from ablations.training import rate_table
-from ablations.training.rate_table import COLUMNS, GRID, joined, store_table
+from ablations.analysis.stats import unpaired
+from ablations.question.arms import flags
+from ablations.question.designs import ladder
+from ablations.report.cells import SAID, rate_map_figure
+from ablations.training import rates as rate_table
+from ablations.training.rates import COLUMNS, GRID, joined, store_table
 
 Patch = pytest.MonkeyPatch
 DESIGN = ladder(["baseline", "entropy"])
@@ -30,6 +29,7 @@ UNIT = SCALES["CartPole-v1"].ceiling - SCALES["CartPole-v1"].random
 NOISE = 10.0 * np.arange(6)
 NOTHING = study(DESIGN, lambda on: 0)
 ARM = ("x", 9, "", "gae")
+FEW, MORE = np.random.default_rng(0).normal(size=(2, 20))
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +37,10 @@ def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Iterator[None]:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     yield
     rate_table.table.cache_clear()
-    choice_variance.cache_clear()
-    chosen_means.cache_clear()
 
 
 def stored(rows: list[tuple[object, ...]]) -> None:
     store_table(pd.DataFrame(rows, columns=COLUMNS))
-    choice_variance.cache_clear()
-    chosen_means.cache_clear()
 
 
 def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kept: bool = False) -> None:
@@ -61,7 +57,7 @@ def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kep
     stored(rows)
 
 
-def test_each_rate_counts_with_the_first_look_and_has_a_cell_and_a_sentence(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_each_rate_counts_with_the_first_look_and_has_a_cell(tmp_path: Path, monkeypatch: Patch) -> None:
     tuned(lambda on, lr: 100 + 1000 * lr * ("baseline" in on))
     found = effects_by_rate(study(DESIGN, lambda on: 90 * ("baseline" in on)), DESIGN)
     rows = found[found.trick == "baseline"].set_index("at")
@@ -84,9 +80,6 @@ def test_each_rate_counts_with_the_first_look_and_has_a_cell_and_a_sentence(tmp_
     left, right = drawn[0].axes[:2]
     labels = [[each.get_text() for each in axis.get_ticklabels()] for axis in (left.xaxis, right.xaxis, left.yaxis)]
     assert labels == [[f"{lr:g}" for lr in GRID], list(SAID.values()), ["baseline", "entropy"]]
-    said = sentences.by_rate(found, "baseline")
-    assert said.startswith("On CartPole-v1, `baseline` does +0.001 at 0.0003, +0.002 at 0.001, +0.01 at 0.003, ")
-    assert "; +0.13 [+0.12, +0.15] on average over these learning rates, and +0.19 [" in said
 
 
 def test_a_clearly_best_rate_is_always_chosen_and_the_common_one_is_best_for_all_arms() -> None:
@@ -94,48 +87,39 @@ def test_a_clearly_best_rate_is_always_chosen_and_the_common_one_is_best_for_all
     assert common_rate(NOTHING) == 0.03
     tuned(lambda on, lr: (50 - NOISE) * (lr == 0.1))
     assert common_rate(NOTHING) == 0.1  # the best one, though all of its seeds are alike
-    tried({0.01: [90.0, 100.0, 110.0], 0.03: [10.0, 20.0, 30.0]})
-    assert choice_variance(*ARM, 0.01) == 0
-    even = [0.0, 10.0] * 500
-    tried({0.01: [x + 0.002 for x in even], 0.03: even})
-    assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
+    apart = {0.01: np.array([90.0, 100.0, 110.0]), 0.03: np.array([10.0, 20.0, 30.0])}
+    assert choice_variance(apart, 0.01) == 0
+    even = np.array([0.0, 10.0] * 500)
+    assert choice_variance({0.01: even + 0.002, 0.03: even}, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
 
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_comparison_whose_arm_lacks_a_rate_or_its_seeds_is_left_out(kept: bool, tmp_path: Path) -> None:
     tuned(lambda on, lr: 100, without=("baseline entropy", 0.3), kept=kept)
     assert set(effects_by_rate(NOTHING, DESIGN).trick) == {"baseline"}
-    assert scores_by_rate(NOTHING, DESIGN.arms[-1].tricks) == {}
-    assert tuple(scores_by_rate(NOTHING, DESIGN.arms[0].tricks)) == GRID
+    assert scores_by_rate(NOTHING, DESIGN.arms[-1]) == {}
+    assert tuple(scores_by_rate(NOTHING, DESIGN.arms[0])) == GRID
     few = replace(NOTHING, runs=NOTHING.runs[:1])
-    assert tuple(scores_by_rate(few, DESIGN.arms[0].tricks)) == GRID  # however few runs
+    assert tuple(scores_by_rate(few, DESIGN.arms[0])) == GRID  # however few runs
     assert common_rate(NOTHING) is None
     nowhere = effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN)
     assert rate_map_figure(nowhere, DESIGN, None, tmp_path) == []
 
 
-def tried(by_rate: dict[float, list[float]]) -> None:
-    means = {lr: float(np.mean(areas)) for lr, areas in by_rate.items()}
-    stored([(*ARM, lr, means[lr], means[lr], len(areas), joined(areas)) for lr, areas in by_rate.items()])
-
-
 def test_arms_share_the_noise_of_their_tuning_seeds_and_nothing_is_said_where_scores_are_not_known() -> None:
-    few, more = np.random.default_rng(0).normal(size=(2, 20))
-    found = list[np.ndarray]()
-    for by in (0, 5):
-        tried({0.01: list(few + by), 0.03: list(more + by)})
-        means = chosen_means(*ARM, 0.01 if few.mean() > more.mean() else 0.03)
-        assert means is not None
-        found.append(means)
-    assert found[0].std() > 0
-    assert np.ptp(found[1] - found[0]) < 1e-3  # each draw chooses the same rate for both, and the table rounds
-    tried({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
-    assert np.isnan(choice_variance(*ARM, 0.01)) and np.isnan(choice_variance("y", 9, "", "gae", 0.03))
-    assert choice_variance(*ARM, 0.03) >= 0
+    best = 0.01 if FEW.mean() > MORE.mean() else 0.03
+    first, second = (chosen_means({0.01: FEW + by, 0.03: MORE + by}, best) for by in (0, 5))
+    assert first is not None and second is not None and first.std() > 0
+    assert np.ptp(second - first) < 1e-9  # each draw chooses the same rate for both
+    areas = {0.01: np.array([1.0, 2.0]), 0.03: np.array([3.0, 4.0])}
+    assert np.isnan(choice_variance(areas, 0.01)) and chosen_means(areas, 0.01) is None  # not what they would choose
+    assert np.isnan(choice_variance({}, 0.03)) and chosen_means({}, 0.03) is None
+    assert choice_variance(areas, 0.03) >= 0
+    stored([(*ARM, 0.01, 1.0, 1.0, 2, "1 1"), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])
+    assert {lr: [*each] for lr, each in table_areas(*ARM).items()} == {0.01: [1, 1], 0.03: [3, 4]}
+    assert table_areas("y", *ARM[1:]) == {}
     stored([(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])  # known of one of two rates
-    assert np.isnan(choice_variance(*ARM, 0.03)) and chosen_means(*ARM, 0.03) is None
-    stored([(*ARM, 0.03, 1.0, 1.0, 5, "")])
-    assert np.isnan(choice_variance(*ARM, 0.03))
+    assert table_areas(*ARM) == {}
 
 
 def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_often() -> None:

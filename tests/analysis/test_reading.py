@@ -15,15 +15,28 @@ from support.studies import study
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
 from ablations.analysis.effects import effects
 from ablations.analysis.foreign import Columns, curves_of
-from ablations.analysis.joining import gathered, merged
 from ablations.analysis.reading import short_name
+from ablations.analysis.records import (
+    MADE,
+    SHARES,
+    Done,
+    Study,
+    about_runs,
+    gather,
+    gathered,
+    load,
+    load_all,
+    merged,
+    origin,
+    save,
+    save_again,
+    study_of,
+)
 from ablations.analysis.stats import interval
-from ablations.analysis.studies import SHARES, Done, Study, about_runs, gather, study_of
-from ablations.analysis.study_files import load, load_all, save, save_again
-from ablations.design.designs import DESIGNS, ladder, leave_one_out
-from ablations.design.flag_sets import flags
+from ablations.question.arms import flags
+from ablations.question.designs import DESIGNS, ladder, leave_one_out
 from ablations.training.jobs import Job
-from ablations.training.plan import Plan
+from ablations.training.question import Question
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
 from tricks import PPO, Config, InputError, train
@@ -73,7 +86,7 @@ def test_comparisons_runs_and_folders_of_them_are_read_alike_unless_damaged(tmp_
         assert alone[score].to_numpy() == pytest.approx(ours[ours.arm == "ppo"][score].to_numpy(), rel=1e-5)
     assert {"entropy", "approx_kl"} <= {*curves}
     (tmp_path / "run" / "run.json").write_text('{"config": {}}')
-    with pytest.raises(InputError, match=r"is damaged: run.json: Object missing required field"):
+    with pytest.raises(InputError, match=r"is damaged: run.json: it does not match its checksum"):
         read(tmp_path / "run")
 
 
@@ -99,10 +112,30 @@ def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_lon
     assert curve.groupby(["group", "seed"])["return"].sum().to_dict() == {("p", 0): 3, ("q", 1): 7}
     table.assign(name="x").to_csv(long, index=False)  # each group numbers its own runs
     assert curves_of(long, Columns("name", "t", "score", "kind")).seed.nunique() == 2
-    names = ["a - charts/return", "a - charts/return__MIN", "b - charts/return", "b - loss"]
+    names = ["a - charts/return", "a - charts/return__MIN", "b - charts/return", "b - loss", "_runtime"]
     pd.DataFrame({"global_step": [5, 10], **{name: [1.0, 2.0] for name in names}}).to_csv(wide, index=False)
     assert set(curves_of(wide, Columns(value="charts/return")).seed) == {0, 1}
-    assert set(curves_of(wide, Columns()).seed) == {0, 1, 2}  # without the bounds
+    with pytest.raises(InputError, match=r"Name one with --value: a - charts/return, b - charts/return, b - loss$"):
+        curves_of(wide, Columns())  # neither bounds nor times are runs
+
+
+def test_runs_of_cleanrl_are_grouped_evaluations_averaged_and_our_own_table_reads_back(tmp_path: Path) -> None:
+    for k, name in enumerate(("CartPole-v1__ppo__1__170", "CartPole-v1__ppo__2__171", "CartPole-v1__dqn__1__172")):
+        monitor(tmp_path / "runs" / name / "monitor.csv", [k, k])
+    curves = curves_of(tmp_path / "runs", Columns())
+    found = curves.groupby(["env", "group"]).seed.nunique()
+    assert found.to_dict() == {("CartPole-v1", "ppo"): 2, ("CartPole-v1", "dqn"): 1}
+    (tmp_path / "eval").mkdir()
+    np.savez(tmp_path / "eval" / "evaluations.npz", timesteps=[5, 10], results=[[1.0, 3.0], [5.0, 7.0]])
+    assert curves_of(tmp_path / "eval", Columns())[["step", "return"]].to_numpy().tolist() == [[5, 2], [10, 6]]
+    history = pd.DataFrame({"_step": [1, 2], "_runtime": [0.1, 0.2], "episodic_return": [3.0, 4.0], "loss": [1.0, 2.0]})
+    history.to_csv(tmp_path / "history.csv", index=False)
+    assert curves_of(tmp_path / "history.csv", Columns())["return"].tolist() == [3, 4]
+    pd.DataFrame({"step": [1, 2], "seed 0": [1.0, 2.0], "seed 1": [3.0, 4.0]}).to_csv(tmp_path / "n.csv", index=False)
+    assert curves_of(tmp_path / "n.csv", Columns()).groupby("seed")["return"].sum().tolist() == [3, 7]
+    rows = [(arm, seed, step, step * 1.0) for arm in "ab" for seed in (0, 1) for step in (1, 2)]
+    pd.DataFrame(rows, columns=["arm", "seed", "step", "return"]).to_csv(tmp_path / "tidy.csv", index=False)
+    assert curves_of(tmp_path / "tidy.csv", Columns()).groupby("group").seed.nunique().to_dict() == {"a": 2, "b": 2}
 
 
 def test_event_files_are_read_by_tensorboard_s_own_reader(tmp_path: Path) -> None:
@@ -124,7 +157,7 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsy
         monitor(tmp_path / "logs" / f"PPO_{seed}" / "monitor.csv", [100.0 + seed + k for k in range(500)])
     assert cli.main(["plot", f"theirs={tmp_path / 'logs'}", str(STORED), "--out", str(tmp_path / "shown")]) == 0
     said = capsys.readouterr().out
-    assert "| theirs " in said and "helps" in said
+    assert "| theirs " in said and said.count("hurts") == 2  # over the steps that all have
     assert {path.name for path in tmp_path.glob("shown*")} == {f"shown.{kind}" for kind in ("png", "svg", "csv", "md")}
     assert pd.read_csv(tmp_path / "shown.csv").step.max() == 5_000  # as far as all groups go
     arm = read(STORED).runs.arm.iloc[0]  # one arm of a study stands under the name of its source
@@ -136,12 +169,12 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsy
 STEPS = "has no column step or global_step or Step or timesteps or _step; name one with --step"
 SEVERAL = "the sources are of several environments; choose one with --env: CartPole-v1, Acrobot-v1"
 BROKEN = [
-    ("", "is empty"),
+    ("", "cannot be read"),
     ("run,t,score\na,1,2\n", STEPS),
     ("step,return\n1,1\n3,2\n2,3\n", "steps go back, at step 2"),
     ("step,return\n1,1\n", "has a run of one point; a curve needs two"),
     ("step,return\n1,x\n2,y\n", "has no column of numbers besides 'step'"),
-    ('a,b\n1,"2\n', "is no CSV"),
+    ('a,b\n1,"2\n', "cannot be read"),
 ]
 
 
@@ -160,7 +193,6 @@ def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path
         ([str(STORED), "--run", "name"], "--run names a column of a CSV, and no source is one"),
         ([str(STORED), "--env", "Taxi-v4"], "--env 'Taxi-v4' is in no source of ours; they have CartPole-v1"),
         ([str(STORED), str(OTHER)], SEVERAL),
-        ([str(STORED), "--statistic", "median"], "--statistic must be mean or iqm, not 'median'"),
         ([str(tmp_path)], "holds no monitor file, no event file and no CSV"),
     ):
         refuses(cli.main, ["plot", *arguments], said)
@@ -178,38 +210,44 @@ def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path
 ONE = ladder(["baseline"])
 
 
-def done(seeds: tuple[int, ...], diverged: Mapping[int, int], device: str = "cpu", **made: str | None) -> Done:
+def done(seeds: tuple[int, ...], diverged: Mapping[int, int], **made: Any) -> Done:
     """A finished job: seed k has returns of k, and 10 k at the end."""
     values = np.array(seeds, dtype=float)
-    config = replace(TINY, seeds=seeds, lr=tuple(0.01 * (seed + 1) for seed in seeds), device=device)
+    config = replace(TINY, seeds=seeds, lr=tuple(0.01 * (seed + 1) for seed in seeds))
     known, grid = dict.fromkeys(VERSIONS) | made, np.repeat(values[:, None], POINTS, axis=1)
     return Done(Job(config, REINFORCE), "x", Scored(seeds, grid, 10 * values, diverged, 0.63, 200, known))
 
 
 def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_their_jobs() -> None:
-    runs = gather([done((3, 4, 5), {4: 150}), done((6,), {})], {4, 5, 6})
+    changed = {"algorithm": 3, "tricks": "1.0", "commit": "cafe", "dirty": True, "numba": "0.6", "machine": "arm"}
+    runs = gather([done((3, 4, 5), {4: 150}, **changed), done((6,), {}, tricks="0.9", dirty=False)], {4, 5, 6})
     assert (runs.seed.tolist(), runs.lr.tolist()) == ([4, 5, 6], pytest.approx([0.05, 0.06, 0.07]))
     assert (runs.diverged.fillna(-1).tolist(), runs.late.tolist()) == ([150, -1, -1], [40, 50, 60])
     assert runs[SHARES].to_numpy().tolist() == [[seed] * POINTS for seed in (4, 5, 6)]
+    assert runs[MADE].to_numpy().tolist()[0] == ["3", "1.0", "cafe", "False", "True", "arm"]
+    origins = [origin(row) for row in runs[1:].to_dict("records")]
+    assert origins == ["ALGORITHM 3, commit cafe with changes", "version 0.9"]
     with pytest.raises(InputError, match="there are no results"):
         gather([], {4})
-    jobs = [done((0, 1), {}, torch="2", gpu="H"), done((2,), {}, device="cuda:1", torch="1", commit="c")]
+    old = {"torch": "2", "device": "cpu", "date": "2026-01-01"}
+    jobs = [done((0, 1), {}, **old), done((2,), {}, torch="1", commit="c", device="cuda (H)", date="2026-01-02")]
     about = about_runs("x", jobs, (5, 3, 4))
     assert (about["command"], about["seconds"], about["steps"], about["seeds"]) == ("x", 1.3, 400, [3, 6])
-    nothing: dict[str, list[str]] = {key: [] for key in VERSIONS}
-    versions = {"torch": ["1", "2"], "commit": ["c"], "backend": ["auto"], "device": ["cpu", "cuda"], "gpu": ["H"]}
-    assert about["made with"] == nothing | versions
-    assert "gpu" not in about_runs("x", [done((0,), {})], (0,))["made with"]
+    versions = {"torch": ["1", "2"], "commit": ["c"], "backend": ["auto"], "device": ["cpu", "cuda (H)"]}
+    assert about["made with"] == versions | {"date": ["2026-01-02"]}  # of the last; what is not known is left out
 
 
-def test_a_plan_s_study_is_of_what_is_finished_and_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left_out = ("Atari: not installed",)
-    plan = Plan(replace(TINY, seeds=1), (ONE,), (3, 4), fixed=True, all_tricks=True, left_out=left_out)
-    first = next(iter(plan.jobs))
+def test_the_study_of_a_question_is_of_what_is_finished_and_not_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Question(replace(TINY, seeds=1), (ONE,), (3, 4), left_out=("Atari: not installed",), margin=7.0)
+    first, *_ = asked.jobs(asked.table_rates)
     monkeypatch.setattr(Store, "scored", lambda _, job: done((3, 4), {}).result if job == first else None)
-    found = study_of(plan, Store(tmp_path), "run")
-    assert (found.name, found.designs, found.about["command"]) == (plan.name, (ONE,), "run")
-    assert (found.about["left out"], found.about["seeds"]) == (left_out, [3, 5])
+    found = study_of(asked, asked.table_rates, {}, Store(tmp_path), "run")
+    assert (found.name, found.designs, found.about["command"]) == (asked.name, (ONE,), "run")
+    assert (found.about["left out"], found.about["seeds"]) == (asked.left_out, [3, 5])
+    assert (found.about["question"], found.about["rates"]) == (asked.digest, asked.rates_in_words)
+    assert found.margin * found.unit == pytest.approx(7)
     assert found.runs[["tricks", "seed", "tuned"]].to_numpy().tolist() == [["", 3, "fixed"], ["", 4, "fixed"]]
     assert found.missing(ONE) == ["+ baseline"]
     made = study(ONE, lambda on: 0)
@@ -249,6 +287,15 @@ def test_studies_come_in_the_order_of_the_suites_environments_worlds_last_or_of_
     short, long = trials("worlds_gae_from2", 2), trials("worlds", 0)
     long = replace(long, about=long.about | {"seeds": [0, 9]})
     assert merged([short, long]) == [long, short]
+
+
+def test_games_of_another_version_are_reported_beside_studies_of_one_and_leave_none_out(tmp_path: Path) -> None:
+    made = study(ONE, lambda on: 0)
+    runs, games = made.runs.iloc[:1].assign(algorithm="", version="0.0.1"), {"trained": [[1.0]], "random": [[1.0]]}
+    about: Any = made.about | {"games": games, "run": "x", "greedy": False}
+    for each in (made, replace(made, name="games_x", designs=(), runs=runs, about=about)):
+        save(each, tmp_path)
+    assert {found.kind for found in load_all(tmp_path, told=True)} == {"designs", "games"}
 
 
 def test_parts_of_a_study_are_one_in_which_shared_seeds_are_counted_once() -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from ablations.analysis.scales import SCALES, threshold
-from ablations.design.registry import SUITES
-from ablations.findings.published import PUBLISHED
+from ablations.findings.claims import PUBLISHED
+from ablations.question.designs import SUITES
 from tricks import Config
 from tricks.envs.make import make_env
 from tricks.worlds import board, bricks, squadron, treasure

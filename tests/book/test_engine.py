@@ -1,8 +1,6 @@
 """The playground's engine computes what the library does: updates, sessions, learning, worlds, in a real browser."""
 
-import inspect
 import json
-import re
 import shutil
 from dataclasses import replace
 from itertools import product
@@ -15,16 +13,13 @@ import pytest
 import torch
 from scipy.stats import kstest
 from support.browsing import Browser
-from support.random_settings import SMALL, drawn_from
 from support.register import register
 from support.replayed import Case, replayed, write_page
 from support.restless import Restless
+from support.settings import SMALL, drawn_from
 
-from ablations import interval
-from ablations.training.scores import on_grid
-from chapters.book.results import beyond, studies
 from chapters.book.site.playground import ENGINE, offered
-from tricks import PPO, Config, Tricks, listing, loop, train
+from tricks import PPO, Config, Tricks, listing, train
 from tricks.ladder import EXCLUDES, NEEDS, REINFORCE, closed, named, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 from tricks.worlds import WORLDS
@@ -132,29 +127,10 @@ def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_doe
     assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
-def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
-    """In camel case. Of two branches, the listing has one, and loop.js has the other as an `else` that is left out."""
-    text = (ENGINE / "loop.js").read_text(encoding="utf-8")
-    called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
-    theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
-    mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
-    others = {"training", "build", "perTask", "perSeed"}  # of one task, one seed
-    assert {*theirs} - {*mine} == others
-    inner = {*mine} & {*theirs} - {"train", "buildAgent"}
-    assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
-    for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):
-        assert f"{in_camel_case(name)}(" in line
-
-
-def in_camel_case(name: str) -> str:
-    return re.sub(r"_(\w)", lambda found: found[1].upper(), name.strip("_"))
-
-
 COMPARED = (
     *("step", "episodes", "return", "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio"),
     *("explained_variance", "grad_norm"),
 )
-ARMS = {"reinforce": REINFORCE, "baseline": named("baseline"), "clip": named("clip"), "ppo": PPO}
 
 
 def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
@@ -168,17 +144,11 @@ def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names, dtype=float)
 
 
-def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
-    found = curve(engine, numbers={"lr": 0.01, "steps": 40_000}, seeds=10)
-    late = found[found.step > 30_000].groupby("seed")["return"].mean()
-    assert len(late) == 10 and late.mean() > 200
-
-
 def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(engine: Browser) -> None:
     """Here all chances differ, which play and shuffle; what follows from them is held to the library elsewhere."""
     numbers = {"lr": 0.03, "steps": 2000}
-    theirs = train(Config("CartPole-v1", seeds=100, **numbers), ARMS["clip"]).curve  # type: ignore[arg-type]
-    mine = curve(engine, tricks=ARMS["clip"].on, numbers=numbers, seeds=100, hidden=[64, 64])
+    theirs = train(Config("CartPole-v1", seeds=100, **numbers), named("clip")).curve  # type: ignore[arg-type]
+    mine = curve(engine, tricks=named("clip").on, numbers=numbers, seeds=100, hidden=[64, 64])
     for update in range(2):
         a, b = (rows.groupby("seed").nth(update)[list(COMPARED)].to_numpy(float) for rows in (mine, theirs))
         assert len(a) == len(b) == 100
@@ -199,26 +169,6 @@ def test_the_benchmark_page_measures_the_engine(engine: Browser, tmp_path: Path)
     assert browser.complaints() == []
     assert len(told) == 6 and min(told.values()) > 100
     engine.open("index.html")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ARMS)
-def test_the_means_of_sixty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
-    """Two means are compared, so the interval is that of their difference.
-
-    Points of a curve go together: of two groups of thirty of the library's own agents, one pair in eleven fails this.
-    """
-    tricks = ARMS[name]
-    study = next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
-    rate = float(study.of(tricks).lr.iloc[0])
-    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=60, hidden=[64, 64])
-    diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
-    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10]
-    theirs = study.grid(tricks).to_numpy()[:, 9::10]
-    (low, high), (mine_low, mine_high) = interval(theirs), interval(mine)
-    inside = (low <= mine.mean(0)) & (mine.mean(0) <= high)
-    print(f"{name}: {inside.sum()} of 10 points are within the library's own interval")
-    assert (2 * abs(mine.mean(0) - theirs.mean(0)) <= np.hypot(high - low, mine_high - mine_low)).sum() >= 9
 
 
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}

@@ -19,19 +19,28 @@ from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names
 from chapters.book.exercise import Exercise, called
 from chapters.book.grading import fence, grade
-from chapters.book.grading.answering import answered
+from chapters.book.grading.answering import answered, decoded, encoded
 from chapters.book.grading.asked import Asked, exercises, known
 from chapters.book.grading.asked import cells as asked_cells
-from chapters.book.grading.copying import copy_packages, readable, without_answers
 from chapters.book.grading.grade import plain
-from chapters.book.grading.judging import Limits, Verdict, apart, cases_of, exercise, judge, verdict
+from chapters.book.grading.judging import (
+    Limits,
+    Verdict,
+    apart,
+    cases_of,
+    copy_packages,
+    exercise,
+    judge,
+    readable,
+    verdict,
+    without_answers,
+)
 from chapters.book.grading.submission import read
-from chapters.book.grading.wire import decoded, encoded
 from chapters.book.handout import handed_out
 from chapters.exercises.clip import check_surrogate
 from tricks.cli.shell import guarded
 
-SURROGATE, FLOOR = (each for each in exercises("03_clip") if each.check)
+SURROGATE, _ = (each for each in exercises("03_clip") if each.check)
 ASK = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
 SOLUTIONS = pytest.mark.skipif(not (CHAPTERS / "solutions").exists(), reason="a student's copy has no solutions")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no time on the processor and no memory")
@@ -39,9 +48,10 @@ BODY = "def my_surrogate(ratio, advantage, epsilon):\n    "
 LATE = " (a statement before it raised ZeroDivisionError: division by zero)"
 
 
-def here(*code: str) -> Verdict:
+def here(*code: str, cases: Any = ()) -> Verdict:
     """The verdict on exercise 1 of chapter 3 with these cells added, run in this process."""
-    return verdict(check_surrogate, SURROGATE, json.loads(json.dumps(answered(cells(*code), *ASK))))
+    given = answered(cells(*code), *ASK[:2], cases or check_surrogate.cases, check_surrogate.gradients)
+    return verdict(check_surrogate, SURROGATE, json.loads(json.dumps(given)), cases)
 
 
 def apart_from_here(*code: str, seconds: float = 20) -> Verdict:
@@ -49,17 +59,17 @@ def apart_from_here(*code: str, seconds: float = 20) -> Verdict:
     return judge(cells(*code), SURROGATE, Limits(seconds, 500_000_000))
 
 
-def test_every_check_of_every_chapter_is_asked_for_once() -> None:
-    for name in [name for name in names() if exercises(name)]:
-        script = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8")
-        asked = exercises(name)
-        assert [each.number for each in asked] == list(range(1, len(asked) + 1))
-        assert [each.check for each in asked if each.check] == [
-            line.split("(")[0] for line in script.splitlines() if line.startswith("check_")
-        ]
-        for each in filter(lambda each: each.check, asked):
-            module = __import__(f"chapters.exercises.{each.module}", fromlist=[each.check])
-            assert getattr(module, each.check).cases
+@pytest.mark.parametrize("name", names())
+def test_every_exercise_has_a_cell_and_an_id_of_its_own_and_every_check_is_asked_for_once(name: str) -> None:
+    asked = exercises(name)
+    assert [each.number for each in asked] == list(range(1, len(asked) + 1))
+    script = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8")
+    assert [each.check for each in asked if each.check] == re.findall(r"^(check_\w+)\(", script, re.M)
+    assert all(exercise(each).cases for each in asked if each.check)
+    found = [cell["id"] for cell in json.loads((CHAPTERS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]]
+    numbers = [id.rpartition("-exercise-")[2] for id in found if "-exercise-" in id]
+    assert numbers == [str(each.number) for each in asked]
+    assert {cell.id for cell in asked_cells(name)} == {*found} - {f"{name}-badges", f"{name}-setup"}
 
 
 def test_a_verdict_is_a_word_and_the_exercises_own_sentence() -> None:
@@ -211,14 +221,6 @@ def new(text: str) -> Notebook:
     return {"cell_type": "markdown", "source": text, "metadata": {}}
 
 
-@pytest.mark.parametrize("name", names())
-def test_each_exercise_has_a_cell_and_an_id_of_its_own(name: str) -> None:
-    found = json.loads((CHAPTERS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-    numbers = [cell["id"].rpartition("-exercise-")[2] for cell in found if "-exercise-" in cell["id"]]
-    assert numbers == [str(each.number) for each in exercises(name)]
-    assert {x.id for x in asked_cells(name)} == {cell["id"] for cell in found} - {f"{name}-badges", f"{name}-setup"}
-
-
 @pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
 @pytest.mark.parametrize("name", known())
 def test_an_answer_is_credited_to_its_exercise(
@@ -346,7 +348,6 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     rows = json.loads((folder / "grades.json").read_text(encoding="utf-8"))["notebooks"]
     found = {Path(each["notebook"]).stem: each for each in rows}
     assert {name for name, each in found.items() if each["error"]} == {*strange, "enormous"} - {"03_clip"}
-    assert "notebook format 3" in found["old"]["error"]
     assert {found[name]["points"] for name in ("ada", "bob", "eve", "UPPER")} == {1}
     assert "script.py" in shown.split("doesn't end in .ipynb")[1]
     assert [Path(each["notebook"]).stem for each in rows].count("ada") == 1  # named twice
@@ -365,14 +366,6 @@ def test_any_message_is_written_and_no_file_of_others_over(folder: Path, monkeyp
 
 
 CHECKED = [each for name in names() for each in exercises(name) if each.check]
-HONEST = next(each for each in CHECKED if each.check == "check_surrogate")
-
-
-def reply(asked: Asked, code: str, cases: object = ()) -> Verdict:
-    """The verdict on an answer that is run in this process."""
-    check = exercise(asked)
-    given = answered(cells(code), asked.check, asked.answer, cases or check.cases, check.gradients)  # type: ignore[arg-type]
-    return verdict(check, asked, json.loads(json.dumps(given)), cases)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("alone", [True, False], ids=["Python alone", "with the kernel"])
@@ -426,26 +419,26 @@ def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folde
 
 def test_what_knows_the_chapters_cases_or_has_no_gradient_is_wrong() -> None:
     def drawn(seed: int) -> list[str]:
-        return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(HONEST, seed)]
+        return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(SURROGATE, seed)]
 
     assert drawn(5) == drawn(5) != drawn(6) and drawn(5)[:3] == drawn(6)[:3] and len({*drawn(5)}) == 13
-    assert reply(HONEST, HOSTILE["by heart"].replace("+ 0 * ratio", "")).said.endswith(
-        "without item(), detach(), or numpy."
-    )
-    assert reply(HONEST, HOSTILE["by heart"].replace("+ 0 *", "+ 1e-9 *"), cases_of(HONEST, 5)).status == "wrong"
-    assert reply(HONEST, RIGHT, cases_of(HONEST, 5)) == Verdict("right", "in 13 of 13 cases.")
+    assert here(HOSTILE["by heart"].replace("+ 0 * ratio", "")).said.endswith("without item(), detach(), or numpy.")
+    assert here(HOSTILE["by heart"].replace("+ 0 *", "+ 1e-9 *"), cases=cases_of(SURROGATE, 5)).status == "wrong"
+    assert here(RIGHT, cases=cases_of(SURROGATE, 5)) == Verdict("right", "in 13 of 13 cases.")
     for spoiled in ("ratio.detach()", "torch.tensor(ratio.tolist())"):
-        said = reply(HONEST, RIGHT.replace("torch.minimum(ratio", f"torch.minimum({spoiled}")).said
+        said = here(RIGHT.replace("torch.minimum(ratio", f"torch.minimum({spoiled}")).said
         assert "gives the right numbers, but the gradient in ratio is wrong." in said
     both = "def my_surrogate(r, a, e):\n    r = r.detach()\n    return torch.minimum(r * a, r.clamp(1 - e, 1 + e) * a)"
-    assert "no gradient reaches ratio" in reply(HONEST, both + CHECK).said
+    assert "no gradient reaches ratio" in here(both + CHECK).said
 
 
 @pytest.mark.parametrize("asked", CHECKED, ids=lambda asked: f"{asked.module}.{asked.check}")
-def test_in_cases_at_random_the_right_function_is_right_and_mistakes_keep_their_hints(asked: Asked) -> None:
+def test_the_right_function_is_right_and_mistakes_have_their_hints_in_cases_at_random_too(asked: Asked) -> None:
     check = exercise(asked)
-    for cases in (cases_of(asked, 0), cases_of(asked, 1)):
-        assert len(cases) == len(check.cases) + 10 * (asked.check != "check_diagnosis")  # which has three patients
+    assert check.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing") and check.mistakes
+    drawn = [cases_of(asked, seed) for seed in (0, 1)]
+    assert [len(cases) - len(check.cases) for cases in drawn] == [10 * (asked.check != "check_diagnosis")] * 2
+    for cases in (check.cases, *drawn):
         for function, said in ((check.right, "Right"), *((wrong, said) for said, wrong in check.mistakes.items())):
             found = check.judged("f", cases, lambda case, f=function: called(f, case, check.gradients))  # type: ignore[misc]
             assert found.removeprefix("Not yet: ").startswith(said)
@@ -470,6 +463,6 @@ def test_a_student_reads_no_answer_and_harms_nobody(tmp_path: Path) -> None:
     there = ROOT / "chapters" / "exercises"
     paths = {"ANSWERS": there / "clip.py", "NEIGHBOR": tmp_path / "bob.ipynb", "NEW": there / "new.py", "CLONE": ROOT}
     code = re.sub("|".join(paths), lambda found: repr(str(paths[found[0]])), HOSTILE["reads"])
-    found = judge(cells(code), HONEST, Limits(30, 2_000_000_000, 1, (tmp_path / "bob.ipynb",)))
+    found = judge(cells(code), SURROGATE, Limits(30, 2_000_000_000, 1, (tmp_path / "bob.ipynb",)))
     assert (found.status, found.uses) == ("wrong", ("chapters", "tricks")) and "returns tuple" in found.said
     assert not (there / "new.py").exists()

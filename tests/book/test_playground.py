@@ -9,6 +9,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -18,22 +19,20 @@ from support.browsing import Browser
 from support.studies import study
 
 from ablations import area, interval
-from ablations.analysis.compared import would_do
-from ablations.analysis.estimates import unpaired
-from ablations.analysis.studies import SHARES
-from ablations.design.designs import ladder
+from ablations.analysis.records import SHARES
+from ablations.analysis.stats import unpaired
+from ablations.question.designs import ladder
 from ablations.training.scores import on_grid
 from chapters.book.build import names
 from chapters.book.lines import legal_sets, read, resolved, tree
 from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
-from chapters.book.results import studies
+from chapters.book.results import FOLDER, rounded, store, studies
 from chapters.book.site.explorer import arm_data, effects_data, environment_data
 from chapters.book.site.growing import body, lines, origins, steps
 from chapters.book.site.playground import offered
 from chapters.book.site.playing import home
 from chapters.book.site.traced import in_letters, shapes
 from chapters.book.site.train_here import HERE
-from chapters.book.store import FOLDER, rounded, store
 from tricks import EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, diff, listing
 from tricks.cli.shell import parse
 from tricks.core.moments import ReturnStats, denormalize
@@ -143,7 +142,9 @@ def test_two_settings_are_compared_as_the_harness_compares_them(browser: Browser
     having, without = (np.array(found[name]) for name in ("having", "without"))
     estimate = unpaired(having, without)
     assert [found["difference"], found["low"], found["high"]] == pytest.approx(list(estimate[:3]), rel=1e-3, abs=1e-6)
-    assert found["needed"] == would_do(having, without)
+    spread = having.var(ddof=1) + without.var(ddof=1)
+    enough = (1.959964 + 0.841621) ** 2 * spread / estimate.mean**2  # detected in four of five tries: Cohen 1988
+    assert found["needed"] == max(5, np.ceil(enough))
     assert found["verdict"] == ("B" if estimate.low > 0 else "A" if estimate.high < 0 else "")
     assert len(browser.texts(".play-stage:not([hidden])")) == 2
 
@@ -379,9 +380,12 @@ def test_a_chapter_has_its_small_playground_before_its_exercises_and_others_furt
 
 @pytest.mark.parametrize("name", HERE)
 def test_an_arm_of_the_table_is_a_setting_of_the_library(name: str) -> None:
-    here = HERE[name]
-    assert {*switched([*here.without, *here.adds]).on} == {*here.without, *here.adds}
-    Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
+    asked = dict(parse_qsl(HERE[name].setting, keep_blank_values=True))
+    arms = [[trick for trick in asked.pop(arm, "").split(",") if trick] for arm in ("a", "b")]
+    assert [{*switched(arm).on} for arm in arms] == [{*arm} for arm in arms]
+    assert HERE[name].adds == [trick for trick in arms[1] if trick not in arms[0]]
+    numbers = {name: json.loads(x) for name, x in asked.items() if name not in ("world", "hidden", "agents")}
+    Config(asked["world"], **numbers)
 
 
 def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a_worker_fails(empty: Browser) -> None:

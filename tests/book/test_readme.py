@@ -1,20 +1,18 @@
 """What the README and the other pages say is so: tables, the glossary, the wall chart, and the teacher's kit."""
 
-import ast
-import difflib
 import math
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,31 +23,21 @@ from support import pages
 from support.pages import PAGES, ROOT, blocks_of, region
 
 from ablations import cli
-from ablations.analysis.estimates import holm
-from ablations.analysis.study_files import RESULTS
-from ablations.design.designs import DESIGNS
-from ablations.design.registry import SUITES
-from ablations.experiments import (
-    around_base,
-    compare,
-    design_runs,
-    judge,
-    plotting,
-    quoted,
-    random_design,
-    sweep,
-    worlds,
-)
-from ablations.findings import calibrate, games, speed
+from ablations.analysis.records import RESULTS
+from ablations.analysis.stats import holm
+from ablations.cli import COMMANDS
+from ablations.experiments import compare, design_runs
+from ablations.experiments.options import parsed
 from ablations.findings.our_designs import SB3
-from ablations.training.plan import plans
+from ablations.question.designs import DESIGNS, SUITES
+from ablations.training.question import Question
 from chapters.book.build import CHAPTERS, EXERCISE, names, number
 from chapters.book.grading.asked import exercises
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from chapters.book.site.wall_chart import described, in_plain_text, numbers, tables_of_diagnostics, wall_chart
 from chapters.book.slides.outline import outline
-from tricks import PPO, REINFORCE, Config, Tricks, export
+from tricks import PPO, Config, Tricks
 from tricks.advantage_norm import standardize
 from tricks.cli.main import Checking, Playing, Saving, main
 from tricks.cli.shell import ALIASES, options, parse
@@ -58,51 +46,36 @@ from tricks.clip import clipped_surrogate
 from tricks.core.moments import ReturnStats
 from tricks.gae import gae
 from tricks.grad_clip import shorten
-from tricks.ladder import FILES, NEEDS, PRESETS, switched
+from tricks.ladder import FILES, NEEDS, PRESETS
 from tricks.popart import renormalize
-from tricks.reading.ladder_table import table
 from tricks.value_clip import clipped_error
 
 README = pages.PAGES["README.md"]
-SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
+EVERY = {name: pages.commands(name) for name in ("tricks", "ablations")}
+SHELL, ABLATIONS = ([command for command in every if "--trick " not in command] for every in EVERY.values())
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
 PRINTS = [command for command in SHELL if command and command not in TRAINS]
-OF_EXPERIMENTS = {
-    "run": design_runs,
-    "compare": compare,
-    "judge": judge,
-    "plot": plotting,
-    "around": around_base,
-}
-OF_EXPERIMENTS |= {"worlds": worlds, "sweep": sweep, "random": random_design}
-KINDS = {name: module.Options for name, module in OF_EXPERIMENTS.items()}
-KINDS |= {"calibrate": calibrate.Options, "games": games.Options, "speed": speed.Options}
-KINDS |= {"report": cli.ReportOptions, "tune": design_runs.TuneOptions}
+HERE = os.environ | {"PYTHONPATH": str(ROOT)}
+KINDS = [getattr(import_module(f"ablations.{each.module}"), each.options) for each in COMMANDS.values()]
 
 
-def test_the_readme_fits_one_sitting_and_its_ladder_speed_and_code_are_those_there_are() -> None:
+def asked_by(words: list[str]) -> list[Question]:
+    """What `compare`, `judge`, or `run` around a base would train."""
+    with patch.object(compare, "answer") as answer:
+        assert cli.main(words) == 0
+    asked, seeds, *_ = answer.call_args.args
+    return [replace(each, seeds=tuple(range(seeds)) if isinstance(seeds, int) else seeds) for each in asked]
+
+
+def test_the_readme_fits_one_sitting_and_lists_every_page_and_preset() -> None:
     assert len(README.splitlines()) <= 180
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
-    pages.check("core", f"```python\n{functions(REINFORCE)}\n```\n")
-    before, after = (functions(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
-    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
-    pages.check("diff", "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n")
-    pages.check("ladder", f"{table(markdown=True)}\n")
     assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
     assert all(f"- `{name}`: " in pages.PAGES["docs/running.md"] for name in PRESETS)
     stored = pd.read_csv(RESULTS / "speed.csv")
-    pages.check("speed", f"{speed.in_words(stored)}\n")
     ours = stored[stored.who == "tricks"].set_index("seeds").steps_per_second
     assert 3.5 <= 10 * ours[1] / ours[10] < 4.5  # "the price of four"
-
-
-def functions(tricks: Tricks) -> str:
-    """What a training computes, in the one agent with these flags."""
-    text = export(tricks)
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    found = [node for node in found if node.name in ("losses", "train")]
-    return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
@@ -161,22 +134,35 @@ def test_the_one_liners_import_what_is_there(code: str) -> None:
 @pytest.mark.parametrize("command", ABLATIONS)
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
     name, *words = shlex.split(command) or ["run"]
-    if name in ("compare", "judge"):
-        assert compare.requested(words) if name == "compare" else quoted.parsed(words, judge.Options, name)
+    if name in ("compare", "judge") or "--base" in words:
+        assert all(each.arms for each in asked_by([name, *words]))
         return
-    if name == "run" and around_base.is_asked_for(words):
-        assert around_base.requested(words)
-        return
-    chosen: object = options(KINDS[name], words, "")
+    which = COMMANDS[name]
+    chosen = parsed(getattr(import_module(f"ablations.{which.module}"), which.options), words, name)
     if isinstance(chosen, design_runs.Options):
-        assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
+        assert all(each.jobs(each.table_rates) for each in design_runs.questions(chosen, chosen.seeds))
+
+
+def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> None:
+    (code,) = pages.blocks_of("py", pages.PAGES["docs/your-own.md"])
+    (tmp_path / "mine.py").write_text(code)
+    with_it = [(name, each.split()) for name, every in EVERY.items() for each in every if "--trick " in each]
+    run = (
+        "from {0} import main\nfrom ablations.experiments import compare\ncompare.answer = print\nassert main({1}) == 0"
+    )
+    for name, words in with_it:
+        place = "tricks.cli.main" if name == "tricks" else "ablations.cli"
+        program = [sys.executable, "-c", run.format(place, words)]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=HERE)
+        assert done.returncode == 0 and "rollback" in done.stdout, done.stderr
+    assert len(with_it) == 2
 
 
 def test_every_option_design_and_suite_on_a_page_is_there() -> None:
     own = (Tricks, Config, Output, Playing, Saving, Checking, GradeOptions)
-    known = [field for group in (*own, *KINDS.values()) for field in fields(group)]
+    known = [field for group in (*own, *KINDS, compare.BaseOptions) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
-    others = {*ALIASES.values(), "--version", "--print-completion", "--help"}
+    others = {*ALIASES.values(), "--version", "--print-completion", "--help", "--trick"}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | others
     text = pages.PAGES["docs/method.md"]
     for name in {*DESIGNS, *SUITES, "worlds"}:
@@ -286,11 +272,8 @@ def steps_of(command: str) -> int:
     if program == "tricks":
         config = parse(words, name, Config, Output)[1][0]
         return config.steps * len(config.seed_list)
-    if name == "judge":
-        seeds = int(judge.Options.seeds) + len(judge.RATES) * judge.RATE_SEEDS
-        return sum(2 * seeds * config.steps for config in judge.USUAL)
-    asked, _ = compare.requested(words)
-    return len(asked.arms) * (len(asked.seeds) + len(asked.rates or ()) * asked.rate_seeds) * asked.config.steps
+    every = [(each, len(each.seeds) + len(each.rates or ()) * each.rate_seeds) for each in asked_by([name, *words])]
+    return sum(len(each.arms) * seeds * each.config.steps for each, seeds in every)
 
 
 def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
@@ -367,15 +350,3 @@ def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_libra
         assert [each for each in said if each not in answer] == [], question
     told = next(line for line in region("take-home").splitlines() if line.startswith("2. "))
     assert all(each in told for each in ("-0.51", "+0.47", "+0.09", "-0.000", "+0.17"))
-
-
-def test_grading_needs_no_solutions(tmp_path: Path) -> None:
-    left_out = shutil.ignore_patterns("solutions", "clips", "numbers", "thumbnails", "results", "__pycache__")
-    for package in ("chapters", "tricks", "ablations"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=left_out)
-    assert not (tmp_path / "chapters" / "solutions").exists()
-    command = [sys.executable, "-P", "-m", "chapters", "grade", "chapters/03_clip.ipynb"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "chapter 3, 0 of 2 points" in done.stdout, done.stderr
-    assert "unanswered: the function is not written yet" in done.stdout

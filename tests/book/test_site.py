@@ -18,8 +18,8 @@ import tricks
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names, title
 from chapters.book.grading.asked import exercises
+from chapters.book.site.extension import TASKS
 from chapters.book.site.growing import body
-from chapters.book.site.revealed import TASKS
 from chapters.book.site.rungs import rung_of
 from chapters.book.site.staging import covered
 from chapters.book.site.website import replace

@@ -57,13 +57,13 @@ REACHED = {
     "tricks/core/adam.py": "import os",
     "tricks/listing.py": "",
     "tricks/fused/losses.py": "",
-    "ablations/analysis/study_files.py": "",
+    "ablations/analysis/records.py": "",
     "ablations/results/x.csv": "",
 }
 OTHERS = {
     "tricks/__init__.py": "if late:\n    from tricks.loop import train\n    from tricks.listing import listing\n",
     "tricks/core/__init__.py": "",
-    "ablations/__init__.py": "from ablations.analysis.study_files import read\nfrom ablations.report import page",
+    "ablations/__init__.py": "from ablations.analysis.records import read\nfrom ablations.report import page",
     "ablations/report.py": "",
     "tricks/cli.py": "from tricks import train",
     "tricks/squash.py": "",

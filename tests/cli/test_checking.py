@@ -142,7 +142,6 @@ def test_an_environment_must_be_named(refuses: Callable[..., None]) -> None:
         ("checked_rooms:Masked", ["action masks: yes"]),
         ("checked_rooms:Unclosed", ["can be trained in"]),
         ("checked_rooms:Alike", ["all lanes begin alike, which is right only if every episode does"]),
-        ("checked_rooms:Chance", ["steps: the same seed and actions lead to different ones"]),
         ("checked_rooms:Wide --rescale-actions", ["actions: Box(-1.0, 1.0, (2,), float32)"]),
         ("checked_rooms:Pairs", ["the policy gives 2 choices at once"]),
         ("CartPole-v1", ["actions: Discrete(2)", "CartPole-v1 can be trained in"]),
@@ -156,6 +155,12 @@ def test_an_environment_must_be_named(refuses: Callable[..., None]) -> None:
 def test_what_an_environment_has_and_does_is_said(arguments: str, lines: list[str], told: Callable[..., str]) -> None:
     said = told(f"check {arguments}")
     assert [line for line in lines if line not in said] == [], said
+
+
+def test_steps_that_no_seed_repeats_are_remarked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "checked_rooms:Chance"]) == 0
+    said = "checked_rooms:Chance plays two episodes from the same seed and actions, so its runs cannot be repeated"
+    assert said in capsys.readouterr().err
 
 
 def test_what_is_outside_of_a_space_is_found_in_it() -> None:

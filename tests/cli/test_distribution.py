@@ -53,11 +53,6 @@ def test_version_says_what_is_installed(capsys: pytest.CaptureFixture[str]) -> N
         assert [name for name in ("torch", "numpy", "gymnasium") if f", {name} {version(name)}" not in said] == []
 
 
-def test_completion_offers_every_public_name() -> None:
-    for package in (tricks, ablations):
-        assert {*package.__all__, "__version__"} <= set(dir(package))
-
-
 def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert PROJECT["scripts"] == {name: f"{name}.__main__:main" for name in ("tricks", "ablations")}
     monkeypatch.setattr(sys, "argv", ["tricks", "nonsense"])

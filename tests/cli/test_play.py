@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.pages import commands
 from support.pictured import CONFIG, untrained
 
 from tricks import PPO, load, train
@@ -96,11 +95,6 @@ def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.Captu
 )
 def test_what_cannot_be_played_is_one_clear_line(words: str, message: str, folder: Path, refuses: Refuses) -> None:
     refuses(main, ["play", *words.replace("DIR", str(folder)).split()], message)
-
-
-def test_the_pages_say_how_to_keep_go_on_with_and_watch_a_run() -> None:
-    keeping = "train ppo --out runs/long --checkpoint-every 20000"
-    assert {keeping, "train --resume runs/long", "play runs/long"} <= set(commands("tricks"))
 
 
 def test_the_best_agent_is_played_and_written_by_choice(folder: Path, told: Told, refuses: Refuses) -> None:

@@ -4,6 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,16 @@ CHAPTERS = Path(ablations.__file__).parents[1] / "chapters"
 
 
 def test_every_name_is_what_its_home_calls_so_and_no_other_is_there() -> None:
-    homes = {name: home for home, names in ablations.HOMES.items() for name in names}
-    assert sorted(ablations.__all__) == sorted(name for names in ablations.HOMES.values() for name in names)
+    block = next(node for node in ast.parse(Path(ablations.__file__).read_text()).body if isinstance(node, ast.If))
+    homes = {each.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    assert ablations.__all__ == sorted(homes)
     for name, home in homes.items():
         found = getattr(ablations, name)
-        assert found is getattr(sys.modules[f"ablations.{home}"], name), name
+        assert found is getattr(import_module(str(home)), name, sys.modules.get(f"{home}.{name}")), name
     assert set(tricks.HOMES) < set(tricks.__all__)
     assert all(getattr(tricks, name).__name__ == name for name in tricks.HOMES)
     for package in (tricks, ablations):
+        assert {*package.__all__, "__version__"} <= set(dir(package))
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             package.nonsense  # noqa: B018
 

@@ -40,12 +40,9 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("train ppo --no-baseline", "gae needs baseline"),
-        ("train reinforce --popart", "needs return_norm, which needs baseline: add --baseline --return-norm"),
-        ("train pppo", "unknown rung 'pppo' (did you mean ppo?)"),
+        ("train reinforce --popart", "needs baseline, return_norm: add --baseline --return-norm"),
         ("train --gea", "unknown option --gea (did you mean --gae?)"),
         ("train --dry-run", "unknown option --dry-run; see --help"),
-        ("train --steps -5", "steps must be positive and finite, not -5"),
         ("train --steps many", "--steps: takes a whole number, not 'many'; see --help"),
         ("train --seeds 1,1", "--seeds: takes a whole number, or several with spaces between, not '1,1'"),
         ("train --lr=0.1,0.2", "--lr: takes a number, or several with spaces between, not '0.1,0.2'; see --help"),
@@ -54,8 +51,6 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("train --env-arg", "--env-arg/--env-args: expected one argument; see --help"),
         ("train --compile yes", "unexpected argument 'yes'; see --help"),
         ("train --env Zzzz", "`Zzzz` doesn't exist; if a module of yours"),
-        ("train --env CartPole-v7", "(did you mean CartPole-v1?)"),
-        ("train --env Talking-v0", "Talking-v0 has a Text observation space"),
         ("train --out /dev/null/x", "cannot make the folder"),
         ("train --tensorboard", "--tensorboard needs --out, the folder to write into"),
         ("train --tensorboard --out x", 'install it with: pip install "ppo-tricks[tensorboard]"'),

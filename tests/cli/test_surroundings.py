@@ -1,32 +1,29 @@
-"""What surrounds a command: the terminal's encoding, where output leads, the disk, a backend for figures, names."""
+"""What surrounds a command: the terminal, where output leads, the disk, names, and modules in the current folder."""
 
 import ast
 import contextlib
 import io
 import os
 import re
-import resource
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.commands import ROOT, TINY, begin, ended
+from support.commands import ROOT, TINY, begin, ended, largest_file
 from support.studies import study
 
-from ablations.analysis.study_files import save
+from ablations.analysis.records import save
 from ablations.cli import main as ablations
-from ablations.design.designs import ladder
-from ablations.training import pools
-from ablations.training.store import LONGEST, name_of
+from ablations.question.designs import ladder
+from ablations.training import workers as pools
 from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.shell import guarded
-from tricks.cli.start import Output
+from tricks.cli.start import Output, look_here
 from tricks.cli.start import start as start_command
 from tricks.fast import allocator
 
@@ -108,25 +105,6 @@ def test_closed_streams_get_into_no_file() -> None:
     assert {line.count(",") for line in lines} == {lines[0].count(",")}
 
 
-@contextlib.contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """No file can grow beyond this, as on a disk that is nearly full.
-
-    No bytecode is written meanwhile: Python would save a module that is first imported here cut off at this size, and
-    the next process to import it would fail.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
-        sys.dont_write_bytecode = writes_none
-
-
 @unix
 @pytest.mark.parametrize("size", [0, 4000, 20_000])
 def test_a_disk_that_fills_up_during_a_report_is_one_line_and_no_half_file(
@@ -156,12 +134,6 @@ def test_a_name_that_is_too_long_is_one_line(refuses: Callable[..., None]) -> No
         refuses(main, [*words, name], "")
     for words in (["report", "--out"], ["games"], ["--out"]):
         refuses(ablations, [*words, name], "")
-    assert name_of("ladder", "", "CartPole-v1", first=10) == "ladder_CartPole-v1_from10"
-    one, other = (name_of("γ" * 200, end, first=10) for end in ("a", "b"))  # a study's always fits a file
-    assert one != other
-    assert one.endswith("_from10")
-    assert len(one.encode()) <= LONGEST + len("_from10")
-    assert name_of("γ" * 200, "a", first=0) + "_from10" == one  # by which the two are joined
 
 
 def test_no_memory_is_one_line(refuses: Callable[..., None]) -> None:
@@ -171,14 +143,62 @@ def test_no_memory_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(partial(guarded, greedy), [], "error: not enough memory (Unable to allocate 8 TiB)\n")
 
 
-@needs_full
-def test_an_output_notes_its_first_failure_and_drops_the_rest() -> None:
-    with FULL.open("wb", buffering=0) as full:
-        stream = io.TextIOWrapper(full, encoding="ascii", write_through=True)
-        output = Output(stream)
-        assert output.write("γ") == 1
-        assert output.failure is not None
-        assert output.failure.strerror == "No space left on device"
-        output.write("more")
-        output.flush()
-        assert output.detach() is stream.detach()
+ROOMS = """
+import gymnasium as gym
+from furniture import LIMIT
+from support.probes import Endless
+def make():
+    return gym.wrappers.TimeLimit(Endless(), LIMIT)
+"""
+SMALL = ["--env", "rooms:make", "--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a module that imports another one there."""
+    (tmp_path / "rooms.py").write_text(ROOMS)
+    (tmp_path / "furniture.py").write_text("LIMIT = 5")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("rooms", "furniture"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tricks", "train", *SMALL, "-q"])
+    before = list(sys.path)
+    assert start_command("tricks.cli.main") == 0
+    assert Path(sys.modules["rooms"].__file__ or "").parent == folder
+    assert sys.path == [*before, str(folder)]  # after all that is installed
+
+
+@pytest.mark.parametrize("word", ["rooms:make", "--env=rooms:Room-v0", "ppo --wrap rooms:Loud(3)", "A-v0,rooms:B-v0"])
+def test_the_folder_of_a_module_that_is_named_counts(word: str, folder: Path) -> None:
+    before = list(sys.path)
+    look_here([word, "cuda:1", "10:30"])
+    assert sys.path == [*before, str(folder)]
+
+
+@pytest.mark.parametrize(
+    "words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x", "nowhere:make", "json:x"]
+)
+def test_where_no_module_of_its_own_is_named_the_folder_counts_for_nothing(words: str, folder: Path) -> None:
+    (folder / "json.py").touch()  # as installed
+    before = list(sys.path)
+    look_here(words.split())
+    assert sys.path == before
+
+
+def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:
+    for name in ("torch", "random", "numpy", "envpool", "tricks"):
+        (folder / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+    script = folder / "bin" / "tricks"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom tricks.__main__ import main\nsys.exit(main())")  # as pip writes it
+    paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, str(script), "train", "reinforce", *SMALL]
+    done = subprocess.run(command, env=paths, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "return 5.0" in done.stdout

@@ -3,11 +3,12 @@
 import json
 import re
 import shlex
+import shutil
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -15,21 +16,21 @@ import pytest
 import torch
 from PIL import Image
 from support.commands import begin
-from support.training import SMALL, same
+from support.training import SMALL, same, writers
 from support.waiting import until
 
-from tricks import PPO, Checkpoints, Config, load, train
+from tricks import PPO, Checkpoints, Config, Run, load, train
 from tricks.cli.main import main
 from tricks.cli.train import summary
 from tricks.core.rollout import Player, Rollout
 from tricks.runs import checkpoint, progress
-from tricks.runs.about import sealed, tensor_bytes
 from tricks.runs.files import CHECKPOINT
 from tricks.runs.learning_curve import over
 
 Told = Callable[..., str]
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,))
 TINY = "train ppo --env ShortCartPole-v0 --steps 120 --lanes 2 --horizon 16 --hidden 8 --seeds"
+ONE = f"{TINY} 1"
 
 
 def test_the_folder_holds_what_run_save_writes_and_a_figure(told: Told) -> None:
@@ -46,11 +47,11 @@ def test_the_folder_holds_what_run_save_writes_and_a_figure(told: Told) -> None:
 def test_the_command_uses_one_thread_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     torch.set_num_threads(2)  # as PyTorch starts on two cores, or with this variable
-    told(f"{TINY} 1")
+    told(ONE)
     assert torch.get_num_threads() == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     torch.set_num_threads(2)
-    told(f"{TINY} 1")
+    told(ONE)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     assert threads == 2
@@ -67,23 +68,27 @@ def test_the_summary_says_how_many_steps_were_taken_if_that_is_not_the_budget(
     assert re.findall(line, text, re.MULTILINE) == said
 
 
-def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:
-    """`Player.rollout`, but Ctrl-C comes after so many of them."""
+def at_rollout(number: int, do: Callable[[], object]) -> Callable[[Player], Rollout]:
+    """`Player.rollout`, but before the one with this number, something is done."""
     plain = Player.rollout
 
     def rollout(player: Player) -> Rollout:
-        if player.rollouts[0] == rollouts:
-            raise KeyboardInterrupt
+        if player.rollouts[0] == number:
+            do()
         return plain(player)
 
     return rollout
 
 
+CTRL_C = Mock(side_effect=KeyboardInterrupt)
+
+
 @pytest.mark.parametrize("more", ["", "--checkpoint-every 100000"])
 def test_an_interrupted_run_leaves_its_curve_so_far(more: str, monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
-    monkeypatch.setattr(Player, "rollout", interrupted_after(2))
+    monkeypatch.setattr(Player, "rollout", at_rollout(2, CTRL_C))
     said = told(f"{TINY} 2 --out x {more}", 130)
-    assert said == "interrupted before the first checkpoint; the curve so far is in x/curve.csv\n"
+    said = said.splitlines()[-1]  # before it, what is only said once in a process
+    assert said == "interrupted before the first checkpoint; the curve so far is in x/curve.csv"
     assert pd.read_csv("x/curve.csv")["update"].tolist() == [0, 0, 1, 1]
     assert [path.name for path in Path("x").iterdir()] == ["curve.csv"]
 
@@ -91,10 +96,10 @@ def test_an_interrupted_run_leaves_its_curve_so_far(more: str, monkeypatch: pyte
 def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(
     monkeypatch: pytest.MonkeyPatch, told: Told
 ) -> None:
-    told(f"{TINY} 1 --out x")
+    told(f"{ONE} --out x")
     before = load("x").curve
-    monkeypatch.setattr(Player, "rollout", interrupted_after(0))
-    assert told(f"{TINY} 2 --out x --overwrite", 130) == "interrupted\n"
+    monkeypatch.setattr(Player, "rollout", at_rollout(0, CTRL_C))
+    assert told(f"{TINY} 2 --out x --overwrite", 130).splitlines()[-1] == "interrupted"
     pd.testing.assert_frame_equal(load("x").curve, before)
 
 
@@ -108,7 +113,7 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(told: Told) -> None:
 
 
 def test_the_last_line_is_a_command_that_plays_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [*TINY.split(), "1", "--env", "tricks.worlds:tricks/Corridor-v0", "--out", "my run"]
+    asked = [*ONE.split(), "--env", "tricks.worlds:tricks/Corridor-v0", "--out", "my run"]
     assert main(asked) == 0
     *_, last = capsys.readouterr().out.splitlines()
     python, m, package, *command = shlex.split(last.partition("wrote my run; to watch an agent: ")[2])
@@ -129,29 +134,15 @@ def test_the_summary_has_an_interval_over_five_seeds_and_all_of_them(told: Told)
 
 
 def test_a_resumed_run_goes_on_with_tensorboard(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
-    steps: list[tuple[str, int]] = []
-
-    class Writer:
-        def __init__(self, folder: str, purge_step: int) -> None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-
-        def add_scalar(self, name: str, x: float, step: int) -> None:
-            steps.append((name, step))
-
-        def close(self) -> None:
-            steps.append(("closed", 0))
-
-    package = type(sys)("package")
-    package.SummaryWriter = Writer  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
+    written = writers(monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(Player, "rollout", interrupted_after(3))
-        told(f"{TINY} 1 --out x --checkpoint-every 20 --tensorboard", 130)
-    assert steps[-1] == ("closed", 0)
-    assert sum(name == "update" for name, _ in steps) == 3
+        patch.setattr(Player, "rollout", at_rollout(3, CTRL_C))
+        told(f"{ONE} --out x --checkpoint-every 20 --tensorboard", 130)
     told("train --resume x")
-    rows = pd.read_csv("x/curve.csv")
-    assert [step for name, step in steps if name == "update"][3:] == rows["step"].tolist()[3:]
+    steps = [[step for name, _, step in writer.told if name == "update"] for writer in written]
+    assert [writer.closed for writer in written] == [True, True]
+    assert len(steps[0]) == 3
+    assert steps[1] == pd.read_csv("x/curve.csv")["step"].tolist()[3:]
 
 
 def test_a_quiet_training_prints_and_draws_nothing(
@@ -159,10 +150,10 @@ def test_a_quiet_training_prints_and_draws_nothing(
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0)
     for option in ("-q", "--quiet"):
-        assert main([*TINY.split(), "1", "--out", f"run{option}", option]) == 0
+        assert main([*ONE.split(), "--out", f"run{option}", option]) == 0
         assert capsys.readouterr() == ("", "")
         assert Path(f"run{option}", "run.json").is_file()
-    assert main([*TINY.split(), "1"]) == 0
+    assert main(ONE.split()) == 0
     said = capsys.readouterr()
     assert said.out
     assert "%: " in said.err
@@ -193,16 +184,11 @@ def test_a_command_that_was_killed_goes_on_and_writes_the_same_files(told: Calla
 
 @pytest.fixture(scope="module")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an unfinished run; those in it hold a run that is complete, and checkpoints that are damaged."""
+    """The folder of an unfinished run, and in it the folder of a run that is complete."""
     folder = tmp_path_factory.mktemp("unfinished") / "run"
     train(SMALL, PPO, checkpoints=Checkpoints(folder, 500))
-    whole = (folder / CHECKPOINT).read_bytes()
     (folder / "complete").mkdir()
     (folder / "complete" / "run.json").touch()
-    damaged = {"cut": whole[: len(whole) // 2], "text": b"hello\n", "other": sealed(tensor_bytes({"a": 1}))}
-    for name, content in damaged.items():
-        (folder / name).mkdir()
-        (folder / name / CHECKPOINT).write_bytes(content)
     found = checkpoint.read(folder)
     assert (found.config, found.tricks, found.every) == (SMALL, PPO, 500)
     return folder
@@ -219,9 +205,6 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--resume x --eval-every 9", "it takes no --eval-every"),
         ("--resume nowhere", "nothing to resume in nowhere: there is no checkpoint.pt; only `train --checkpoint"),
         ("--resume DIR/complete", "there is no checkpoint.pt; its run is complete"),
-        ("--resume DIR/cut", "checkpoint.pt is damaged ("),
-        ("--resume DIR/other", "checkpoint.pt is damaged (KeyError: 'about')"),
-        ("--resume DIR/text", "checkpoint.pt is damaged ("),
         ("--resume", "--resume"),
         ("ppo --out DIR", "holds an unfinished run; resume it with: python -m tricks train --resume"),
         ("ppo --out DIR --checkpoint-every 9", "holds an unfinished run"),
@@ -236,3 +219,61 @@ def test_what_cannot_be_resumed_is_one_clear_line(
     whole = (unfinished / CHECKPOINT).read_bytes()
     refuses(main, ["train", *words.replace("DIR", str(unfinished)).split()], message)
     assert (unfinished / CHECKPOINT).read_bytes() == whole
+
+
+def test_the_home_directory_is_expanded_wherever_a_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Told
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    told(f"{ONE} --out ~/run")
+    told("play ~/run --episodes 1 --no-gif")
+    assert "its run is complete" in told("train --resume ~/run", 2)
+    load("~/run").save("~/copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "run"]
+
+
+def test_training_over_a_finished_run_has_to_be_asked_for(refuses: Callable[..., None], told: Told) -> None:
+    told(f"{ONE} --out run")
+    before = Path("run/run.json").read_bytes()
+    refuses(main, [*ONE.split(), "--out", "run"], "run holds a finished run; add --overwrite to replace it")
+    assert Path("run/run.json").read_bytes() == before
+    told(f"{ONE} --out run --overwrite --lr 0.5")
+    assert load("run").config.lr == 0.5
+    refuses(main, [*ONE.split(), "--overwrite"], "--overwrite needs --out, the folder to write into")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["--env Nowhere-v0", "--action-mask --env CartPole-v1", "--start-from nowhere", "--device no"]
+)
+@pytest.mark.parametrize("more", ["", "--checkpoint-every 50", "--checkpoint-every 0"])
+def test_a_refused_training_leaves_nothing(wrong: str, more: str, told: Told) -> None:
+    told(f"{ONE} {wrong} {more} --out a/run", 2)
+    assert not list(Path().iterdir())
+    Path("a").mkdir()  # the user's own stays
+    told(f"{ONE} {wrong} {more} --out a/run", 2)
+    assert list(Path().rglob("*")) == [Path("a")]
+
+
+def test_a_run_whose_folder_is_gone_is_saved_elsewhere(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+    def replaced() -> None:
+        """A file takes the folder's place."""
+        shutil.rmtree("a")
+        Path("a").touch()
+
+    monkeypatch.setattr(Player, "rollout", at_rollout(2, replaced))
+    first, last = told(f"{ONE} --out a/run", 2).splitlines()[-2:]  # before them, what is only said once in a process
+    assert first.startswith("cannot write a/run/curve.csv: ")
+    assert first.endswith("; the training goes on and will be saved at its end")
+    assert last.startswith("error: cannot make the folder a/run: ")
+    elsewhere = Path(last.rsplit("; the run is saved in ")[1])
+    assert isinstance(load(elsewhere), Run)
+    shutil.rmtree(elsewhere)
+
+
+@pytest.mark.parametrize("name", ["agent.pt", "curve.csv", "run.json", "checkpoint.pt", "curve.png"])
+def test_a_folder_in_the_way_of_a_file_is_found_before_the_training(
+    name: str, monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
+) -> None:
+    Path("run", name).mkdir(parents=True)
+    monkeypatch.setattr(Player, "rollout", lambda _: pytest.fail("it trained"))
+    refuses(main, [*ONE.split(), "--out", "run"], f"cannot write run/{name}")

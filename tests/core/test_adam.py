@@ -1,18 +1,15 @@
 """Adam and the gradient, reductions, and random numbers, seed by seed."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 import torch
+from support.spying import spied
 
 from tricks import Config, train
 from tricks.core.adam import Adam, gradient
 from tricks.core.moments import ReturnStats
-from tricks.core.reductions import mean
-from tricks.core.returns import discounted_sum
+from tricks.core.reductions import discounted_sum, mean
 from tricks.core.seeds import argsort, draw, stream
-from tricks.fast.dispatch import plain
 from tricks.ladder import named
 
 
@@ -105,19 +102,9 @@ def test_discounted_sums_and_means_by_hand_of_rows_that_are_valid_now() -> None:
 
 def test_no_gradient_reaches_filler_rows_not_even_one_that_is_not_finite() -> None:
     """∞ · 0 would be NaN: whether a seed's loss overflows must not depend on how its rows are padded."""
-    valid = torch.tensor([[True, False, True], [False, False, False]]).repeat(3, 1)
-    grad = torch.tensor([1.0, -1.0, torch.inf, -torch.inf, torch.nan, -2.0])
-    found = []
-    for context in (nullcontext(), plain()):
-        x = torch.ones(6, 3, requires_grad=True)
-        with context:
-            mean(x, valid).backward(grad)
-        assert x.grad is not None
-        found.append(x.grad)
-    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0, equal_nan=True)
-    signs = [x.signbit().where(x.isfinite(), False) for x in found]
-    assert signs[0].equal(signs[1])
-    assert found[0][2].tolist() == [torch.inf, 0, torch.inf]
+    x, valid = torch.ones(2, 3, requires_grad=True), torch.tensor([[True, False, True], [False, False, False]])
+    mean(x, valid).backward(torch.tensor([torch.inf, torch.nan]))
+    assert x.grad is not None and x.grad.tolist() == [[torch.inf, 0, torch.inf], [0, 0, 0]]
 
 
 def test_streams_differ_by_seed_purpose_and_place_and_keys_are_put_in_order() -> None:
@@ -130,12 +117,6 @@ def test_streams_differ_by_seed_purpose_and_place_and_keys_are_put_in_order() ->
 
 @pytest.mark.parametrize("tricks", ["reinforce", "ppo", "ppo+recurrent", "reuse+recurrent", "ppg", "ppg+ppg_buffers"])
 def test_no_two_things_in_a_training_get_the_same_numbers(tricks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, original = list[tuple[int, ...]](), np.random.SeedSequence
-
-    def noted(seed: int, spawn_key: tuple[int, ...] = ()) -> np.random.SeedSequence:
-        asked.append((seed, *spawn_key))
-        return original(seed, spawn_key=spawn_key)
-
-    monkeypatch.setattr(np.random, "SeedSequence", noted)
+    asked = spied(monkeypatch, np.random, "SeedSequence", lambda seed, spawn_key=(): (seed, *spawn_key))
     train(Config(seeds=2, steps=700, lanes=2, horizon=32, minibatches=2, aux_every=2), named(tricks))
     assert len(asked) > 10 and sorted(asked) == sorted(set(asked))

@@ -3,8 +3,6 @@
 import ast
 import importlib
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from inspect import cleandoc
@@ -14,14 +12,19 @@ from typing import Any
 from unittest.mock import Mock, patch
 
 import pytest
-from torch import nn
 
 pytest.importorskip("numba")
 
-from tricks.core.layers import affine
-from tricks.core.nets import Head
-from tricks.fast import dispatch, formulas, kernels
+from support import digests
+
+import tricks.loop
+from tricks import PPO
+from tricks.clip import clipped_surrogate
+from tricks.core.adam import Adam
+from tricks.core.nets import Net
+from tricks.fast import formulas, kernels
 from tricks.fast.dispatch import faster
+from tricks.fast.formulas import FORMULAS, Formula, Reading
 from tricks.fast.kernels import COMPILED, EDITION, FILES, edition
 
 HALF, THIRD, FOURTH = 0.5, 1 / 3, (0.25, 1)
@@ -44,111 +47,119 @@ def again(x: float, n: int = 1) -> float:
 again.__module__ = "tricks.example"
 
 
-class Owner:
-    def method(self, x: float) -> float:
-        """Its lines
-        may begin anywhere.
-        """
-        return x * HALF
+def digest(function: Callable[..., Any] = formula, text: str = "") -> str:
+    """Of a function, or of this text in its place."""
+    found, source = Reading(()), inspect.getsource
+    with patch.object(inspect, "getsource", lambda each: text if text and each is function else source(each)):
+        found.take(function)
+    return found.digest
 
 
-def digest_of(text: str, monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any] = formula) -> str:
-    with monkeypatch.context() as patched:
-        patched.setattr(inspect, "getsource", lambda _: text)
-        return formulas.digest(function)
-
-
-def test_a_formula_is_what_it_reads_and_what_that_calls_but_not_other_packages() -> None:
-    assert formulas.read(formula) == {"HALF": HALF, "THIRD": THIRD, "FOURTH": FOURTH}
-    found = {each.name: each.kept for each in formulas.reads(borrowed)}
-    assert found == {"cleandoc": cleandoc, "again": again, "HALF": HALF}
-    with patch.object(inspect, "getsource", wraps=inspect.getsource) as asked:
-        formulas.digest(borrowed)
-    assert [call.args for call in asked.call_args_list] == [(borrowed,), (again,)]
-    forward, call, *read = formulas.attributes((Head, "forward"), (nn.Module, "add_module"))
-    assert (forward.names, forward.name, forward.kept, forward.ours) == (vars(Head), "forward", Head.forward, True)
-    assert (call.name, call.kept, call.ours) == ("add_module", nn.Module.add_module, False)
-    assert not any(each.ours for each in read)
-    assert [each.kept for each in read] == [affine, *(each.kept for each in formulas.reads(affine))]
+def test_today_s_digests_are_what_the_command_would_write() -> None:
+    """If you changed a formula: change its compiled form, too, see that tests hold them equal, and run it."""
+    assert Path(digests.digests.__file__).read_text(encoding="utf-8") == digests.text()
 
 
 @pytest.mark.parametrize("name", ["HALF", "THIRD", "FOURTH"])
 def test_another_constant_is_another_formula(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = formulas.digest(formula)
+    before = digest()
     monkeypatch.setitem(globals(), name, 2)
-    assert formulas.digest(formula) != before
+    assert digest() != before
 
 
 @pytest.mark.parametrize(
     ("old", "new", "seen"),
     [
         *[("* THIRD", "/ THIRD", True), ("* HALF", "+ HALF", True), ("smaller(x)", "x", True)],
-        *[
-            ("if {x: FOURTH}", "", True),
-            ("list[float]", "Any", False),
-            (" smaller.", " other words. # no comment", False),
-        ],
+        *[("if {x: FOURTH}", "", True), ("list[float]", "Any", False)],
+        (" smaller.", " other words. # no comment", False),
     ],
 )
-def test_an_edit_is_seen_if_it_changes_numbers(old: str, new: str, seen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_is_seen_if_it_changes_numbers(old: str, new: str, seen: bool) -> None:
     text = inspect.getsource(formula)
     edited = text.replace(old, new)
     assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(text))
-    assert (digest_of(edited, monkeypatch) != digest_of(text, monkeypatch)) == seen
-    assert formulas.digest(Owner.method)  # whose docstring begins anywhere
-
-
-def test_what_cannot_be_read_is_as_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(inspect, "getsource", lambda _: "def mean(x:\n")
-    formulas.as_written.cache_clear()
-    try:
-        assert not formulas.as_written("tricks.core.returns.discounted_sum")
-    finally:
-        formulas.as_written.cache_clear()
-    assert "tricks.core.returns.discounted_sum, or what it reads, was edited" in capsys.readouterr().err
-
-    def missing(function: object) -> str:
-        raise OSError("could not get source code")
-
-    monkeypatch.setattr(inspect, "getsource", missing)
-    assert formulas.as_written.__wrapped__("tricks.core.returns.discounted_sum")
-
-
-@pytest.mark.parametrize("indent", ["    ", " ", "\t"])
-def test_a_method_may_be_indented_by_anything(indent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "def method(self, x):\nI return x * HALF\n"
-    indented = indent + text.replace("I", 2 * indent)
-    assert digest_of(indented, monkeypatch, Owner.method) == formulas.digest(Owner.method)
+    assert (digest(text=edited) != digest()) == seen
 
 
 def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    cached = cache(again)
-    names = {"HALF": HALF, "again": again, "cached": cached}
-    kept = [formulas.attribute(names, name) for name in (*names, "absent")]
-    assert [each.function for each in kept] == [None, again, again, None] and formulas.all_unchanged(kept)
-    for name in (*names, "absent"):
+    names = {"HALF": HALF, "again": again, "cached": cache(again)}
+    kept = {name: Reading(()) for name in (*names, "absent")}
+    for name, each in kept.items():
+        each.look(names, name)
+    assert all(each.unchanged for each in kept.values())
+    for name in kept:
         with patch.dict(names, {name: borrowed}):
-            assert [each.unchanged for each in kept] == [each.name != name for each in kept]
+            assert [each for each in kept if not kept[each].unchanged] == [name]
     monkeypatch.setattr(again, "__code__", (lambda x, n=1: x).__code__)
-    assert [each.unchanged for each in kept] == [True, False, False, True]
+    assert [each.unchanged for each in kept.values()] == [True, False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("module", "more", "at_once"), [("tricks.x", {}, True), ("tricks.x", {"late": True}, False), ("x", {}, False)]
-)
-def test_a_form_of_another_folder_is_imported_at_once_unless_it_is_late(
-    module: str, more: dict[str, Any], at_once: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def policy_loss(monkeypatch: pytest.MonkeyPatch) -> Formula:
+    """As it was before anybody asked for it."""
+    found = FORMULAS["tricks.loop.policy_loss"]
+    monkeypatch.setattr(found, "_kept", {})
+    monkeypatch.setattr(found, "_said", set())
+    return found
+
+
+def reads_as(monkeypatch: pytest.MonkeyPatch, function: Any, old: str, new: str) -> None:
+    source, text = inspect.getsource, inspect.getsource(function)
+    assert old in text
+    monkeypatch.setattr(inspect, "getsource", lambda each: text.replace(old, new) if each is function else source(each))
+
+
+def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so_once(
+    policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    form = lambda x: None  # noqa: E731
-    asked = Mock(return_value=SimpleNamespace(again=form))
+    reads_as(monkeypatch, clipped_surrogate, "1 - clip_range", "1 - 2 * clip_range")
+    assert not any(policy_loss.as_written(on) for on in (PPO.on, PPO.on, ()))
+    said = "tricks.loop.policy_loss, or what it reads, was edited or replaced, so it runs as written, uncompiled\n"
+    assert capsys.readouterr().err == said
+
+
+def test_what_is_replaced_is_noticed_and_what_is_put_back_too(
+    policy_loss: Formula, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def mine(*given: Any) -> Any: ...
+
+    for owner, name, value in ((tricks.loop, "clipped_surrogate", mine), (Net, "__call__", mine), (Adam, "step", mine)):
+        with patch.object(owner, name, value):
+            assert not policy_loss.as_written(PPO.on)
+        assert policy_loss.as_written(PPO.on)
+    assert capsys.readouterr().err.count("edited or replaced") == 1
+
+
+def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compiled(
+    policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = "    if tricks.mine:\n        objective = my_own(ratio, advantage)\n"
+    reads_as(monkeypatch, policy_loss.plain, "    if tricks.dual_clip:\n", f"{added}    if tricks.dual_clip:\n")
+    assert policy_loss.as_written(PPO.on)
+    assert not policy_loss.as_written((*PPO.on, "mine"))
+    said = "tricks.loop.policy_loss runs as written, uncompiled: its compiled form does not know mine\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("text", ["def policy_loss(t:\n", None])
+def test_what_cannot_be_read_runs_as_written(
+    text: str | None, policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(inspect, "getsource", Mock(return_value=text, side_effect=None if text else OSError))
+    assert not policy_loss.as_written(PPO.on)
+    assert "policy_loss can't be read as it was imported" in capsys.readouterr().err
+
+
+def test_a_form_is_imported_when_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock(return_value=SimpleNamespace(again=lambda x, n: None))
     monkeypatch.setattr(importlib, "import_module", asked)
     monkeypatch.setattr(formulas, "FORMULAS", {})
-    computed = faster(module, **more)(again)
-    assert asked.called == at_once
-    (formula, found), *others = formulas.FORMULAS.values()
-    assert (formula, found(), others, [*formulas.FORMULAS]) == (again, form, [], ["tricks.example.again"])
-    monkeypatch.setitem(formulas.DIGESTS, "tricks.example.again", "")
+    computed = faster("tricks.x")(again)
+    assert not asked.called and [*formulas.FORMULAS] == ["tricks.example.again"]
+    monkeypatch.setitem(digests.digests.DIGESTS, "tricks.example.again", digest(again))
     assert computed(1.0, n=2) == 0.25
+    asked.assert_called_once_with("tricks.x")
 
 
 MODULES = [".".join(("tricks", file.parent.name, file.stem)) for file in COMPILED]
@@ -163,7 +174,7 @@ def test_there_are_compiled_functions_in_both_rooms_and_any_change_makes_another
     files[1].write_text("x = 2\n", encoding="utf-8")
     assert edition(files) != before
     assert {file.parent.name for file in COMPILED} == {"fast", "fused"}
-    assert {file.name for file in FILES} > {"kernels.py", "formulas.py"}
+    assert {file.name for file in FILES} > {"kernels.py", "digests.py"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -191,38 +202,8 @@ def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not
     assert capsys.readouterr().err == ""
 
 
-def test_numba_s_switch_leaves_everything_plain_and_without_a_folder_one_line_asks(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numba_s_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     source = Path(kernels.__file__).read_text(encoding="utf-8")
     with pytest.raises(ImportError, match="NUMBA_DISABLE_JIT is set"):
         exec(compile(source, kernels.__file__, "exec"), {"__file__": kernels.__file__, "__name__": "again"})
-    monkeypatch.undo()
-
-    def failing(name: str) -> Any:
-        raise RuntimeError(f"cannot cache function {name!r}: no locator available for file '/x.py'")
-
-    monkeypatch.setattr(importlib, "import_module", failing)
-    dispatch.homeless.cache_clear()
-    assert [dispatch.loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "NUMBA_CACHE_DIR can name one" in said
-
-
-def test_what_was_replaced_at_the_first_training_and_put_back_is_compiled_again() -> None:
-    code = """
-from unittest.mock import patch
-from tricks import PPO, Config, train
-from tricks.core.adam import Adam
-
-step = Adam.step
-with patch.object(Adam, "step", lambda *given, **named: step(*given, **named)):
-    train(Config(seeds=1, steps=256, lanes=2, horizon=16), PPO)
-    from tricks.fused.losses import FORMULAS
-    assert not all(each.unchanged for each in FORMULAS)
-assert all(each.unchanged for each in FORMULAS)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "edited" not in done.stderr

@@ -11,7 +11,7 @@ from support.waiting import alive, until
 SCRIPT = """
 import multiprocessing, os, signal, sys, time
 sys.path.insert(0, {root!r})
-from tricks.core.orphans import follow_parent
+from tricks.core.machine import follow_parent
 
 def work(path, patience, hears):
     def leave(*_):

@@ -1,6 +1,5 @@
 """Spaces as plain values, nested observations lie flat, choices are independent, and images stay bytes [C, H, W]."""
 
-import json
 from typing import Any
 
 import gymnasium as gym
@@ -18,41 +17,19 @@ from torch import Tensor, distributions
 from tricks import Config, InputError
 from tricks.action_mask import mask_logits
 from tricks.core.agent import Agent
-from tricks.core.components import multi_categorical
-from tricks.core.images import Joined, Shallow
-from tricks.core.nets import Nature
-from tricks.core.plain_spaces import from_plain, to_plain
-from tricks.core.policies import Categorical
+from tricks.core.nets import Joined, Nature, Shallow
+from tricks.core.policies import Categorical, multi_categorical
 from tricks.core.rollout import Batch, Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.reuse import minibatches
 from tricks.segments import play_segment
 
-BIG = 2**62 + 1  # no float64 is this number
 SPACES = {
     "discrete": gym.spaces.Discrete(5, start=-2),
-    "pixels": gym.spaces.Box(0, 255, (4, 84, 84), np.uint8),
-    "unbounded": gym.spaces.Box(-np.inf, np.inf, (3,), np.float64),
     "uneven": gym.spaces.Box(np.array([-0.1, -np.inf], np.float32), np.array([1e30, 7], np.float32)),
-    "integers": gym.spaces.Box(-BIG, BIG, (2, 1), np.int64),
     "scalar": gym.spaces.Box(-1, 1, (), np.float32),
 }
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
-    space = SPACES[name]
-    again = from_plain(json.loads(json.dumps(to_plain(space), allow_nan=False)))
-    assert again == space and again.dtype == space.dtype
-    if isinstance(space, gym.spaces.Box):
-        assert isinstance(again, gym.spaces.Box)
-        np.testing.assert_array_equal(again.low, space.low)  # Box compares bounds only roughly
-        np.testing.assert_array_equal(again.high, space.high)
-    with pytest.raises(ValueError, match="unknown space 'Text'"):
-        from_plain({"kind": "Text"})
-    equal_bounds = {"kind": "Box", "shape": [4, 84, 84], "dtype": "uint8", "low": [0], "high": [255]}
-    assert to_plain(SPACES["pixels"]) == equal_bounds
 
 
 def test_what_bounds_cut_off_is_a_share_and_discrete_observations_become_one_hot() -> None:
@@ -211,35 +188,35 @@ def test_an_agent_acts_on_observations_as_they_come_and_what_is_out_of_range_is_
         spaces.encode({"k": np.array([[1, 4]])}, (1,))
 
 
-@pytest.mark.parametrize(
-    ("space", "said"),
-    [
-        (gym.spaces.Text(5), "x has a Text observation space, which is not"),
-        (Dict(mission=gym.spaces.Text(5), v=TWO), r"Text observation space \(observation\['mission'\]\)"),
-        (Tuple([gym.spaces.Sequence(TWO)]), r"Sequence observation space \(observation\[0\]\)"),
-        (gym.spaces.Graph(Box(0, 1, (2,)), None), "Graph observation space"),
-        (gym.spaces.OneOf([TWO, TWO]), "OneOf observation space"),
-    ],
-    ids=["text", "mission", "sequence", "graph", "one of"],
-)
-def test_what_is_no_fixed_number_of_numbers_is_refused_with_what_to_do(space: gym.Space[Any], said: str) -> None:
-    with pytest.raises(InputError, match=said) as refused:
-        Spaces("x", space, TWO)
-    assert "gymnasium.wrappers.TransformObservation" in str(refused.value)
-    assert ("FilterObservation(['v'])" in str(refused.value)) == isinstance(space, Dict)
-
-
-@pytest.mark.parametrize(
-    "space",
-    [Box(0, 1, (0,)), MultiDiscrete([]), Dict({}), Tuple([]), Dict(a=TWO, b=Box(0, 1, (3, 0))), Dict(a=Tuple([]))],
-    ids=str,
-)
-def test_a_part_without_numbers_is_refused(space: gym.Space[Any]) -> None:
-    with pytest.raises(InputError, match=r"^x has an empty observation space"):
-        Spaces("x", space, TWO)
-
-
 BOX = gym.spaces.Box(-1, 1, (2,))
+EMPTY = [Box(0, 1, (0,)), MultiDiscrete([]), Dict({}), Tuple([]), Dict(a=TWO, b=Box(0, 1, (3, 0))), Dict(a=Tuple([]))]
+REFUSED = [
+    (gym.spaces.Text(5), TWO, r"x has a Text observation space, which is not .*wrappers\.TransformObservation"),
+    (
+        Dict(mission=gym.spaces.Text(5), v=TWO),
+        TWO,
+        r"Text .*\(observation\['mission'\]\).*Filter\w+\(\['v'\]\)",
+    ),
+    (Tuple([gym.spaces.Sequence(TWO)]), TWO, r"Sequence observation space \(observation\[0\]\).*TransformObservation"),
+    (gym.spaces.Graph(Box(0, 1, (2,)), None), TWO, "Graph observation space.*TransformObservation"),
+    (gym.spaces.OneOf([TWO, TWO]), TWO, "OneOf observation space.*TransformObservation"),
+    *[(space, TWO, "^x has an empty observation space") for space in EMPTY],
+    *[
+        (BOX, action, r"^x has a \w+ action space; .*gymnasium\.wrappers\.TransformAction$")
+        for action in (Dict(a=TWO), Tuple([TWO]), gym.spaces.Text(3))
+    ],
+]
+
+
+@pytest.mark.parametrize(("observation", "action", "said"), REFUSED, ids=lambda x: x if isinstance(x, str) else "")
+def test_what_is_no_fixed_number_of_numbers_is_refused_with_what_to_do(
+    observation: gym.Space[Any], action: gym.Space[Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said) as refused:
+        Spaces("x", observation, action)
+    assert ("FilterObservation" in str(refused.value)) == ("Filter" in said)
+
+
 SIZES = pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2, 2), (5,), (1, 3)], ids=str)
 
 
@@ -262,9 +239,7 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     torch.testing.assert_close(family.kl(logits, other), apart)
     modes = torch.stack([p.logits.argmax(-1) for p, _, _ in each], -1)
     assert family.mode(logits).equal(modes)
-    sure = family.deterministic(logits)
-    assert family.sample(sure, torch.full_like(sure, 99.0)).equal(modes)
-    assert family.log_prob(sure, modes).abs().max() == 0
+    assert family.sample(logits, torch.zeros_like(logits)).equal(modes)
 
 
 def test_one_component_is_a_categorical_and_actions_come_in_the_environment_s_own_format() -> None:
@@ -328,12 +303,6 @@ def test_an_agent_acts_with_flat_masks_and_with_a_tuple_of_one_for_each_componen
         agent.act(np.zeros(2), flat[:2])
 
 
-@pytest.mark.parametrize("space", [gym.spaces.Dict(a=Discrete(2)), gym.spaces.Tuple([Discrete(2)]), gym.spaces.Text(3)])
-def test_other_actions_are_refused_with_what_to_do(space: gym.Space) -> None:
-    with pytest.raises(InputError, match=r"^x has a \w+ action space; .*gymnasium\.wrappers\.TransformAction$"):
-        Spaces("x", BOX, space)
-
-
 SHAPE = (2, 5, 4)
 
 
@@ -383,14 +352,3 @@ def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
         assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.born - 100))
         seen += int(b.valid.sum())
     assert seen == int(rollout.valid.sum())
-
-
-def test_envpool_shows_pixels_too() -> None:
-    pytest.importorskip("envpool")
-    env = make_env(Config(env="Breakout-v5", backend="envpool", seeds=2, lanes=2))
-    assert env.spaces.pixels
-    for _ in range(3):
-        assert (env.now.obs.dtype, env.now.obs.shape) == (torch.uint8, (2, 2, 4, 84, 84))
-        env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
-    assert env.now.obs[:, :, -1].float().mean() > 10
-    env.close()

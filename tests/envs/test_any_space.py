@@ -15,9 +15,9 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from gymnasium.utils.env_checker import check_env
 from support.any_space import BOOL, THREE, TWO, AnySpace
 from support.any_space import THREE as SEEN
-from support.register import register
+from support.register import like, register
 
-from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, load, train
+from tricks import PPO, REINFORCE, Config, InputError, load, train
 from tricks.core.spaces import Spaces, within
 from tricks.envs.make import make_env
 from tricks.ladder import switched
@@ -67,27 +67,6 @@ def test_every_kind_of_space_trains_saves_loads_and_plays(observation: gym.Space
         assert np.array_equal(mine, theirs) and action.contains(mine.astype(action.dtype))
 
 
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO, PPG], ids=["reinforce", "ppo", "ppg"])
-def test_a_seed_in_a_stack_equals_the_seed_alone(tricks: Tricks) -> None:
-    make = partial(AnySpace, OBSERVATIONS["dict with image"], ACTIONS["multi-discrete"])
-    config = replace(CONFIG, aux_every=2, aux_epochs=1, lr=1e-4)
-    alone, stacked = (train(replace(config, seeds=seeds), tricks, env=make).curve for seeds in ((3,), (8, 3)))
-    stacked = stacked[stacked.seed == 3].reset_index(drop=True)
-    pd.testing.assert_frame_equal(stacked, alone, rtol=2e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["goal", "tuple"])
-def test_worker_processes_show_what_one_process_would(name: str) -> None:
-    make = partial(AnySpace, OBSERVATIONS[name], ACTIONS["multi-discrete"])
-    ours, theirs = (make_env(replace(CONFIG, backend=backend), make=make) for backend in ("processes", "gymnasium"))
-    for _ in range(7):
-        assert ours.now.obs.equal(theirs.now.obs)
-        for env in (ours, theirs):
-            env.step(torch.ones(2, 2, 2, dtype=torch.int64), torch.ones(2) > 0)
-    ours.close()
-    theirs.close()
-
-
 def test_each_component_learns_what_a_discrete_action_would() -> None:
     one, several = (
         train(CONFIG, PPO, env=partial(AnySpace, THREE, action)).curve for action in (Discrete(3), MultiDiscrete([3]))
@@ -97,7 +76,7 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
     class Paying(AnySpace):
         """Pays for a 2 first and a 1 next."""
 
-        def paid(self, action: Any) -> float:
+        def pay(self, action: Any) -> float:
             return float(action[0] == 2) + float(action[1] == 1)
 
     config = replace(CONFIG, steps=2000, lanes=4, horizon=32, epochs=4, lr=0.01)
@@ -240,14 +219,8 @@ class Masked(AnySpace):
         return action in (0, self.t % 5)
 
 
-class InInfo(Masked):
-    def info(self) -> dict[str, Any]:
-        return {"action_mask": self.mask()}
-
-
-class ByMethod(Masked):
-    def action_masks(self) -> Any:
-        return self.mask()
+InInfo: Any = like(Masked, "InInfo", info=lambda self: {"action_mask": self.mask()})
+ByMethod: Any = like(Masked, "ByMethod", action_masks=lambda self: self.mask())
 
 
 class InObservation(gym.ObservationWrapper):

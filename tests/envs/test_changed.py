@@ -1,6 +1,8 @@
 """Arguments, wrappers, rescaled actions and stacks are there if asked for; what no seed reaches is said."""
 
 import random
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,25 +11,26 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import pandas as pd
 import pytest
 import support.contracts as own
-import support.generators as held
 import torch
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv, CartPoleVectorEnv
 from gymnasium.spaces import Box
+from support.any_space import AnySpace
 from support.contracts import Counting
 from support.probes import Endless
+from support.register import like
 
-from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train
+from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, train, training
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
-from tricks.runs import opening
-from tricks.runs.checkpoint import read, resume_command
+from tricks.runs.checkpoint import naming, read
 from tricks.runs.run import curve_figure
 from tricks.texts import as_texts
 
+Patch = pytest.MonkeyPatch
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
 
@@ -42,26 +45,10 @@ def test_equal_arguments_and_wrappers_are_equal_texts_and_resuming_names_them() 
     assert as_texts({"level": np.int64(3), "y": [1, 2], "x": "5", "mode": "hard"}) == texts
     assert Config(env_args=texts).env_kwargs == {"level": 3, "mode": "hard", "x": "5", "y": [1, 2]}
     assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
-    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
-    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
-    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
-    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["level"], "is name=value, such as gravity=-5, not 'level'"),
-        (["level=1", "level=2"], "the environment's argument level is given twice"),
-        ({"level": object}, "the environment's argument level must be a plain Python value"),
-        ({"level": float("inf")}, "level must be a plain Python value, not inf"),
-        ({1: 2}, "must be a Python name, not 1"),
-        (3, "env_args must be a dict or a list of texts"),
-    ],
-)
-def test_arguments_that_cannot_be_are_one_line(given: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Config(env_args=given)
+    said = shlex.join(naming("mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')")))
+    assert said == """--env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
+    filmed = naming("CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))  # it writes files
+    assert filmed == ["--wrap", "gymnasium.wrappers:RecordVideo('films')"]
 
 
 @pytest.mark.parametrize("backend", ["auto", "processes"])
@@ -74,15 +61,6 @@ def test_arguments_and_wrappers_reach_the_environment_in_order(backend: str) -> 
     assert train(replace(config, env="x"), PPO, env=own.Arguments).curve["return"].unique().tolist() == [15]  # type: ignore[arg-type]
     for limit, paid in {"3": 9, "max_episode_steps=4": 12}.items():
         assert returns(replace(config, wrap=(f"gymnasium.wrappers:TimeLimit({limit})",))) == [paid]
-
-
-@pytest.mark.parametrize(
-    "text", ["C", "a:", "a:b c", "a:B(", "a:B(1)(2)", "a:B(1) + 2", "a:B(open('x'))", "a:B(*[1])", "a:B(**{'x': 1})"]
-)
-def test_a_wrapper_is_a_name_with_literals(text: str) -> None:
-    with pytest.raises(InputError, match=r"^wrap takes module:Wrapper, such as .*plain Python values") as caught:
-        Config(wrap=(text,))
-    assert text in str(caught.value)
 
 
 def test_a_run_with_a_text_plays_without_it() -> None:
@@ -134,7 +112,7 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     class Shown(own.Picture):
         observation_space = own.spaces.Box(0, 255, shape, np.uint8)
 
-        def seen(self) -> Any:
+        def see(self) -> Any:
             return np.full(shape, self.t, np.uint8)
 
     lane = make_lane(Config(stack=2), Shown)
@@ -144,9 +122,19 @@ def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None
     assert obs.shape == lane.observation_space.shape and obs in lane.observation_space
 
 
+WRONG = "C", "a:", "a:b c", "a:B(", "a:B(1)(2)", "a:B(1) + 2", "a:B(open('x'))", "a:B(*[1])", "a:B(**{'x': 1})"
+
+
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
+        ({"env_args": ["level"]}, "an argument of the environment is name=value, such as gravity=-5, not 'level'"),
+        ({"env_args": ["level=1", "level=2"]}, "the environment's argument level is given twice"),
+        ({"env_args": {"level": object}}, "the environment's argument level must be a plain Python value"),
+        ({"env_args": {"level": np.inf}}, "the environment's argument level must be a plain Python value, not inf"),
+        ({"env_args": {1: 2}}, ".* must be a Python name, not 1"),
+        ({"env_args": 3}, "env_args must be a dict or a list of texts"),
+        *[({"wrap": (text,)}, f"wrap takes module:Wrapper, such as .*{re.escape(text)}") for text in WRONG],
         ({"backend": "tensor", "stack": 2}, "backend tensor cannot change an environment by stack"),
         ({"backend": "tensor", "env_args": {"a": 1}}, "backend tensor cannot change an environment by env_args"),
         ({"backend": "envpool", "wrap": "a:B"}, "backend envpool cannot change an environment by wrap"),
@@ -184,8 +172,8 @@ ODD = Config(seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,))
 
 
 @pytest.fixture(autouse=True)
-def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "SAID", set())
+def _nothing_said() -> None:
+    training.say_once.cache_clear()
 
 
 def said_of(make: Any, tricks: Tricks, capsys: pytest.CaptureFixture[str], **numbers: Any) -> str:
@@ -310,11 +298,46 @@ def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.T
 @pytest.mark.parametrize("in_reset", [True, False])
 def test_no_two_lanes_share_draws_and_workers_draw_what_one_process_does(name: str, in_reset: bool) -> None:
     make, config = (lambda: Drawing(DRAWS[name], in_reset)), Config("own", seeds=(3, 8), lanes=3)
-    one, many, again = (seen(replace(config, backend=backend), make) for backend in (*BACKENDS, "auto"))
+    seeded = (random.seed(k) or seen(replace(config, backend=x), make) for k, x in enumerate((*BACKENDS, "auto")))
+    one, many, again = seeded
     assert torch.equal(one, many) and torch.equal(one, again)
     first = one[:, 1].reshape(6, 2)  # after a step
     assert len(first[:, 0].unique()) == len(first[:, 1].unique()) == 6
     assert torch.equal(seen(replace(config, seeds=(8,)), make)[0], one[1])
+
+
+class Chance(CartPoleEnv):
+    """Pays what NumPy's global generator says."""
+
+    def step(self, action: Any) -> Any:
+        obs, _, *outcome = super().step(action)
+        return obs, np.random.random(), *outcome
+
+
+class Chances(CartPoleVectorEnv):
+    """The same for many lanes in one object."""
+
+    def step(self, action: Any) -> Any:
+        obs, _, *outcome = super().step(action)
+        return obs, np.random.random(self.num_envs), *outcome
+
+
+@pytest.mark.parametrize("in_one", [False, True], ids=["lane by lane", "in one object"])
+def test_a_resumed_run_draws_other_numbers_than_any_part_of_it_before(in_one: bool, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(gym, "make_vec", lambda *_, num_envs, **__: Chances(num_envs))
+
+    def paid(resumed: int | None) -> list[float]:
+        config = Config("CartPole-v1", seeds=(3, 8), lanes=2, backend="gymnasium")
+        env = make_env(config, make=None if in_one else Chance)
+        if resumed is not None:
+            env.load_state_dict({"resumed": resumed})
+        step = env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
+        env.close()
+        return [float(x) for x in step.reward.flatten()]
+
+    every = [paid(part) for part in (None, 0, 1)]
+    assert len({x for part in every for x in part}) == 3 * 4
+    assert paid(0) == every[1]
 
 
 @pytest.mark.parametrize("name", DRAWS)
@@ -330,26 +353,40 @@ def test_the_user_s_own_generators_are_left_alone(name: str) -> None:
     assert drawn(train_it) == drawn(lambda: None)
 
 
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
-def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
-    curves = list[pd.DataFrame]()
-    for backend in (*BACKENDS, "gymnasium"):
-        random.seed(len(curves))
-        curves.append(train(replace(DRAWN, backend=backend), tricks, env=lambda: Drawing(random.random)).curve)
-    for other in curves[1:]:
-        pd.testing.assert_frame_equal(curves[0], other)
+RNG = np.random.default_rng()
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (held.InModule, "InModule draws from support.generators.RNG, which no seed reaches: use self.np_random"),
-        (held.InClass, "InClass draws from support.generators.InClass.rng, which no seed reaches"),
-        (held.Unseeded, "Unseeded begins another episode when it is reset with the same seed"),
-    ],
-)
+InModule = like(AnySpace, "InModule", pay=lambda self, action: RNG.uniform())
+InClass = like(AnySpace, "InClass", rng=np.random.RandomState(0), pay=lambda self, action: self.rng.uniform())
+
+
+class InStep(AnySpace):
+    """Draws from a generator of its own, which begins alike in each lane."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = np.random.default_rng(0)
+
+    def pay(self, action: Any) -> float:
+        return float(self.own.uniform())
+
+
+class Unseeded(AnySpace):
+    """Begins where a generator of its own says, whatever the seed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = np.random.default_rng()
+
+    def reset(self, **options: Any) -> Any:
+        _, info = super().reset(**options)
+        return self.own.uniform(-1, 1, 3).astype(np.float32), info
+
+
+@pytest.mark.parametrize("make", [InModule, InClass, InStep, Unseeded])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_no_seed_reaches_is_told(make: Any, said: str, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_seed_reaches_is_told(make: Any, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = f"{make.__name__} plays two episodes from the same seed and actions, so its runs cannot be repeated: draw "
     for _ in range(2):
         train(replace(DRAWN, env=Config.env, backend=backend), PPO, env=make)
     assert sum(line.startswith(said) for line in capsys.readouterr().err.splitlines()) == 1

@@ -2,11 +2,10 @@
 
 import itertools
 import re
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from statistics import StatisticsError
 from typing import Any
 
 import gymnasium as gym
@@ -16,8 +15,7 @@ import support.contracts as own
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
 from support.contracts import Counting
-from support.failing import play, processes
-from support.misbehaving import Misbehaving
+from support.misbehaving import Misbehaving, play, processes
 from support.register import register
 from support.waiting import linux
 
@@ -37,8 +35,6 @@ SMALL = Config(seeds=(3,), steps=40, lanes=2, horizon=10, hidden=(4,))
     ("how", "message"),
     [
         ("no reward", "own: the reward is not finite"),
-        ("a word", r"own: the reward of step\(\) must be a number, not 'one'; gymnasium.utils.env_checker"),
-        ("wrong shape", r"own: the observation of step\(\) has shape \(3,\), but its space has \(1,\)"),
         ("too large", r"own: the observation 3 is not in Discrete\(3\)"),
         ("too small", r"own: the observation -1 is not in Discrete\(3\)"),
         ("short mask", r'own: info\["action_mask"\] has shape \(3,\), not \(2,\): one entry per action'),
@@ -68,7 +64,7 @@ def limited(env: gym.Env) -> gym.Env:
         (own.FourValues, r"step\(\) must return 5 values .*info\); this returned 4, as before Gymnasium 0.26"),
         (own.OnlyAnObservation, r"reset\(\) must return \(observation, info\); .* of shape \(3,\), as before Gym"),
         (own.TakesNoSeed, r"reset\(\) must take seed and options: def reset\(self, \*, seed=None, options=None\)"),
-        (own.TwoRewards, r"the reward of step\(\) must be a number, not an array of shape \(2,\)"),
+        (own.TwoRewards, r"the reward of step\(\) must be a number, not array\(\[[\d., ]+\]"),
         (own.TooShort, r"the observation of reset\(\) has shape \(2,\), but its space has \(3,\)"),
         (own.Fractions, r"the observation of reset\(\) has dtype float32, but its space has uint8"),
     ],
@@ -113,7 +109,7 @@ def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, mess
     class Seen(Counting):
         observation_space = space
 
-        def seen(self) -> Any:
+        def see(self) -> Any:
             return obs
 
     with pytest.raises(InputError, match=rf"^the observation of reset\(\) {message}"):
@@ -156,7 +152,7 @@ def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: 
     assert resets
 
 
-HERE = r", in failing\.py, line \d+"
+HERE = r", in misbehaving\.py, line \d+"
 RAISED = rf"^Failing-raise-v0: Stubborn: the floor gave way{HERE} \(seed 3\)$"
 LOST = rf"^BadReset-v0: FileNotFoundError: \[Errno 2\] the map is lost{HERE} \(seed 3\)$"
 UNMADE = f"^cannot make the environment 'Unmade-v0': ValueError: no such map{HERE}$"
@@ -173,7 +169,7 @@ DIED = r"^Failing-{}-v0: the worker process of lane 0 has died \({}\) \(seed 3\)
         *[("BadReset-v0", backend, LOST) for backend in ("processes", "gymnasium")],
         *[("Unmade-v0", backend, UNMADE) for backend in ("processes", "gymnasium")],
         ("Failing-die-v0", "processes", DIED.format("die", "killed by SIGKILL")),
-        ("Failing-exit-v0", "processes", DIED.format("exit", "exit status 3")),
+        ("Failing-quit-v0", "processes", DIED.format("quit", "exit status 3")),
         ("Nonsense-v0", "processes", "^cannot make the environment 'Nonsense-v0'"),
     ],
 )
@@ -202,43 +198,6 @@ def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: 
     assert error.startswith(f"error: {id}-v0: {said}") and error.count("\n") == 1
 
 
-CODE = """import random
-import gymnasium as gym
-import numpy as np
-
-class Mine(gym.Env):
-    observation_space, action_space = gym.spaces.Discrete(3), gym.spaces.Discrete(2)
-    def __init__(self, how="make"):
-        self.how = how
-        if how == "make":
-            1 / 0
-    def reset(self, *, seed=None, options=None):
-        if self.how == "reset":
-            random.choice([])
-        return 0, {}
-    def step(self, action):
-        np.linalg.inv(np.zeros((2, 2)))
-
-for how in ("reset", "step"):
-    gym.register(f"Mine-{how}-v0", Mine, kwargs={"how": how})
-gym.register("Mine-make-v0", Mine)
-"""
-LINES = {"make": 10, "reset": 13, "step": 16}
-
-
-@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-@pytest.mark.parametrize("how", LINES)
-def test_it_names_the_line_of_the_user(how: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("my_env.py").write_text(CODE)
-    monkeypatch.syspath_prepend(tmp_path)
-    sys.modules.pop("my_env", None)
-    for each in LINES:
-        gym.registry.pop(f"Mine-{each}-v0", None)
-    with pytest.raises(InputError, match=rf"Error: .+, in my_env\.py, line {LINES[how]}\b") as caught:
-        train(Config(f"my_env:Mine-{how}-v0", backend=backend, seeds=1, lanes=1, steps=10), PPO)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wrong_suggestion() -> None:
     for file, name in {
@@ -246,10 +205,10 @@ def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wron
         "/tmp/ipykernel_12/345.py": "a notebook's cell",
         "<stdin>": "<stdin>",
     }.items():
-        with pytest.raises(ZeroDivisionError) as caught:
-            exec(compile("\n1 / 0", file, "exec"), {"__name__": "theirs"})
+        with pytest.raises(StatisticsError) as caught:  # the standard library raises it
+            exec(compile("import statistics\nstatistics.NormalDist(9, -1)", file, "exec"), {"__name__": "theirs"})
         caught.value.__traceback__ = caught.tb.tb_next  # without this test's own frame
-        assert in_words(caught.value) == f"ZeroDivisionError: division by zero, in {name}, line 2"
+        assert in_words(caught.value) == f"StatisticsError: sigma must be non-negative, in {name}, line 2"
     assert in_words(KeyError("lr")) == "KeyError: 'lr'"  # what no code of the user's raises has no place
     with pytest.raises(InputError, match=r"unexpected keyword argument 'gravity'[^,]*$"):
         train(Config("CartPole-v1", env_args=("gravity=9",), seeds=1, steps=10), PPO)

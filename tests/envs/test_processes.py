@@ -12,7 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
-from support.failing import play, processes
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
+from support.any_space import AnySpace
+from support.misbehaving import play, processes
 from support.probes import Endless
 from support.register import register
 from support.waiting import alive, linux, until
@@ -33,7 +35,12 @@ class Closing(Endless):
         (self.folder / str(os.getpid())).touch()
 
 
-@pytest.mark.parametrize("id", ["ShortCartPole-v0", "Acrobot-v1", "Forbidding-v0", "ResetMask-v0", "Taxi-v4"])
+register("Nested-v0", AnySpace, observation=Dict(at=Tuple((Box(-1, 1, ()), Discrete(2))), kind=MultiBinary(3)))
+
+
+@pytest.mark.parametrize(
+    "id", ["Nested-v0", "ShortCartPole-v0", "Acrobot-v1", "Forbidding-v0", "ResetMask-v0", "Taxi-v4"]
+)
 def test_the_workers_see_what_one_process_would(id: str) -> None:
     ends, masks = 0, 0
     both = (play(make_env(config), 80) for config in (processes(id, "gymnasium"), processes(id)))
@@ -82,7 +89,7 @@ SCRIPT = """
 import multiprocessing, signal, sys, torch
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup pytest` has it ignored
 sys.path[:0] = [{tests!r}]
-from support.failing import processes
+from support.misbehaving import processes
 from tricks.envs.make import make_env
 env = make_env(processes({id!r}))
 print(*(process.pid for process in multiprocessing.active_children()), flush=True)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, SupportsFloat
@@ -59,7 +60,7 @@ def test_recording_changes_nothing_else_and_episodes_go_on_across_updates() -> N
 
 
 def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
-    def stop(rows: Any) -> None:
+    def stop(rows: Any, agent: Any) -> None:
         if rows[0]["step"] > 100:
             raise KeyboardInterrupt
 
@@ -150,13 +151,8 @@ SHORT = Config("own", seeds=(0, 3), steps=100, lanes=3, horizon=10, epochs=1, mi
 Tell = Callable[[np.random.Generator], dict[Any, Any]]
 INFOS: dict[str, Tell] = {
     "arrays of any length": lambda rng: {"x": np.arange(rng.integers(1, 5))},
-    "arrays of any type": lambda rng: {"x": np.zeros(2, rng.choice(["f4", "i8", "U3", "O", "M8[s]"]))},
-    "none or a number": lambda rng: {"x": None if rng.random() < 0.5 else 1},
     "a number or a word": lambda rng: {"x": 0 if rng.random() < 0.5 else "crashed"},
-    "words of any length": lambda rng: {"x": "y" * int(rng.integers(100))},
     "a dict or none": lambda rng: {"x": {"a": 1} if rng.random() < 0.5 else None},
-    "dicts in dicts": lambda rng: {"x": {"a": {"b": [1, "c", {}]} if rng.random() < 0.5 else 3}},
-    "a huge number": lambda rng: {"x": 2**70},
     "now and then": lambda rng: {"x": 1.5} if rng.random() < 0.1 else {},
     "keys of any kind": lambda rng: {1: 2, None: 3, ("a", 1): 4, "_x": 5, "x": 6},
     "objects": lambda rng: {"x": object(), "lock": threading.Lock(), "f": lambda: 1, "kind": int},
@@ -185,17 +181,6 @@ def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
     silent = curve(lambda rng: {})
     for name, tell in INFOS.items():
         pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
-
-
-def test_a_seed_that_waits_is_not_stepped() -> None:
-    for backend in ("gymnasium", "processes"):
-        env = make_env(replace(SHORT, backend=backend), make=lambda: Informing(lambda rng: {}))
-        before, actions = env.now, torch.zeros(2, 3, dtype=torch.int64)
-        for _ in range(7):
-            step = env.step(actions, torch.tensor([True, False]))
-            assert torch.equal(step.obs[1], before.obs[1]) and not step.reward[1].any()
-            assert not step.resetting[1].any()
-        env.close()
 
 
 CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
@@ -234,53 +219,44 @@ class Welford:
         return ((x - self.mean) / np.sqrt(self.m2 / self.n)).astype(np.float32)
 
 
-class Own(gym.ObservationWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.scaler = Welford()
+def keeping(kind: Any, change: Callable[[Any, Any], Any], **start: Any) -> Callable[[gym.Env], gym.Env]:
+    """A wrapper of one's own that changes each observation, or reward, by what it keeps, and keeps `start` first."""
 
-    def observation(self, observation: np.ndarray) -> np.ndarray:
-        return self.scaler.see(observation)
+    def wrap(env: gym.Env) -> gym.Env:
+        wrapper = type("Keeping", (kind,), {"observation": change, "reward": change})(env)
+        vars(wrapper).update(deepcopy(start))
+        found: gym.Env = wrapper
+        return found
 
-
-class Bare(gym.ObservationWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.state = {"obs_mean": np.zeros(2), "obs_var": np.ones(2)}
-
-    def observation(self, observation: np.ndarray) -> np.ndarray:
-        off = observation - self.state["obs_mean"]
-        self.state["obs_mean"] = self.state["obs_mean"] + 0.1 * off
-        self.state["obs_var"] = 0.9 * self.state["obs_var"] + 0.1 * off**2
-        return (off / np.sqrt(self.state["obs_var"])).astype(np.float32)
+    return wrap
 
 
-class Range(gym.ObservationWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
-
-    def observation(self, observation: np.ndarray) -> np.ndarray:
-        self.low, self.high = np.minimum(self.low, observation), np.maximum(self.high, observation)
-        return ((observation - self.low) / (self.high - self.low + 1)).astype(np.float32)
+SEEN, PAID = gym.ObservationWrapper, gym.RewardWrapper
 
 
-class Paid(gym.RewardWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.mean, self.var, self.count = 0.0, 1.0, 1
+def averaged(self: Any, obs: np.ndarray) -> np.ndarray:
+    off = obs - self.state["obs_mean"]
+    self.state["obs_mean"] = self.state["obs_mean"] + 0.1 * off
+    self.state["obs_var"] = 0.9 * self.state["obs_var"] + 0.1 * off**2
+    return (off / np.sqrt(self.state["obs_var"])).astype(np.float32)
 
-    def reward(self, reward: SupportsFloat) -> float:
-        self.count += 1
-        off = float(reward) - self.mean
-        self.mean += off / self.count
-        self.var += (off * (float(reward) - self.mean) - self.var) / self.count
-        return float(reward) / (self.var + 1e-8) ** 0.5
+
+def ranged(self: Any, obs: np.ndarray) -> np.ndarray:
+    self.low, self.high = np.minimum(self.low, obs), np.maximum(self.high, obs)
+    return ((obs - self.low) / (self.high - self.low + 1)).astype(np.float32)
+
+
+def scaled(self: Any, reward: SupportsFloat) -> float:
+    self.count += 1
+    off = float(reward) - self.mean
+    self.mean += off / self.count
+    self.var += (off * (float(reward) - self.mean) - self.var) / self.count
+    return float(reward) / (self.var + 1e-8) ** 0.5
 
 
 class Declared(gym.RewardWrapper):
     mean, var, count = 0.0, 1.0, 1
-    reward = Paid.reward
+    reward = scaled
 
 
 def seen_by(env: gym.Env, see: Callable[[np.ndarray], np.ndarray]) -> gym.Env:
@@ -297,13 +273,12 @@ KEEPERS: dict[str, tuple[Callable[[gym.Env], gym.Env], str]] = {
     "NormalizeReward": (wrappers.NormalizeReward, "--reward-scaling"),
     "below others": (lambda e: Record(wrappers.FrameStackObservation(wrappers.NormalizeObservation(e), 2)), "state"),
     "two of them": (lambda env: wrappers.NormalizeReward(wrappers.NormalizeObservation(env)), "--reward-scaling"),
-    "an object": (Own, "--state-norm"),
-    "a dictionary": (Bare, "--state-norm"),
-    "a range": (Range, "--state-norm"),
-    "of rewards": (Paid, "--reward-scaling"),
+    "an object": (keeping(SEEN, lambda self, obs: self.scaler.see(obs), scaler=Welford()), "--state-norm"),
+    "a dictionary": (keeping(SEEN, averaged, state={"obs_mean": np.zeros(2), "obs_var": np.ones(2)}), "--state-norm"),
+    "a range": (keeping(SEEN, ranged, low=np.full(2, np.inf), high=np.full(2, -np.inf)), "--state-norm"),
+    "of rewards": (keeping(PAID, scaled, mean=0.0, var=1.0, count=1), "--reward-scaling"),
     "declared by a class": (Declared, "--reward-scaling"),
     "a closure": (in_a_closure, "--state-norm"),
-    "a method": (lambda env: seen_by(env, Welford().see), "--state-norm"),
     "a partial": (lambda env: seen_by(env, partial(Welford.see, Welford())), "--state-norm"),
 }
 
@@ -323,24 +298,14 @@ def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None
     refuses(main, ["train", "ppo", "--wrap", "gymnasium.wrappers:NormalizeObservation"], "use --state-norm")
 
 
-class Fixed(gym.ObservationWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.mean, self.std, self.count = np.ones(2), np.full(2, 2.0), 0
-
-    def observation(self, observation: np.ndarray) -> np.ndarray:
-        self.count += 1
-        return ((observation - self.mean) / self.std).astype(np.float32)
+def counted(self: Any, obs: np.ndarray) -> np.ndarray:
+    self.count += 1
+    return ((obs - self.mean) / self.std).astype(np.float32)
 
 
-class Noted(gym.RewardWrapper):
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self.seen = Welford()
-
-    def reward(self, reward: SupportsFloat) -> float:
-        self.seen.see(np.full(2, float(reward)))
-        return float(reward)
+def noted(self: Any, reward: SupportsFloat) -> float:
+    self.seen.see(np.full(2, float(reward)))
+    return float(reward)
 
 
 def at_rest(env: gym.Env) -> gym.Env:
@@ -353,8 +318,8 @@ def at_rest(env: gym.Env) -> gym.Env:
 HARMLESS: list[Callable[[gym.Env], gym.Env]] = [
     lambda env: env,
     Record,
-    Fixed,
-    Noted,
+    keeping(SEEN, counted, mean=np.ones(2), std=np.full(2, 2.0), count=0),
+    keeping(PAID, noted, seen=Welford()),
     at_rest,
     lambda env: wrappers.TransformReward(env, lambda reward: 2 * float(reward)),
     lambda env: wrappers.FrameStackObservation(env, 3),

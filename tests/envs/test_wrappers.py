@@ -180,7 +180,7 @@ def test_whole_episodes_are_whole_games_and_are_learned_from_life_by_life() -> N
 
 
 @pytest.mark.skipif(find_spec("envpool") is None, reason="envpool is not installed")
-def test_lives_that_envpool_reports_end_episodes() -> None:
+def test_lives_that_envpool_reports_end_episodes_and_it_shows_pixels() -> None:
     env = make_env(Config(env="Breakout-v5", backend="envpool", seeds=(3, 4), lanes=2, life_ends=True))
     rng, lost = np.random.default_rng(0), 0
     for _ in range(120):
@@ -190,5 +190,7 @@ def test_lives_that_envpool_reports_end_episodes() -> None:
         fewer = (step.lives < before.lives) & ~before.over
         assert torch.equal(step.terminated, fewer)
         lost += int((fewer & ~step.over).sum())
+        assert (step.obs.dtype, step.obs.shape) == (torch.uint8, (2, 2, 4, 84, 84))
     env.close()
+    assert env.spaces.pixels and step.obs[:, :, -1].float().mean() > 10
     assert lost >= 4

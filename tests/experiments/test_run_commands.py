@@ -1,38 +1,45 @@
 """`run`, `sweep`, `random` and `worlds`: the numbers that are given hold for all arms, finished work is not done again,
-and `--confirm` tries what was detected again, on the seeds that come next."""
+and `--confirm` tries what was detected again, on the seeds that come next. `status` names what the code has left
+behind, and `refresh` trains it anew."""
 
+import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.jobs import finished
+from support.studies import study
 
-from ablations.analysis.choosing import chosen_means
-from ablations.analysis.study_files import load_all
+from ablations.analysis import outcomes
+from ablations.analysis.records import load_all, save
 from ablations.cli import main
-from ablations.design.designs import ladder
-from ablations.design.flag_sets import flags, numbers
-from ablations.design.trial import Dose, Trial, once
-from ablations.experiments import design_runs, worlds
-from ablations.report import trials_section
-from ablations.training import rate_table
-from ablations.training.plan import plans
+from ablations.experiments import design_runs, status, worlds
+from ablations.experiments.design_runs import What, questions
+from ablations.question.arms import flags, numbers
+from ablations.question.designs import ladder
+from ablations.question.trial import Dose, Trial
+from ablations.training import rates as rate_table
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, ONCE_TUNED
-from ablations.training.what import What
 from tricks import Config, InputError
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import Tricks
 from tricks.runs.files import HOST
+from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
 Refuses = Callable[..., None]
 FEW = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]
 TINY = ["--steps", "1024", "--workers", "1"]
-TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
+TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +48,12 @@ def trials(tmp_path: Path, monkeypatch: Patch) -> Iterator[Callable[..., None]]:
 
     def these(*trials: Trial) -> None:
         monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-        for module in (worlds, trials_section):
+        for module in (worlds, outcomes):
             monkeypatch.setattr(module, "TRIALS", trials)
         rate_table.table.cache_clear()
 
     yield these
     rate_table.table.cache_clear()
-    chosen_means.cache_clear()
 
 
 def run_worlds(folder: Path, *more: str, seeds: str = "2") -> int:
@@ -56,12 +62,12 @@ def run_worlds(folder: Path, *more: str, seeds: str = "2") -> int:
 
 def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     assert main([*FEW, "--seeds", "3", "--confirm", "--out", str(tmp_path)]) == 0  # too few to detect anything
-    assert "no effect was detected, so there is none to confirm" in capsys.readouterr().out
+    assert "no effect was detected or practically nothing, so there is none" in capsys.readouterr().out
     assert load_all(tmp_path)[0].again is None
     rung = ladder(["grad_clip", "entropy"]).comparisons[0]
-    monkeypatch.setattr(design_runs, "detected_arms", lambda study: frozenset((rung.without, rung.having)))
+    monkeypatch.setattr(design_runs, "decided_arms", lambda study: frozenset((rung.without, rung.having)))
     assert main([*FEW, "--seeds", "10", "--confirm", "--out", str(tmp_path)]) == 0
-    assert "2 arms of detected effects again, on seeds 10 to 19" in capsys.readouterr().out
+    assert "2 arms of decided effects again, on seeds 10 to 19" in capsys.readouterr().out
     (study,) = load_all(tmp_path)
     assert study.again is not None and study.again.about["confirms"] == study.name
     again = study.again.runs
@@ -82,9 +88,9 @@ def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
     before = ONCE_TUNED[0]
     command = ["worlds", "--seeds", f"{before - 2}:{before}", "--workers", "1", "--out", str(tmp_path), "--confirm"]
     refuses(main, command, f"seeds {before} to {ONCE_TUNED[-1]} chose learning rates in {TRIAL.env}")
-    assert not list(tmp_path.glob("jobs/*.csv"))
-    (plan,) = plans(What(design="ladder"), "430")  # a shared arm would have seeds 900 to 1329 in addition
-    assert {seed for arm in plan.arms for seed in plan.seeds_of(arm)} == set(range(430))
+    assert not finished(tmp_path)
+    (asked,) = questions(What(design="ladder"), "430")  # a shared arm would have seeds 900 to 1329 in addition
+    assert {seed for arm in asked.arms for seed in asked.seeds_of(arm)} == set(range(430))
 
 
 def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the_preset_s(tmp_path: Path) -> None:
@@ -93,17 +99,19 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
     (study,) = load_all(tmp_path)
     assert "gamma=0.9" in study.name
     assert (set(study.runs.numbers), set(study.runs.lr)) == ({"gamma=0.9 hidden=(16,16)"}, {0.01})
-    (plan,) = plans(What(design="around-continuous", env="Pendulum-v1"), "10")
-    assert (plan.config.horizon, plan.config.lr, plan.fixed) == (2048, CONTINUOUS_CONFIG.lr, True)
-    (plan,) = plans(What(design="around-continuous", env="Pendulum-v1", numbers=(("horizon", 64),)), "10")
-    assert (plan.config.horizon, plan.config.minibatches) == (64, 32) and "horizon=64" in plan.name
+    for given_too, horizon in (((), 2048), ((("horizon", 64),), 64)):
+        (asked,) = questions(What(design="around-continuous", env="Pendulum-v1", numbers=given_too), "10")
+        configs = [asked.job(arm).config for arm in asked.arms]
+        expected = {(horizon, CONTINUOUS_CONFIG.lr, 32)}
+        assert ({(each.horizon, each.lr, each.minibatches) for each in configs}, asked.rates) == (expected, ())
+        assert ("horizon=64" in asked.name) == (horizon == 64)
     vary = ["--lr", "0.001", "--vary", "epochs=1,2", "--env", "Pendulum-v1", "--seeds", "1"]
     assert main(["sweep", "--rung", "continuous", *vary, "--horizon", "64", *TINY, "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.sweep.csv")
     assert pd.read_csv(path).numbers.unique().tolist() == ["lanes=1 horizon=64 minibatches=32 value_epochs=10"]
     given = ["--draws", "20", "--gamma", "0.9", "--tricks", "baseline,clip"]
     assert main(["random", *given, *TINY, "--out", str(tmp_path)]) == 0
-    (choices,), (agents,) = (list(tmp_path.glob(f"*gamma=0.9.{kind}")) for kind in ("choices.csv", "csv.gz"))
+    (choices,), (agents,) = (list(tmp_path.glob(f"random_*gamma=0.9_*.{kind}")) for kind in ("choices.csv", "csv.gz"))
     assert "gamma" not in set(pd.read_csv(choices).choice)
     assert set(pd.read_csv(agents).gamma) == {0.9}
 
@@ -116,8 +124,6 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
         ("run --gama 0.9", "unknown option --gama (did you mean --gamma?)"),
         ("run --gamma x", "gamma"),
         ("run --gamma 2", "gamma must be"),
-        ("run --suite worlds --gamma 0.9", "--suite worlds has its own designs and budgets; leave out --gamma"),
-        ("run --design ppo,around-continuous", "the arms of these designs have different numbers"),
         ("sweep --vary epochs=1,2 --epochs 3", "this sweep varies epochs, so leave out --epochs"),
         ("sweep --vary lr=0.1,0.2 --lr 0.1", "this sweep varies lr, so leave out --lr"),
         ("random --target-kl 0.1", "target_kl has no effect in any arm"),
@@ -142,7 +148,7 @@ def test_worlds_trains_both_arms_and_goes_on(tmp_path: Path, trials: Callable[..
     first, frame = (tmp_path / "worlds.csv").read_text(), pd.read_csv(tmp_path / "worlds.csv")
     assert frame.difference[0] == pytest.approx(frame["with"][0] - frame.without[0], abs=1e-3)  # as it is written
     assert np.isnan(frame.low[0])  # two seeds have no interval
-    assert all((tmp_path / f"worlds.{kind}").stat().st_size > 1000 for kind in ("png", "svg"))
+    assert (tmp_path / "worlds.png").stat().st_size > 1000
     capsys.readouterr()
     assert run_worlds(tmp_path) == 0
     assert "2 jobs, 2 of them done before" in capsys.readouterr().out
@@ -163,12 +169,12 @@ def test_what_two_trials_share_is_once(order: tuple[Trial, ...], tmp_path: Path,
 
 
 def test_the_trials_in_a_world_have_files_of_its_whole_name(tmp_path: Path, trials: Callable[..., None]) -> None:
-    trial = replace(TRIAL, doses=once(replace(TRIAL.config, env="tricks/Loan0Pay0.1-v0")))
+    trial = replace(TRIAL, doses=(Dose(1, replace(TRIAL.config, env="tricks/Loan0Pay0.1-v0")),))
     trials(trial)
     (tmp_path / f".worlds.csv.{HOST}.999999999").touch()  # what a process that was killed has left is removed
     assert run_worlds(tmp_path, "--tricks", "baseline", "--env", trial.env, seeds="10:12") == 0
     name = "worlds_baseline_tricks_Loan0Pay0.1-v0_from10"
-    files = {f"{name}.{kind}" for kind in ("runs.csv.gz", "csv", "md", "png", "svg")}
+    files = {"jobs.sqlite"} | {f"{name}.{kind}" for kind in ("runs.csv.gz", "csv", "md", "png")}
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == files
 
 
@@ -176,11 +182,11 @@ def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose(trials: C
     assert {trial.trick for trial in worlds.picked("", "tricks/Mail3-v0")} == {"gae"}
     found = worlds.picked("baseline,entropy", "tricks/Loan0Pay0.1-v0")
     assert ([trial.trick for trial in found], len(worlds.picked("entropy"))) == (["baseline", "entropy"], 3)
-    for count, said in ((2, "A, B"), (3, "A, B, C"), (4, "A, B, C and 1 others")):
-        trials(*(replace(TRIAL, doses=once(replace(TRIAL.config, env=env))) for env in "ABCD"[:count]))
-        with pytest.raises(InputError, match=rf"there is no trial in Elsewhere; there are trials in {said}$"):
-            worlds.picked("", "Elsewhere")
-    assert {dose.config.device for dose in worlds.placed(TRIAL, "cuda:7").doses} == {"cuda:7"}
+    trials(*(replace(TRIAL, doses=(Dose(1, replace(TRIAL.config, env=env)),)) for env in "AB"))
+    with pytest.raises(InputError, match=r"there is no trial in Elsewhere; there are trials in A, B$"):
+        worlds.picked("", "Elsewhere")
+    placed = worlds.asked(TRIAL, TRIAL.doses[0], (0, 1), "cuda:7")
+    assert {placed.job(arm).config.device for arm in placed.arms} == {"cuda:7"}
     usual = worlds.Options()  # nothing is tried again unasked
     assert (usual.confirm, usual.device, usual.workers, usual.out) == (False, "cpu", 0, Path("runs/ablations"))
 
@@ -211,3 +217,87 @@ def test_trials_run_at_their_best_rate(
     trials(replace(TRIAL, score=score))
     store_rates("5")
     assert (run_worlds(tmp_path), set(load_all(tmp_path)[0].runs.lr)) == (0, {rate})
+
+
+def store(folder: Path, name: str, command: str, algorithm: str = "1", clean: str = "True", tricks: int = 1) -> None:
+    made = study(ladder(["baseline", "entropy"][:tricks]), lambda on: 0)
+    runs = made.runs.assign(algorithm=algorithm, clean=clean, commit="0123456789")
+    save(replace(made, name=name, runs=runs, about=made.about | {"command": command}), folder)
+
+
+def test_a_study_by_another_algorithm_or_by_a_tree_with_changes_is_stale(
+    tmp_path: Path, capsys: Capture, refuses: Refuses
+) -> None:
+    words = ["status", "--out", str(tmp_path)]
+    refuses(main, words, "no run files")
+    store(tmp_path, "ours", "x", str(ALGORITHM))
+    assert main(words) == 0 and "\n0 of 1 studies are stale" in capsys.readouterr().out
+    store(tmp_path, "older", "x")
+    store(tmp_path, "changed", "x", str(ALGORITHM), clean="False")
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    marks = {line.split(" | ")[0].strip("| "): "stale |" in line for line in said.splitlines() if "ALGORITHM" in line}
+    assert marks | {"ours": False, "older": True, "changed": True} == marks
+    assert "\n2 of 3 studies are stale" in said
+
+
+class Process:
+    """Stands in for a command of ours, which ends with this status, or not in time if that is None."""
+
+    ran: list[list[str]]
+    heard: list[Any]
+    ends: int | None
+
+    def __init__(self, words: list[str]) -> None:
+        self.ran.append(words)
+
+    def wait(self, seconds: float | None = None) -> int:
+        self.heard.append(seconds)
+        if self.ends is None and len(self.heard) == 1:
+            raise subprocess.TimeoutExpired("x", seconds or 0)
+        return self.ends or 0
+
+    def send_signal(self, number: int) -> None:
+        self.heard.append(number)
+
+
+@pytest.fixture
+def process(monkeypatch: Patch) -> type[Process]:
+    made = type("Made", (Process,), {"ran": [], "heard": [], "ends": 0})
+    faked = SimpleNamespace(Popen=made, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(status, "subprocess", faked)
+    return made
+
+
+def test_what_is_stale_is_trained_anew_by_its_own_command_the_largest_study_first_and_none_twice(
+    tmp_path: Path, process: type[Process]
+) -> None:
+    store(tmp_path, "ours", "python -m ablations run --seeds 9", str(ALGORITHM))
+    for name in ("one", "two"):  # which a single command made
+        store(tmp_path, name, "python -m ablations compare ppo 'ppo --no-gae'")
+    store(tmp_path, "three", "python -m ablations run --seeds 3; python -m ablations run --seeds 3:5", tricks=2)
+    store(tmp_path, "four", "python -m ablations")
+    assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 0
+    asked = ["run --seeds 3", "run", "compare ppo 'ppo --no-gae'"]
+    own = [[sys.executable, *shlex.split(f"-m ablations {each} --out {tmp_path} --workers 3")] for each in asked]
+    assert process.ran == own and process.heard == [None] * 3
+
+
+@pytest.mark.parametrize(("ends", "heard"), [(None, [signal.SIGINT, None]), (2, []), (130, [])])
+def test_a_command_that_fails_or_takes_longer_than_the_budget_is_the_last(
+    ends: int | None, heard: list[Any], tmp_path: Path, process: type[Process]
+) -> None:
+    for seeds in (2, 3):
+        store(tmp_path, f"study{seeds}", f"python -m ablations run --seeds {seeds}")
+    process.ends = ends
+    assert main(["refresh", "--out", str(tmp_path), "--budget", "1.5h"]) == 1
+    assert len(process.ran) == 1 and process.heard == [pytest.approx(5400, abs=60), *heard]
+
+
+@pytest.mark.parametrize("budget", ["90", "h", "-2h", "0m", "nans", "2x"])
+def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, process: type[Process]) -> None:
+    store(tmp_path, "mine", "another program")
+    words = ["refresh", "--out", str(tmp_path)]
+    refuses(main, [*words, f"--budget={budget}"], "--budget must be a time such as 90m or 2h")
+    refuses(main, words, "no command of this package made it: another program")
+    assert process.ran == []

@@ -10,40 +10,37 @@ import numpy as np
 import pandas as pd
 import pytest
 from support import pages
-from support.studies import study
+from support.studies import MADE_BY, study
 
 from ablations.analysis import outcomes
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.analysis.estimates import LEVEL
 from ablations.analysis.outcomes import Outcome, Side, trial_table
-from ablations.analysis.studies import COLUMNS, Study
-from ablations.analysis.study_files import RESULTS, load_all
-from ablations.design.designs import ladder, leave_one_out
-from ablations.design.flag_sets import numbers
-from ablations.design.labels import place
-from ablations.design.registry import TRIALS
-from ablations.design.trial import Dose, Trial, once
+from ablations.analysis.records import COLUMNS, RESULTS, Study, load_all
+from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
 from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
-from ablations.findings.costs import core_seconds, cost_table, rate, wall_seconds
-from ablations.findings.our_designs import around_continuous, beyond, beyond_normed
+from ablations.findings.our_designs import around_continuous, beyond
 from ablations.findings.stored_choices import takeaways
-from ablations.findings.take_home import first_ten, take_home
+from ablations.findings.take_home import cost_table, first_ten, rate, take_home
+from ablations.question.arms import numbers, place
+from ablations.question.designs import TRIALS, ladder, leave_one_out
+from ablations.question.trial import Dose, Trial
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
-from ablations.training import rate_table, rates
+from ablations.training import rates
+from ablations.training import rates as rate_table
 from ablations.training.rates import FIXED
 from tricks import Config
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
-TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
+TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
-    facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
-    rows = [[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()]
+    facts = ["", TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
+    rows = [[*facts, seed, *MADE_BY, np.nan, x, *[x] * 100] for seed, x in returns.items()]
     return outcomes.Side(pd.DataFrame(rows, columns=COLUMNS))
 
 
@@ -111,7 +108,8 @@ def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None
 def drawn(monkeypatch: Patch) -> dict[str, np.ndarray | None]:
     """The draws of the tuning seeds' means of both arms, which a test may change."""
     means: dict[str, np.ndarray | None] = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
-    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
+    monkeypatch.setattr(outcomes, "table_areas", lambda env, steps, given, tricks: tricks)
+    monkeypatch.setattr(outcomes, "chosen_means", lambda tricks, lr: means[tricks])
     return means
 
 
@@ -237,10 +235,9 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all(monkeypat
     assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
     assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last dose is missing
 
-    def chosen(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray:
-        return np.array([-0.4, 0.4]) * (tricks == "baseline" and "gamma=0.72" in given)
-
-    monkeypatch.setattr(outcomes, "chosen_means", chosen)  # the noise of choosing the rates of every dose
+    by = {"baseline gamma=0.72": np.array([-0.4, 0.4])}  # the noise of choosing the rates of every dose
+    monkeypatch.setattr(outcomes, "table_areas", lambda env, steps, given, tricks: f"{tricks} {given.split()[-1]}")
+    monkeypatch.setattr(outcomes, "chosen_means", lambda arm, lr: by.get(arm, np.zeros(2)))
     noisy = outcomes.outcome(trial, pd.concat(frames))
     assert noisy is not None and noisy.growth[:2] == pytest.approx((0.5, 0.5 - HALF / 5), abs=1e-4)
 
@@ -297,17 +294,21 @@ def test_the_table_has_a_row_for_every_claim_and_no_two_are_about_the_same() -> 
     effects = [effect("return_norm", env, 0.2, HELPS) for env in (HOPPER, claims.WALKER, claims.CHEETAH)]
     effects += [effect("advantage_norm", HOPPER, 0.0, NOTHING), effect("dual_clip", HOPPER, 0.5, HELPS)]
     text = claims_text(pd.DataFrame(effects))
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "`" in line]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
     assert [(row[0], row[1], row[-1]) for row in rows] == [
         ("`return_norm`", HOPPER, AGREES),
         ("`return_norm`", claims.CHEETAH, AGREES),
         ("`return_norm`", claims.WALKER, DISAGREES),  # where it is said to hurt
         ("`advantage_norm`", HOPPER, AGREES),
     ]
-    assert text.endswith("Of 4 statements, agrees: 3, disagrees: 1, can't tell: 0.")
+    robots = f"{HOPPER}, {claims.CHEETAH}, {claims.WALKER}"
+    assert text.endswith(
+        f"Of 4 published statements about tricks on {robots}, our results support 3, contradict 1 "
+        f"(`return_norm` on {claims.WALKER}), and leave none open."
+    )
     assert claims_text(pd.DataFrame([effect("dual_clip", HOPPER, 0.5, HELPS)])) == ""
     both = [effect("huber", HOPPER, -0.2, HURTS) | {"design": design} for design in (DESIGN, "leave-one-out")]
-    assert claims_text(pd.DataFrame(both)).endswith("Of 1 statements, agrees: 1, disagrees: 0, can't tell: 0.")
+    assert claims_text(pd.DataFrame(both)).endswith("our results support 1, contradict none, and leave none open.")
     said = [(claim.trick, env, claim.source.split(",")[0]) for claim in claims.CLAIMS for env in claim.envs]
     assert len(set(said)) == len(said)
     assert all(claim.trick in NEEDS for claim in claims.CLAIMS)
@@ -334,8 +335,6 @@ def test_flags_are_named_only_if_their_intervals_are_apart_and_numbers_with_thei
 
 
 def test_what_a_large_study_would_cost_and_what_the_first_ten_of_thirty_would_have_detected() -> None:
-    assert core_seconds(agents=10, steps=3600, per_second=100) == 360
-    assert wall_seconds(3200, machines=2) == 100  # of 16 cores each
     every = load_all(RESULTS)  # of all arms in the suite `classic` and on robots, and the run on Breakout, one per task
     some = [study for study in every if "leave-one-out" in study.name or "ALE" in study.env]
     some += [study for study in every if study.subject == "continuous"]
@@ -343,7 +342,7 @@ def test_what_a_large_study_would_cost_and_what_the_first_ten_of_thirty_would_ha
     cartpole = stored["CartPole-v1"]
     assert rate(cartpole) == pytest.approx(cartpole.about["steps"] / cartpole.about["seconds"])  # of all workers
     assert 50_000 < rate(cartpole) < 200_000  # `ablations speed` measured 100,100 for ppo alone
-    pages.check("costs", f"{cost_table(list(stored.values()))}\n")
+    assert pages.region("costs") == f"{cost_table(list(stored.values()))}\n"
     made = study(ladder(NAMES), lambda on: 150 * ("clip" in on) + 150 * ("baseline" in on), NEW, seeds=30)
     lucky = made.runs.tricks.str.contains("clip") & (made.runs.seed < 10)
     made.runs.loc[lucky, [c for c in made.runs.columns if c == "late" or c.endswith("%")]] -= 150  # not in these
@@ -375,35 +374,21 @@ def test_the_trick_that_is_missed_most_is_named_for_each_environment_of_which_no
     assert "with what needs it, differs by task: on CartPole-v1 `clip`" in both
 
 
-def test_beyond_the_ladder_tasks_are_counted() -> None:
-    def trunk(env: str, effect: float) -> Study:
-        return study(beyond(["shared_trunk", "ppg"]), lambda on: effect * ("shared_trunk" in on), env)
-
-    (sentence,) = home(trunk("CartPole-v1", 60), trunk("Acrobot-v1", -60), trunk("Pendulum-v1", 0))
-    assert sentence.endswith("of 3 tasks (8 seeds): `shared_trunk` in 1 and 1, `ppg` in none and none.")
-    many = study(beyond(["ppg"]), lambda on: 0, "Taxi-v4", seeds=12)  # never in one tally with fewer
-    (sentence,) = home(trunk("CartPole-v1", 60), many)
-    assert "of 1 task (12 seeds): `ppg` in none and none; of 1 task (8 seeds): `shared_trunk` in 1 and none" in sentence
-    normed, plain = study(beyond_normed(["shared_trunk"]), lambda on: 60 * ("shared_trunk" in on)), trunk(ENVS[0], 0)
-    runs = pd.concat([plain.runs, normed.runs]).drop_duplicates(["tricks", "seed"])
-    (sentence, *_) = home(replace(normed, designs=(*plain.designs, *normed.designs), runs=runs))
-    assert sentence.endswith("; with `return_norm` as well, in 1 of 1: on CartPole-v1 `shared_trunk` (+0.13).")
-
-
-def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:
+def test_what_is_beyond_the_ladder_and_on_robots_is_told_as_on_their_pages() -> None:
+    trunk = study(beyond(["shared_trunk", "ppg"]), lambda on: -60 * ("shared_trunk" in on))
+    (sentence,) = home(trunk)
+    assert sentence.startswith(
+        "On top of `ppo`, in 1 environment (8 seeds): `shared_trunk` hurts on CartPole-v1 (-0.13)"
+    )
     effect = {"gae": 400, "recompute": -300, "clip": 250, "huber": 120}
     made = study(around_continuous([]), lambda on: sum(effect.get(name, 0) for name in on), ROBOT)
-    assert "(8 seeds, 100,000 steps), " in home(made)[0]
-    robot, published = home(replace(made, runs=made.runs.assign(tuned="fixed")))
-    start = "In or on top of `continuous` on Hopper-v5 (8 seeds, 100,000 steps, all at its learning rate), "
-    assert robot.startswith(start)
-    helping, rest = robot.split(" help, ")
-    assert "`gae` (+0.16)" in helping
-    assert "`recompute` (-0.12) hurt, " in rest
-    assert "`value_clip`" in rest.split(" hurt, ")[1].split(" do practically nothing")[0]
+    (published,) = home(made)
     assert published.startswith("Of 12 published statements about tricks on Hopper-v5, our results support ")
     assert "`recompute` on Hopper-v5" in published  # which is said to help
     assert "`huber` on Hopper-v5" in published  # which is said to hurt
+    both, second = home(made, replace(made, runs=made.runs.assign(env=claims.WALKER)))
+    assert both.startswith("In 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one ")
+    assert second.startswith("Of ")
 
 
 def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:

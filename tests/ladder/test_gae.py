@@ -13,7 +13,7 @@ from tricks.advantage_norm import standardize
 from tricks.baseline import explained_variance, squared_error
 from tricks.bootstrap import value_at_cut
 from tricks.core.moments import denormalize
-from tricks.core.returns import reward_to_go
+from tricks.core.reductions import reward_to_go
 from tricks.gae import gae
 from tricks.ladder import switched
 

@@ -12,15 +12,13 @@ import torch
 from support.probes import Endless
 from support.register import register
 from support.restless import Restless
+from support.spying import spied
 from support.training import interrupted, same
 from torch import Tensor, nn
 
-from ablations import compare
 from tricks import PPO, Config, InputError, Run, load, resume, train
-from tricks.cli.main import main
-from tricks.core.agent import Agent
+from tricks.core.agent import Agent, RecurrentState
 from tricks.core.nets import Layer
-from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import goes_on
 from tricks.envs.make import make_env
@@ -38,25 +36,9 @@ KINDS = pytest.mark.parametrize("kind", ["lstm", "gru"])
 EVERYONE = torch.ones(2, dtype=torch.bool)
 
 
-def cell_of(kind: str, size: int = 5, features: int = 3) -> Cell:
-    return Cell((0,), 0, features, Config(recurrent_cell=kind, recurrent_size=size))
-
-
 @KINDS
-def test_a_cell_equals_torch_s_and_begins_orthogonal(kind: str) -> None:
-    cell, x = cell_of(kind), torch.randn(7, 2, 3)
-    theirs = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](3, 5)
-    with torch.no_grad():
-        cell.bias.normal_()
-        theirs.weight_ih_l0.copy_(cell.inward[0].T)
-        theirs.weight_hh_l0.copy_(cell.onward[0].T)
-        theirs.bias_ih_l0.copy_(cell.bias[0, 0])
-        theirs.bias_hh_l0.zero_()
-    state = torch.zeros(1, 2, cell.state_size)
-    for row, out in zip(x, theirs(x)[0], strict=True):
-        state = cell(cell.contribution(row.unsqueeze(0)), state)
-        torch.testing.assert_close(state[0, :, :5], out)
-    cell = cell_of(kind, size=4, features=30)
+def test_a_cell_begins_orthogonal(kind: str) -> None:
+    cell = Cell((0,), 0, 30, Config(recurrent_cell=kind, recurrent_size=4))
     for weight in (cell.inward[0], cell.onward[0]):
         rows, columns = weight.shape
         product = weight.T @ weight if rows > columns else weight @ weight.T
@@ -173,13 +155,8 @@ def run() -> Run:
 
 
 def test_an_evaluation_forgets_with_a_life_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, look = list[tuple[Tensor, Tensor]](), RecurrentState.look
-
-    def noted(state: RecurrentState) -> object:
-        seen.append((state.env.now.ended & ~state.env.now.resetting, state.before()))
-        return look(state)
-
-    monkeypatch.setattr(RecurrentState, "look", noted)
+    lives_lost = lambda state: (state.env.now.ended & ~state.env.now.resetting, state.before())  # noqa: E731
+    seen = spied(monkeypatch, RecurrentState, "look", lives_lost)
     run.evaluate(3)
     assert sum(int(lost.sum()) for lost, _ in seen) >= 2 * 3 * 2
     assert not any(before[lost].any() for lost, before in seen)
@@ -187,63 +164,42 @@ def test_an_evaluation_forgets_with_a_life_too(run: Run, monkeypatch: pytest.Mon
 
 def test_so_does_an_agent_that_is_filmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("PIL", reason="the extra `play` is not installed")
-    begun, lives, act, env = list[bool](), list[int](), Agent.act, Lives()
-
-    def noted(agent: Agent, obs: Any, legal: Any, rng: Any, begins: bool) -> np.ndarray:
-        begun.append(begins)
-        lives.append(env.lives)
-        return act(agent, obs, legal, rng, begins)
-
-    monkeypatch.setattr(Agent, "act", noted)
+    env = Lives()
+    seen = spied(monkeypatch, Agent, "act", lambda agent, obs, legal, rng, begins: (begins, env.lives))
     monkeypatch.setattr(film, "_drawn", lambda *_: np.zeros((2, 2, 3), np.uint8))
     film.watch(run.only(1), env, greedy=False)
+    begun, lives = map(list, zip(*seen, strict=True))
     assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))] and sum(begun) == 3
 
 
 UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)
 CARTPOLE = Config(seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), recurrent_size=5, minibatches=2)
-WORDS = ["--seeds", "2", "--lanes", "4", "--horizon", "16", "--hidden", "8", "--minibatches", "2"]
 
 
-class Recall(Endless):
-    """The first observation of an episode is ±1 and the others are 0; the last action pays if it matches the first."""
-
-    length = 4
-
-    def begin(self) -> None:
-        self.cue = int(self.np_random.integers(2))
-
-    def see(self) -> np.ndarray:
-        return np.array([0.0 if self.t else 2.0 * self.cue - 1], np.float32)
-
-    def pay(self, action: int) -> float:
-        return float(self.t == 3 and action == self.cue)
-
-
-RECALL = Config(seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16,), recurrent_size=16)
+RECALL = Config(
+    "tricks/Recall2-v0", seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16,), recurrent_size=16
+)
 
 
 @KINDS
 def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kind: str, tmp_path: Path) -> None:
-    run = train(replace(RECALL, recurrent_cell=kind), replace(PPO, recurrent=True), env=Recall)
+    run = train(replace(RECALL, recurrent_cell=kind), replace(PPO, recurrent=True))
     assert run.evaluate(20, greedy=True).mean() > 0.9
     run.save(tmp_path)
-    np.testing.assert_array_equal(load(tmp_path, env=Recall).evaluate(5), run.evaluate(5))
-    agent = run.agent[0]
+    np.testing.assert_array_equal(load(tmp_path).evaluate(5), run.evaluate(5))
+    agent, nothing, choice = run.agent[0], np.zeros((3, 2)), np.tile([0.0, 1.0], (3, 1))
     for cue in (0, 1):
-        agent.act([2.0 * cue - 1], begins=True)
-        for _ in range(2):
-            agent.act([0.0])
-        assert agent.act([0.0]) == cue
-    cues, zeros = np.array([[1.0], [-1.0], [1.0]]), np.zeros((3, 1))
+        agent.act([2.0 * cue - 1, 0.0], begins=True)
+        agent.act(nothing[0])
+        assert agent.act(choice[0]) == cue
+    cues = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
     agent.act(cues, begins=True)
-    for _ in range(2):
-        agent.act(zeros)
-    assert agent.act(zeros).tolist() == [1, 0, 1]
+    agent.act(nothing)
+    assert agent.act(choice).tolist() == [1, 0, 1]
     with pytest.raises(InputError, match="go on in 1 × 3 lanes; with other lanes, say begins=True"):
-        agent.act(zeros[:2])
+        agent.act(nothing[:2])
     with pytest.raises(InputError, match=r"one for each of \[1, 3\] rows, not \[2\]"):
-        agent.act(zeros, begins=[True, False])
+        agent.act(nothing, begins=[True, False])
     agent.act(cues, begins=[False, True, False])  # the others go on
     again = agent.acting_state
     agent.act(cues[1:2], begins=True)
@@ -254,7 +210,7 @@ def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kin
 
 
 def test_without_memory_it_is_a_coin_and_resumed_it_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert train(RECALL, PPO, env=Recall).evaluate(20, greedy=True).mean() < 0.75
+    assert train(RECALL, PPO).evaluate(20, greedy=True).mean() < 0.75
     annealed = replace(UNANNEALED, lr_anneal=True)
     interrupted(tmp_path, CARTPOLE, annealed, 2, monkeypatch)
     same(resume(tmp_path), train(CARTPOLE, annealed))
@@ -284,27 +240,6 @@ def test_a_training_starts_from_its_agents_only_if_the_layers_are_the_same(tmp_p
             train(other, UNANNEALED, start=load(tmp_path).agent)
     with pytest.raises(InputError, match="train with the same tricks"):
         train(CARTPOLE, replace(UNANNEALED, recurrent=False), start=load(tmp_path).agent)
-
-
-@KINDS
-def test_the_shell_evaluates_saves_and_films_it(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = str(tmp_path / "run")
-    words = ["train", "ppo", "--recurrent", "--recurrent-cell", kind, "--recurrent-size", "5", *WORDS, "--steps", "300"]
-    assert main([*words, "--eval-every", "100", "--eval-episodes", "2", "--out", out]) == 0
-    assert load(out).curve["eval_return"].notna().any()
-    pytest.importorskip("pygame", reason="the extra `play` is not installed")
-    assert main(["play", out, "--seed", "1"]) == 0 and main(["play", out, "--greedy", "--no-gif"]) == 0
-    assert "play.gif: an episode of" in capsys.readouterr().out
-    assert main(["play", out, "--episode-limit", "3", "--no-gif"]) == 2
-    assert "an episode has not ended after 3 steps" in capsys.readouterr().err
-
-
-def test_it_can_be_compared_and_needs_a_lane_for_each_minibatch(tmp_path: Path) -> None:
-    config = replace(CARTPOLE, env="tricks/Corridor-v0", steps=200)
-    found = compare(["ppo", "ppo+recurrent"], config, seeds=2, out=tmp_path, workers=1)
-    assert {*found.table.arm} == {"ppo", "ppo+recurrent"}
-    with pytest.raises(InputError, match=r"arm 'ppo\+recurrent': .* 5 minibatches are more than 4 lanes"):
-        compare(["ppo", "ppo+recurrent"], replace(config, minibatches=5), out=tmp_path)
 
 
 class Doubled(nn.Module):

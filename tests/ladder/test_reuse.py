@@ -2,30 +2,23 @@
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
 from support.probes import Probe
-from torch import Tensor, nn
+from support.register import like
+from torch import Tensor
 
-import tricks.recompute
-from tricks import ATARI, PPG, PPO, Config, Run, Tricks, loop, ppg, train
+from tricks import ATARI, PPG, PPO, Config, Tricks, loop, ppg, train
 from tricks.annealing import following_decay, linear_decay
-from tricks.baseline import squared_error
 from tricks.config import ATARI_CONFIG
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats
-from tricks.core.policies import Categorical
 from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
-from tricks.ladder import closed, named, switched
-from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_net
-from tricks.ppg_buffers import reused
+from tricks.ladder import closed, switched
+from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_net
 from tricks.reuse import drift, minibatches
 from tricks.segments import play_segment
 
@@ -85,14 +78,8 @@ def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n
     assert not Config().value_clip_anneals
 
 
-class Unpaid(Probe):
-    """No action pays anything, so that nothing but the bonus moves a policy."""
-
-    def first(self) -> float:
-        return 1.0
-
-    def pay(self, action: int) -> float:
-        return 0.0
+# No action pays anything, so that nothing but the bonus moves a policy.
+Unpaid = like(Probe, "Unpaid", first=lambda self: 1.0, pay=lambda self, action: 0.0)
 
 
 def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided() -> None:
@@ -102,89 +89,11 @@ def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided(
     assert (entropy.last() > entropy.first() + 0.01).all()
 
 
-CONFIG = Config("ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, lr=0.003)
-ONE_STEP = replace(CONFIG, steps=1, epochs=1, value_epochs=1, minibatches=1)
-FREE = tuple(name for name in PPO.on if name != "grad_clip")
-SEPARATE = named("separate_optimizers")
-
-
-def apart(*names: str, **numbers: Any) -> Run:
-    return train(replace(CONFIG, **numbers), switched([*names, "separate_optimizers"]))
-
-
-def equal(one: nn.Module, other: nn.Module) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
-
-
-def way(net: nn.Module, start: nn.Module) -> float:
-    pairs = zip(net.parameters(), start.parameters(), strict=True)
-    return torch.stack([(a - b).norm().float() for a, b in pairs]).norm().item()
-
-
-@pytest.mark.parametrize("others", [FREE, (*FREE, "ppg"), ("baseline",)], ids=["ppo", "ppg", "baseline"])
-def test_with_one_rate_and_no_limit_on_gradients_nothing_changes(others: tuple[str, ...]) -> None:
-    two, one, own = apart(*others), train(CONFIG, switched(others)), ["value_grad_norm", "grad_norm"]
-    pd.testing.assert_frame_equal(two.curve.drop(columns=own), one.curve.drop(columns=own))
-    assert equal(two.agent, one.agent)
-    both = np.hypot(two.curve.grad_norm, two.curve.value_grad_norm)  # the two norms are the legs of the joint one
-    np.testing.assert_array_less(np.abs(both - one.curve.grad_norm), 0.1 * one.curve.grad_norm)
-
-
-def test_a_value_net_that_does_not_move_gives_the_same_advantages_and_each_net_has_its_limit() -> None:
-    numbers = replace(ONE_STEP, adam_eps=1.0)  # so that the size of a step is the gradient's
-    start = train(replace(numbers, lr=1e-30), SEPARATE).agent
-
-    def moved(net: str, tricks: Any, **given: Any) -> float:
-        return way(getattr(train(replace(numbers, **given), tricks).agent, net), getattr(start, net))
-
-    # the value loss drowns the policy's gradient if they are clipped together
-    assert moved("policy_net", PPO, value_coef=5e4) < 0.01 * moved("policy_net", PPO)
-    assert moved("policy_net", SEPARATE, value_coef=5e4) == pytest.approx(moved("policy_net", SEPARATE))
-    few, many = (moved("value_net", SEPARATE, value_coef=1e4, max_value_grad_norm=x) for x in (0.5, 1e9))
-    assert many > 10 * few
-    still = replace(CONFIG, value_coef=0.0, steps=200)  # without a loss of its own
-    again, plain = (train(still, tricks).curve for tricks in (named("recompute"), PPO))
-    pd.testing.assert_frame_equal(again, plain, rtol=1e-6)
-    assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)
-
-
-def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoiled(value: Tensor, target: Tensor) -> Tensor:
-        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf]])
-
-    monkeypatch.setattr(loop, "squared_error", spoiled)
-    run = apart(*(name for name in PPO.on if name != "value_clip"))
-    assert run.diverged == {1: int(run.curve[run.curve.seed == 1].step.iloc[0])}
-    assert run.curve[run.curve.seed == 0].step.max() >= CONFIG.steps
-
-
-@pytest.mark.parametrize("more", [(), ("return_norm", "popart"), ("ppg",)])
-def test_with_one_epoch_recompute_is_the_plain_loop(more: tuple[str, ...]) -> None:
-    plain, one = switched([*PPO.on, *more]), replace(CONFIG, epochs=1)
-    pd.testing.assert_frame_equal(train(one, replace(plain, recompute=True)).curve, train(one, plain).curve)
-
-
-@pytest.mark.parametrize("tasks", [1, 2])
-def test_of_several_tasks_each_has_advantages_in_its_own_units(tasks: int) -> None:
-    zero, no = torch.zeros(1, 2, 1).double(), torch.zeros(1, 2, 1).bool()
-    task = torch.tensor([[[0], [1]]]) if tasks == 2 else None
-    stats = ReturnStats(torch.zeros(1, 2).double(), torch.tensor([[4.0, 9.0]]).double(), task)
-    if tasks == 1:
-        stats = ReturnStats(torch.zeros(1).double(), torch.tensor([4.0]).double())
-    agent: Any = SimpleNamespace(values=lambda _: (zero, zero), return_stats=stats, spaces=SimpleNamespace(tasks=tasks))
-    rollout: Any = SimpleNamespace(reward=zero + 1, done=no, cut=no, task=task)
-    found = tricks.recompute.judged(agent, rollout, Config(gamma=0.5, gae_lambda=1.0))
-    units = torch.tensor([2.0, 3.0]) if tasks == 2 else torch.ones(2)
-    torch.testing.assert_close(found["advantage"].flatten(), torch.tensor([1.5, 1.0]) / units)
-
-
 PHASES = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
 # found on seeds 1000 to 1002
-SHORT = Config("CartPole-v0", seeds=3, steps=20_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
+QUARTER = Config("CartPole-v0", seeds=3, steps=5_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
 SHORT_PPG = replace(PPG, value_clip=False, return_norm=True, bootstrap=True)
-QUARTER = replace(SHORT, steps=5_000)
 IDENTITY = ReturnStats(torch.zeros(2).double(), torch.ones(2).double())
-ROWS = 24
 
 
 def rows(count: int = 20) -> Batch:
@@ -194,12 +103,6 @@ def rows(count: int = 20) -> Batch:
     batch = Batch(obs=torch.randn(2, count, 4), action=action, legal=legal, value=value, target=target)
     batch.valid = torch.arange(count).expand(2, -1) < torch.tensor([[count], [count - 3]])
     return batch
-
-
-@pytest.fixture(scope="module")
-def cloned() -> Run:
-    """A quarter of the budget, with the cloning term as it should be."""
-    return train(QUARTER, SHORT_PPG)
 
 
 def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
@@ -232,28 +135,9 @@ def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(monkeypatch
     assert taken == PHASES.aux_every * PHASES.lanes * PHASES.horizon * (4 * 4 + 2 + 49)
 
 
-def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat(cloned: Run) -> None:
-    assert cloned.curve.clone_kl.max() < 0.01
+def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:
+    assert train(QUARTER, SHORT_PPG).curve.clone_kl.max() < 0.01
     assert train(replace(QUARTER, clone_coef=0.0), SHORT_PPG).curve.clone_kl.max() > 0.02
-
-
-def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(cloned: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, ...]:
-        auxiliary, _, value = auxiliary_errors(agent, b, config)
-        new, old = (Categorical.log_prob(logits, b.action) for logits in (agent.policy(b.obs, b.legal), b.old))
-        return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient
-
-    monkeypatch.setattr(loop, "auxiliary_errors", faulty)
-    run = train(QUARTER, SHORT_PPG)
-    assert run.late().mean() < 100 < 150 < cloned.late().mean()
-    assert run.curve[run.curve["update"] == 5].entropy.max() < 0.1  # nats, of ln 2: the actions are certain, not right
-
-
-@pytest.mark.slow
-def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
-    curve = train(SHORT, SHORT_PPG).curve
-    best = curve.groupby("seed")["return"].apply(lambda returns: returns.dropna().rolling(5).mean().max())
-    assert best.min() >= 195  # means of five updates' means
 
 
 def test_memory_keeps_the_newest_rollouts_in_units_of_reward_also_through_a_checkpoint() -> None:
@@ -276,26 +160,3 @@ def test_memory_keeps_the_newest_rollouts_in_units_of_reward_also_through_a_chec
     assert again.rows.obs.shape == (2, 40, 4)
     memory.add(rows(), IDENTITY, 3)
     assert memory.rows.born[0].tolist() == [2] * 20 + [3] * 20
-
-
-def counts(rollouts: int, uses: int, updates: int) -> Tensor:
-    """How often each row of each update was dealt, by its name: [S, updates·ROWS]."""
-    memory, config = Memory(rollouts), replace(PHASES, epochs=4, minibatches=3)
-    dealt = torch.zeros(2, updates * ROWS, dtype=torch.int64)
-    for update in range(updates):
-        name = update * ROWS + torch.arange(ROWS).expand(2, -1)  # of every row
-        batch = Batch(action=name, value=name.double(), target=name.double())
-        batch.valid = torch.arange(ROWS).expand(2, -1) < torch.tensor([[ROWS], [ROWS - 4]])  # seed 1 has fewer rows
-        memory.add(batch, IDENTITY, update)
-        for b in reused(memory, IDENTITY, config, update, uses, "value buffer"):
-            dealt.scatter_add_(1, b.action, b.valid.long())
-    return dealt
-
-
-def test_a_buffer_uses_a_row_about_as_often_as_allowed_and_none_that_is_not_valid() -> None:
-    dealt = counts(rollouts=3, uses=6, updates=12)
-    assert dealt.max() == 6 and dealt[1].view(12, ROWS)[:, -4:].max() == 0
-    whole = counts(rollouts=1, uses=4, updates=3)  # as often as there are epochs: dealt whole in each
-    assert whole[0].unique().tolist() == [4] and whole[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
-    # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
-    assert abs(counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double().mean() - 3.29) < 0.1

@@ -3,9 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +12,8 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
 from support.any_space import AnySpace
 from support.probes import Endless
+from support.register import like
+from support.spying import spied
 from torch import Tensor
 from torch.distributions import AffineTransform, Independent, Normal, TanhTransform, TransformedDistribution
 
@@ -22,7 +22,6 @@ from tricks.action_mask import mask_logits
 from tricks.cli.main import main
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
-from tricks.core.env import Step
 from tricks.core.nets import Dense, Net, mlp
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player
@@ -32,7 +31,6 @@ from tricks.envs.tensor import TensorEnv
 from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 from tricks.loop import build_agent
 from tricks.orthogonal_init import orthogonal, orthogonal_
-from tricks.ppg import add_auxiliary_head_, auxiliary_net
 from tricks.runs.save_policy import plain_module, save_policy
 from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
@@ -48,37 +46,11 @@ def agent(shared: bool = True) -> Agent:
     return made
 
 
-def test_the_body_is_counted_once_and_learns_from_both_losses() -> None:
-    body = sum(weight.numel() + bias.numel() for weight, bias in agent(shared=False).value_net.body.layers)
-    both, one = (sum(p.numel() for p in agent(shared).parameters()) for shared in (False, True))
-    assert both - one == body
-    made, obs = agent(), torch.randn(2, 5, 4)
-    weight = made.policy_net.body.layers[0][0]
-    losses = made.policy(obs).square().sum(), made.value(obs).square().sum()
-    apart = [torch.autograd.grad(loss, weight, retain_graph=True)[0] for loss in losses]
-    (joint,) = torch.autograd.grad(losses[0] + losses[1], weight)
-    torch.testing.assert_close(joint, apart[0] + apart[1])
-    for head, gradient in zip((made.policy, made.value), apart, strict=True):
-        assert gradient.abs().max() > 0
-        torch.testing.assert_close(torch.autograd.grad(head(obs).square().sum(), weight)[0], gradient)
-
-
 def asked_to_learn(config: Config, tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """How often a training asks a body for features with a gradient, and how many gradient steps it takes."""
-    asked, steps = list[bool](), list[bool]()
-    forward, step = Dense.forward, Adam.step
-
-    def counting_forward(self: Dense, x: Tensor) -> Tensor:
-        asked.append(torch.is_grad_enabled())
-        return forward(self, x)
-
-    def counting_step(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        steps.append(True)
-        step(self, gradient, learning_rate, moving)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dense, "forward", counting_forward)
-        patch.setattr(Adam, "step", counting_step)
+        asked = spied(patch, Dense, "forward", lambda body, x: torch.is_grad_enabled())
+        steps = spied(patch, Adam, "step", lambda *given: None)
         train(config, tricks)
     return sum(asked), len(steps)
 
@@ -108,15 +80,6 @@ def test_values_follow_what_changes_in_place_and_a_loaded_agent_still_shares(tmp
     assert not train(CONFIG, PPO).curve.equals(run.curve)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_what_is_seen_serves_every_head_as_the_observations_do(shared: bool) -> None:
-    made, obs = agent(shared), torch.randn(2, 5, 4)
-    add_auxiliary_head_(made)
-    features = made.features(obs)
-    for head in (made.policy, made.value, partial(made.read, auxiliary_net(made))):
-        torch.testing.assert_close(head(features), head(obs), rtol=0, atol=0)
-
-
 def assert_orthogonal(net: Net, *gains: float) -> None:
     for (weight, bias), gain in zip(net.layers, gains, strict=True):
         singular = torch.linalg.svdvals(weight)
@@ -143,11 +106,8 @@ def test_every_layer_is_orthogonal_times_its_gain_and_uniform_not_biased_by_qr()
 LEGAL = torch.tensor([[[True, False, True, False]]])
 
 
-class Silent(Endless):
-    """Does not say which actions are legal."""
-
-    def reset(self, **options: Any) -> tuple[np.ndarray, dict]:
-        return super().reset(**options)[0], {}
+# Does not say which actions are legal.
+Silent = like(Endless, "Silent", info=lambda self: {})
 
 
 def test_a_masked_action_has_probability_zero_and_the_rest_keeps_its_proportions() -> None:
@@ -322,13 +282,7 @@ def test_what_is_played_is_within_the_bounds_and_none_is_cut_off(tricks: Tricks)
 
 
 def test_worlds_of_tensors_get_the_torque_and_the_rollout_keeps_u(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, step = list[Tensor](), TensorEnv.step
-
-    def watching(self: TensorEnv, action: Tensor, playing: Tensor) -> Step:
-        seen.append(action)
-        return step(self, action, playing)
-
-    monkeypatch.setattr(TensorEnv, "step", watching)
+    seen = spied(monkeypatch, TensorEnv, "step", lambda env, action, playing: action)
     env = make_env(replace(SMALL, env="Pendulum-v1"))
     player, logits = Player(env, block=16), torch.tensor([0.5, 1.0]).expand(2, 2, 2)
     player.family = squashed(env.spaces.action)

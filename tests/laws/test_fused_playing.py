@@ -1,23 +1,30 @@
-"""Rollouts in compiled calls are the same as row by row, to the last bit, and leave the same behind."""
+"""Compiled rollouts are those of row by row, to the last bit, and give way to whatever they do not stand for."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
+from torch import Tensor
 
 import tricks.fused.playing as playing
-from tricks import PPO, Config, train
+from tricks import PPO, Config, InputError, train
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments
 from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.core.sequences import Features
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
+from tricks.fast.dispatch import loaded
 from tricks.loop import build_agent
 from tricks.segments import play_segment
 from tricks.state_norm import ObsStats
+from tricks.worlds.cartpole import CARTPOLE
+from tricks.worlds.world import World
 
 pytest.importorskip("numba")
 CONFIG = Config("CartPole-v0", seeds=(3, 8, 5), lanes=5, horizon=70, hidden=(20, 9), steps=6000)
@@ -40,7 +47,7 @@ def players(config: Config = CONFIG, limit: int = 200) -> tuple[TensorEnv, Playe
     return env, Player(env, config.horizon), build_agent(env.spaces, config, PPO)
 
 
-def segments(config: Config, active: torch.Tensor, scale: float, limit: int = 200) -> tuple[list[Rollout], dict]:
+def segments(config: Config, active: Tensor, scale: float, limit: int = 200) -> tuple[list[Rollout], dict]:
     """Four segments, the last two without the seeds that are not active, and the environment's state after them."""
     env, player, agent = players(config, limit)
     if config.env == "Acrobot-v1":  # as near to the end as anywhere
@@ -68,7 +75,7 @@ def test_every_column_and_what_is_left_is_the_same(scale: float, width: int, lim
     for one, other in zip(mine, theirs, strict=True):
         assert vars(one).keys() == vars(other).keys()
         for name, column in vars(other).items():
-            if isinstance(column, torch.Tensor):
+            if isinstance(column, Tensor):
                 assert torch.equal(getattr(one, name), column), name
                 assert not getattr(one, name).is_inference(), name  # a loss of one's own may take it
     assert config.env == "Pendulum-v1" or limit == 12 or any(r.terminated.any() for r in mine)
@@ -76,6 +83,13 @@ def test_every_column_and_what_is_left_is_the_same(scale: float, width: int, lim
     for name in ("state", "age", "resetting", "t", "resets", "rollouts"):
         assert torch.equal(left[name], also_left[name])
     assert all(torch.equal(x, y) for x, y in zip(left["now"], also_left["now"], strict=True) if x is not None)
+
+
+def assert_same_experience(one: Rollout, other: Rollout) -> None:
+    for name, column in vars(other).items():
+        if isinstance(column, Tensor):
+            rows = slice(None) if name in ("valid", "obs", "terminated", "over", "state") else other.valid
+            assert torch.equal(getattr(one, name)[rows], column[rows]), name
 
 
 @pytest.mark.parametrize(("rows", "limit"), [(1, 12), (300, 200), (300, 12), (2000, 200)])
@@ -86,16 +100,12 @@ def test_whole_episodes_have_the_same_experience(world: str, rows: int, limit: i
         return [play_episodes(player, agent.policy, rows, each) for each in (EVERYONE, SOME)]
 
     for one, other in zip(*both(rollouts), strict=True):
-        assert torch.equal(one.valid, other.valid)
+        assert_same_experience(one, other)
         assert (one.valid.flatten(1).sum(1) >= rows * other.valid.flatten(1).any(1)).all()
-        for name, column in vars(other).items():
-            if name != "obs" and isinstance(column, torch.Tensor):
-                assert torch.equal(getattr(one, name)[one.valid], column[one.valid]), name
-        assert torch.equal(one.obs, other.obs)
 
 
 def test_observations_are_clipped_in_the_same_places() -> None:
-    def actions() -> torch.Tensor:
+    def actions() -> Tensor:
         env, player, _ = players()
         agent = build_agent(env.spaces, CONFIG, replace(PPO, state_norm=True))
         stats = cast(ObsStats, agent.obs_stats)
@@ -123,33 +133,96 @@ def test_trainings_are_the_same(world: str, flags: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [torch.ones(2) > 0, torch.zeros(3) > 0, torch.ones(3), torch.ones(3, 1) > 0])
-def test_seeds_that_are_not_those_of_the_environment_are_refused_as_by_the_formula(wrong: torch.Tensor) -> None:
+def test_seeds_that_are_not_those_of_the_environment_are_refused_as_by_the_formula(wrong: Tensor) -> None:
     _, player, agent = players()
     assert playing.play_segment(player, agent.policy, CONFIG.horizon, wrong) is None
     assert playing.play_episodes(player, agent.policy, 10, wrong) is None
 
 
-def test_a_game_that_may_be_longer_than_the_player_s_limit_is_played_row_by_row() -> None:
-    env, _, agent = players()
-    for limit in (199, 200):
-        found = playing.play_episodes(Player(env, CONFIG.horizon, limit=limit), agent.policy, 10, EVERYONE)
-        assert (found is None) == (limit == 199)
+def test_an_action_is_chosen_as_pytorch_chooses_it_also_among_nan_and_infinities() -> None:
+    code, rng = loaded("tricks.fused.compiled_playing"), np.random.default_rng(0)
+    odd = np.array([np.nan, np.inf, -np.inf, 0, 1, 1, -1], np.float32)
+    for outputs in (1, 2, 3, 5):
+        logits, noise = (rng.choice(odd, (400, outputs)) for _ in range(2))
+        action = np.empty(400, np.int64)
+        with np.errstate(invalid="ignore"):
+            best = torch.from_numpy(logits + noise).argmax(-1)
+        cast(Any, code).choose(logits, noise, action)
+        assert torch.equal(torch.from_numpy(action), best)
 
 
-@pytest.mark.parametrize("env", ["tricks/Corridor1-v0", "tricks/CartPoleOddUnits-v0"])
-def test_other_worlds_are_played_row_by_row(env: str) -> None:
-    with patch.object(playing, "compiled", side_effect=AssertionError):
-        train(replace(CONFIG, env=env, steps=700), PPO)
+class Doubled:
+    """A state that is carried along: the policy sees observations twice as large."""
+
+    def __init__(self, agent: Agent, env: TensorEnv) -> None:
+        self.agent, self.env = agent, env
+
+    def look(self) -> Features:
+        seen = 2 * self.env.now.obs
+        return Features(seen, self.agent.policy_net.body(seen))
+
+    def end_rollout(self) -> Tensor:
+        return torch.zeros(3, 5, 2, 0)
 
 
-def test_a_step_that_is_replaced_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, step = list[None](), Player.step
+def masked(player: Player, agent: Agent) -> None:
+    agent.mask = lambda logits, legal: logits - torch.tensor([0.0, 30.0])
 
-    def counted(*given: Any) -> None:
-        rows.append(None)
-        step(*given)
 
-    monkeypatch.setattr(Player, "step", counted)
-    train(replace(CONFIG, steps=350), PPO)
-    assert rows
-    assert len(rows) % CONFIG.horizon == 0
+def in_the_middle(player: Player, agent: Agent) -> None:
+    player.step(agent.policy, EVERYONE.unsqueeze(1).expand(-1, 5))
+
+
+def carrying_on(player: Player, agent: Agent) -> None:
+    player.state = Doubled(agent, player.env)  # type: ignore[arg-type]
+
+
+def doubled(state: Tensor) -> Tensor:
+    return torch.cat([state, state[..., :1]], -1)
+
+
+def ordinary(player: Player, agent: Agent) -> None:
+    pass
+
+
+Peculiar = Callable[[Player, Agent], None]
+CARRIED = replace(CARTPOLE, carried=1, reset_chances=4)  # the pole's speed stays as it is where an episode ends
+KINDS: dict[str, tuple[World, Peculiar, bool]] = {
+    "ordinary": (CARTPOLE, ordinary, True),
+    "a world that carries something on": (CARRIED, ordinary, False),
+    "a mask": (CARTPOLE, masked, False),
+    "a rollout that has begun": (CARTPOLE, in_the_middle, False),
+    "a state": (CARTPOLE, carrying_on, False),
+    "another score": (replace(CARTPOLE, score=lambda state, reward: 2 * reward), ordinary, False),
+    "not every action is legal": (replace(CARTPOLE, legal=lambda state: state[..., :2] < 9), ordinary, False),
+    "other rules": (replace(CARTPOLE, dynamics=lambda *given: CARTPOLE.dynamics(*given)), ordinary, False),
+    "another thing is seen": (replace(CARTPOLE, observe=lambda state: -state), ordinary, False),
+    "three actions": (replace(CARTPOLE, action=Discrete(3)), ordinary, False),
+    "more is seen": (replace(CARTPOLE, observation=Box(-9, 9, (5,)), observe=doubled), ordinary, False),
+}
+
+
+def played(world: World, peculiar: Peculiar, whole: bool) -> list[Rollout]:
+    env = TensorEnv(world, CONFIG)
+    player, agent = Player(env, CONFIG.horizon), build_agent(env.spaces, CONFIG, PPO)
+    peculiar(player, agent)
+    play, rows = (play_episodes, 60) if whole else (play_segment, CONFIG.horizon)
+    return [play(player, agent.policy, rows, EVERYONE) for _ in range(3)]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["segments", "episodes"])
+@pytest.mark.parametrize(("world", "peculiar", "ours"), KINDS.values(), ids=KINDS)
+def test_what_a_kernel_does_not_stand_for_is_played_row_by_row(
+    world: World, peculiar: Peculiar, ours: bool, whole: bool
+) -> None:
+    with patch.object(playing.Game, "block", autospec=True, side_effect=playing.Game.block) as compiled:
+        mine, theirs = both(lambda: played(world, peculiar, whole))
+    assert ours or compiled.call_count == 0 or peculiar is in_the_middle  # which has ended with the first rollout
+    for one, other in zip(mine, theirs, strict=True):
+        assert_same_experience(one, other)
+
+
+def test_a_game_longer_than_the_players_limit_is_a_fault_though_the_world_would_go_on() -> None:
+    with pytest.raises(InputError, match="an episode has not ended after 12 steps"):
+        played(CARTPOLE, lambda player, agent: setattr(player, "limit", 12), whole=True)
+    assert Player(TensorEnv(CARTPOLE, CONFIG), 8).limit == CONFIG.episode_limit  # unless it is told another

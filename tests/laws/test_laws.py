@@ -15,12 +15,12 @@ import pytest
 import torch
 from support.misbehaving import Misbehaving, Scripted, second_seed
 from support.probes import Endless
+from support.spying import spied
 from support.training import UNMASKED
 from torch import Tensor, nn
 
 import tricks.loop as loop
 from tricks import Checkpoints, Config, Evaluation, InputError, Run, further, load, resume, train
-from tricks.baseline import squared_error
 from tricks.config import PerSeed
 from tricks.core.adam import Adam
 from tricks.core.env import Step
@@ -33,8 +33,8 @@ from tricks.ladder import EVERY, PPG, PPO, REINFORCE, Tricks, closed, named, swi
 from tricks.loop import build_agent
 from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 from tricks.runs import checkpoint
+from tricks.runs.checkpoint import State
 from tricks.runs.files import LAST
-from tricks.runs.state import State
 from tricks.training import take_over_
 
 SMALL = Config(env="ShortCartPole-v0", seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003)
@@ -44,30 +44,21 @@ def curve_of(run: Run, seed: int) -> pd.DataFrame:
     return run.curve[run.curve.seed == seed].reset_index(drop=True)
 
 
+def identical(one: Run, other: Run) -> None:
+    """The same curve and the same tensors, to the bit, of the seeds that `one` has."""
+    for seed in one.config.seed_list:
+        pd.testing.assert_frame_equal(curve_of(one, seed), curve_of(other, seed), check_exact=True)
+        a, b = (run.only(seed).agent.state_dict() for run in (one, other))
+        assert all(torch.equal(x, b[name]) for name, x in a.items())
+
+
 def test_the_first_ratio_is_one_and_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks, home: str) -> None:
     small = replace(SMALL, env=home)
-    lone, stacked = train(small, setting), train(replace(small, seeds=(8, 3, 5)), setting)
-    pd.testing.assert_frame_equal(curve_of(lone, 3), curve_of(stacked, 3), check_exact=True)
-    for a, b in zip(lone.agent.parameters(), stacked.agent[1].parameters(), strict=True):
-        assert torch.equal(a, b)
+    identical(train(small, setting), train(replace(small, seeds=(8, 3, 5)), setting))
     once = replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1)
     curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
-
-
-def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = replace(SMALL, seeds=3)
-    length = len(curve_of(train(config, PPO), 0))
-
-    def spoiled(value: Tensor, target: Tensor) -> Tensor:
-        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf], [1.0]])
-
-    monkeypatch.setattr(loop, "squared_error", spoiled)
-    run = train(config, switched([name for name in PPO.on if name != "value_clip"]))
-    assert run.diverged == {1: int(curve_of(run, 1).step.iloc[-1])}
-    assert [len(curve_of(run, seed)) for seed in (0, 1)] == [length, 1]
-    assert all(p.isfinite().all() for p in run.agent.parameters())
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO, EVERY], ids=["reinforce", "ppo", "every"])
@@ -102,20 +93,6 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
     assert poisoned > 0
 
 
-def test_truncation_bootstraps_from_the_true_last_observation() -> None:
-    player = Player(make_env(replace(SMALL, lanes=1)), block=16)
-    always_balance = lambda obs, legal: 50 * (obs[..., 2:3] + obs[..., 3:4]) * torch.tensor([-1.0, 1.0])  # noqa: E731
-    for _ in range(16):
-        player.step(always_balance, torch.ones(1, 1, dtype=torch.bool))
-    rollout = player.rollout()
-    assert rollout.truncated[0, :, 0].nonzero().flatten().tolist() == [14] and not rollout.terminated.any()
-    assert rollout.valid[0, :, 0].tolist() == [True] * 15 + [False]
-    before, last, reset = rollout.obs[0, 14:, 0]
-    # one Euler step of CartPole: the last observation follows from the one before, the reset one does not
-    torch.testing.assert_close(last[0], before[0] + 0.02 * before[1])
-    assert not torch.isclose(reset[0], last[0] + 0.02 * last[1]) and reset.abs().max() <= 0.05
-
-
 MANY = Config(seeds=2, lanes=2, horizon=25, steps=220, hidden=(5,), epochs=2, minibatches=2, aux_every=2, aux_epochs=1)
 NUMBERS = {"clip_range": 0.13, "adam_eps": 3e-4, "obs_decay": 0.3, "target_kl": 0.0123, "dual_clip_limit": 1.07}
 NUMBERS |= {"max_grad_norm": 0.037, "max_value_grad_norm": 0.21, "huber_delta": 0.11, "lr": 3e-3}
@@ -131,15 +108,6 @@ FORMS = [
     for usual in [kind == "every" or (kind == "stopping" and name in OF_STOPPING)]
     for form in ("compiled", "plain")
 ]
-
-
-def identical(one: Run, other: Run) -> None:
-    """The same curve and the same tensors, to the bit, of the seeds that `one` has."""
-    for seed in one.config.seed_list:
-        mine, theirs = (run.curve[run.curve.seed == seed].reset_index(drop=True) for run in (one, other))
-        pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
-        a, b = (run.only(seed).agent.state_dict() for run in (one, other))
-        assert all(torch.equal(x, b[name]) for name, x in a.items())
 
 
 @pytest.mark.parametrize(("name", "tricks", "form"), FORMS)
@@ -176,14 +144,7 @@ FIRST = torch.tensor([[True], [False]])
 
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
-    step, moved = Adam.step, list[list[bool]]()
-
-    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        moved.append(moving.tolist())
-        step(self, gradient, learning_rate, moving)
-
-    monkeypatch.setattr(Adam, "step", recording)
-    return moved
+    return spied(monkeypatch, Adam, "step", lambda adam, gradient, rate, moving: moving.tolist())
 
 
 @pytest.mark.parametrize(
@@ -257,9 +218,7 @@ def test_a_seed_whose_environment_fails_is_marked_and_the_others_go_on(discrete_
 @pytest.mark.parametrize("how", [*WAYS, "endless"])
 def test_the_others_learn_what_they_learn_without_it_and_none_is_an_error(how: str) -> None:
     tricks = switched(["baseline", "reuse", "segments"]) if how != "endless" else REINFORCE
-    with_it = train(FAILING, tricks, env=second_seed(how, lanes=2)).curve
-    healthy = train(FAILING, tricks, env=second_seed("well", lanes=2)).curve
-    mine, theirs = (curve[curve.seed == 3].reset_index(drop=True) for curve in (with_it, healthy))
+    mine, theirs = (curve_of(train(FAILING, tricks, env=second_seed(x, lanes=2)), 3) for x in (how, "well"))
     pd.testing.assert_frame_equal(mine, theirs, rtol=1e-4, atol=1e-6)
     assert mine.step.max() >= 200
     said = WAYS.get(how, "an episode has not ended after 60 steps").replace("seed 8", "seed 3")
@@ -277,22 +236,16 @@ def test_the_reason_survives_saving_and_resuming(tmp_path: Path) -> None:
     assert again.reasons == run.reasons and again.only(8).reasons == run.reasons and again.only(3).reasons == {}
 
 
-def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPatch, discrete_setting: Tricks) -> None:
+def test_a_rollout_without_experience_moves_nothing(moved: list[list[bool]], discrete_setting: Tricks) -> None:
     """With one-step episodes and segments of one row, every second rollout only resets."""
-    moved, step = list[bool](), Adam.step
-
-    def watching(self: Adam, gradient: torch.Tensor, learning_rate: torch.Tensor, moving: torch.Tensor) -> None:
-        moved.append(bool(moving.any()))
-        step(self, gradient, learning_rate, moving)
-
-    monkeypatch.setattr(Adam, "step", watching)
     tricks = switched(closed([*discrete_setting.on, "segments"]))
     one = Config("Endless-v0", seeds=2, lanes=3, horizon=1, steps=9, epochs=1, minibatches=1, aux_every=100)
     run = train(one, tricks)
     expected = [True, False, True, False, True]
     each = 2 if tricks.separate_optimizers else 1  # steps on a minibatch: the value net's, then the policy's
     assert len(moved) == each * len(expected)
-    for found in (moved[::each], moved[each - 1 :: each]):
+    steps = [any(seeds) for seeds in moved]
+    for found in (steps[::each], steps[each - 1 :: each]):
         assert found == expected if not tricks.ppg_buffers else found[::2] == expected[::2]
     assert run.curve.groupby("update").step.first().tolist() == [3, 3, 6, 6, 9]
 
@@ -425,11 +378,7 @@ def test_seeds_that_finished_apart_go_on_as_each_alone_in_one_long_run(tricks: T
     ends = joined.curve[joined.curve.step < config.steps].groupby("seed")["update"].max()
     assert ends.nunique() == 2  # they had finished at different updates
     for seed in (0, 1):
-        alone = train(replace(config, seeds=(seed,), steps=2 * config.steps), tricks)
-        mine = joined.curve[joined.curve.seed == seed].reset_index(drop=True)
-        pd.testing.assert_frame_equal(mine, alone.curve, check_exact=True)
-        ours, theirs = joined.agent[seed].state_dict(), alone.agent.state_dict()
-        assert [name for name, x in ours.items() if not torch.equal(x, theirs[name])] == []
+        identical(train(replace(config, seeds=(seed,), steps=2 * config.steps), tricks), joined)
 
 
 def test_they_do_so_again_and_after_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,17 +388,15 @@ def test_they_do_so_again_and_after_an_interruption(tmp_path: Path, monkeypatch:
     saved = checkpoint.read(folder, LAST)
     assert saved.every == 10**6
 
-    def stop(rows: Any) -> None:
+    def stop(rows: Any, agent: Any) -> None:
         if rows[0]["step"] > OWNED.steps + 200:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("tricks.continuing.read", lambda *_: replace(saved, every=1))
+    monkeypatch.setattr("tricks.restore.read", lambda *_: replace(saved, every=1))
     with pytest.raises(KeyboardInterrupt):
         further(folder, 200, on_update=stop)
     monkeypatch.undo()
-    alone = train(replace(OWNED, seeds=(1,), steps=OWNED.steps + 300), tricks).curve
-    curve = resume(folder).curve
-    pd.testing.assert_frame_equal(curve[curve.seed == 1].reset_index(drop=True), alone, check_exact=True)
+    identical(train(replace(OWNED, seeds=(1,), steps=OWNED.steps + 300), tricks), resume(folder))
 
 
 @EACH
@@ -491,6 +438,8 @@ def test_every_tensor_in_a_checkpoint_has_an_owner(setting: Tricks, home: str) -
         owners = owners_of(part)
         for path in tensors(part.state_dict()):
             assert path[0] in owners, f"{name}/{'/'.join(path)}"
+            listed = owners[path[0]] == "run" or not hasattr(part, "owned") or path[-1] in part.owned()
+            assert listed, f"{name} does not give back {'/'.join(path)} to a seed that waits"
         for module in part.modules() if isinstance(part, nn.Module) else ():
             kept = set(module._buffers) - module._non_persistent_buffers_set
             assert kept <= getattr(module, "OWNERS", {}).keys(), f"{type(module).__name__} keeps {kept}"

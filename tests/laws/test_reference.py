@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import fields, replace
 
 import pytest
-from support.random_settings import SMALL, drawn_from
 from support.recording import Recording, differences
 from support.register import register
 from support.restless import Restless, RestlessNested
+from support.settings import SMALL, drawn_from
 
 from tricks import PPO, Config, Tricks
 from tricks.config import PerSeed

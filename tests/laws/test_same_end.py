@@ -5,14 +5,13 @@ import random
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
 from support.learners import Learner
+from support.probes import Endless
 from torch import Tensor
 
 from tricks import CONTINUOUS, PPO, REINFORCE, Config, InputError, Run, Tricks, train
@@ -31,31 +30,24 @@ KINDS: dict[str, Tricks] = {
 }
 
 
-class Odd(gym.Env):
+class Odd(Endless):
     """Of some seeds, a step after the thirtieth returns a bad number, as a reward or in an observation."""
 
-    observation_space, action_space = spaces.Box(-np.inf, np.inf, (3,), np.float32), spaces.Discrete(2)
+    observation_space, length = spaces.Box(-np.inf, np.inf, (3,), np.float32), 7
 
     def __init__(self, bad: float, where: str) -> None:
-        self.bad, self.where, self.steps = bad, where, 0
+        self.bad, self.where, self.steps, self.odd = bad, where, 0, False
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.t = 0
-        return self.observed(), {}
+    def pay(self, action: int) -> float:
+        self.steps += 1
+        self.odd = self.steps > 30 and bool(self.np_random.random() < 0.02)
+        return self.bad if self.odd and self.where == "reward" else float(action)
 
-    def observed(self) -> np.ndarray:
-        return self.np_random.uniform(-1, 1, 3).astype(np.float32)
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        self.t, self.steps, obs, reward = self.t + 1, self.steps + 1, self.observed(), float(action)
-        if self.steps > 30 and self.np_random.random() < 0.02:
-            if self.where == "reward":
-                reward = self.bad
-            else:
-                with np.errstate(over="ignore"):
-                    obs[1] = np.float32(self.bad)
-        return obs, reward, self.t >= 7, False, {}
+    def see(self) -> np.ndarray:
+        obs = self.np_random.uniform(-1, 1, 3)
+        obs[1] = self.bad if self.t and self.odd and self.where == "observation" else obs[1]
+        with np.errstate(over="ignore"):
+            return obs.astype(np.float32)
 
 
 def end(run: Callable[[], Run]) -> object:

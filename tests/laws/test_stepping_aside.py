@@ -1,29 +1,141 @@
 """What is done to an agent while it trains has the effect that it has on the formulas: compiled forms step aside."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import pytest
 import torch
-from support.touching import THINGS, Calls, Done, freeze
-from support.updates import compiled_losses
-from torch.utils._python_dispatch import TorchDispatchMode
+from support.learners import compiled_losses
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_full_backward_hook
 
+import tricks.core.nets
+import tricks.core.policies
+import tricks.entropy
+import tricks.loop
 from tricks import PPO, Config, train
+from tricks.core.adam import Adam
 from tricks.core.agent import Agent
-from tricks.core.nets import Dense
-from tricks.envs.make import make_env
+from tricks.core.nets import Dense, Net
+from tricks.core.policies import Categorical
+from tricks.core.rollout import Player
+from tricks.envs.tensor import TensorEnv
 from tricks.fast.dispatch import plain
 from tricks.fused import playing
-from tricks.loop import build_agent
 
 pytest.importorskip("numba")
 SMALL = Config("CartPole-v1", seeds=2, lanes=4, horizon=16, steps=256, hidden=(8, 6), epochs=2, minibatches=2)
 BOX = replace(SMALL, env="Pendulum-v1")
+
+
+Calls = list[str]
+Done = Callable[[Agent, Calls], Any]
+
+
+def noting(calls: Calls) -> Callable[..., None]:
+    return lambda *given, **named: calls.append("")
+
+
+def wrapped(owner: Any, name: str) -> Done:
+    """A function that is replaced by one that calls it."""
+
+    def do(agent: Agent, calls: Calls) -> Any:
+        of = agent if owner is None else owner
+        for part in name.split(".")[:-1]:
+            of = getattr(of, part)
+        last = name.split(".")[-1]
+        inner, static = getattr(of, last), isinstance(getattr(of, "__dict__", {}).get(last), staticmethod)
+
+        def outer(*given: Any, **named: Any) -> Any:
+            calls.append(last)
+            return inner(*given, **named)
+
+        return patch.object(of, last, staticmethod(outer) if static else outer)
+
+    return do
+
+
+class OtherDense(Dense):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * super().forward(x)
+
+
+class OtherFamily(Categorical):
+    @staticmethod
+    def entropy(logits: torch.Tensor) -> torch.Tensor:
+        return 2 * Categorical.entropy(logits)
+
+
+def freeze(*names: str) -> Done:
+    """No gradient for parameters whose names begin with one of these."""
+
+    def do(agent: Agent, calls: Calls) -> None:
+        for name, p in agent.named_parameters():
+            p.requires_grad_(not name.startswith(names))
+
+    return do
+
+
+def body(agent: Agent) -> Dense:
+    return cast(Dense, agent.policy_net.body)
+
+
+def swap(layers: list[tuple[nn.Parameter, nn.Parameter]]) -> None:
+    weight, bias = layers[0]
+    layers[0] = nn.Parameter(2 * weight.detach()), nn.Parameter(2 * bias.detach())
+
+
+THINGS: dict[str, Done] = {
+    "a forward hook on the policy net": lambda agent, calls: agent.policy_net.register_forward_hook(noting(calls)),
+    "a forward hook on a body": lambda agent, calls: body(agent).register_forward_hook(noting(calls)),
+    "a forward hook on the value net's head": lambda a, calls: a.value_net.head.register_forward_hook(noting(calls)),
+    "a hook before a forward": lambda a, c: a.get_submodule("value_net.body").register_forward_pre_hook(noting(c)),
+    "a hook that is always called": lambda a, c: a.policy_net.register_forward_hook(noting(c), always_call=True),
+    "a backward hook": lambda agent, calls: agent.policy_net.head.register_full_backward_hook(noting(calls)),
+    "a hook before a backward": lambda a, calls: a.policy_net.head.register_full_backward_pre_hook(noting(calls)),
+    "a hook on all modules": lambda agent, calls: register_module_forward_hook(noting(calls)),
+    "a backward hook on all modules": lambda agent, calls: register_module_full_backward_hook(noting(calls)),
+    "a hook on a weight": lambda agent, calls: agent.policy_net.head.weight.register_hook(noting(calls)),
+    "a hook on a bias": lambda agent, calls: agent.value_net.head.bias.register_hook(noting(calls)),
+    "a hook after a gradient": lambda a, c: a.policy_net.head.weight.register_post_accumulate_grad_hook(noting(c)),
+    "a frozen body": freeze("policy_net.body"),
+    "a frozen bias": freeze("value_net.head.bias"),
+    "a frozen policy": freeze("policy_net"),
+    "frozen values": freeze("value_net"),
+    "an agent frozen as a whole": freeze(""),
+    "a net's own forward": wrapped(None, "policy_net.forward"),
+    "a body's own forward": wrapped(None, "value_net.body.forward"),
+    "an agent's own policy": wrapped(None, "policy"),
+    "an agent's own values": wrapped(None, "value"),
+    "an agent's own eyes": wrapped(None, "standardized"),
+    "a family's entropy": wrapped(Categorical, "entropy"),
+    "a family's log-probability": wrapped(Categorical, "log_prob"),
+    "a family's sample": wrapped(Categorical, "sample"),
+    "a class's forward": wrapped(Dense, "forward"),
+    "a class's call": wrapped(Net, "__call__"),
+    "a method of the agent": wrapped(Agent, "output"),
+    "a method of the optimizer": wrapped(Adam, "move"),
+    "the plan of the optimizer": wrapped(Adam, "plan"),
+    "a method of the player": wrapped(Player, "step"),
+    "a method of the environment": wrapped(TensorEnv, "arrive"),
+    "a function of the loop": wrapped(tricks.loop, "clipped_surrogate"),
+    "a loop": wrapped(tricks.loop, "learn"),
+    "what a function of the loop calls": wrapped(tricks.entropy, "mean"),
+    "what a family calls": wrapped(tricks.core.policies, "log_softmax"),
+    "what a net calls": wrapped(tricks.core.nets, "in_passes"),
+    "what a layer calls": wrapped(tricks.core.nets, "affine"),
+    "a body of another class": lambda a, c: setattr(a.get_submodule("policy_net.body"), "__class__", OtherDense),
+    "a net of another class": lambda a, c: setattr(a.value_net, "__class__", type("OtherNet", (Net,), {})),
+    "another family": lambda agent, calls: setattr(agent, "family", OtherFamily),
+    "another mask": lambda agent, calls: setattr(agent, "mask", lambda logits, legal: 0.5 * logits),
+    "other eyes": lambda agent, calls: setattr(agent, "obs_stats", lambda obs: -obs),
+    "another activation in one body": lambda agent, calls: setattr(body(agent), "tanh", False),
+    "layers that no optimizer has": lambda agent, calls: swap(body(agent).layers),
+}
 
 
 def trained(do: Done, formulas: bool) -> tuple[Calls, dict[str, torch.Tensor]]:
@@ -77,7 +189,7 @@ def test_a_training_needs_gradients_whatever_is_switched_off_around_it(context: 
 @pytest.mark.parametrize("formulas", [False, True])
 def test_a_listener_that_switches_gradients_off_for_good_is_not_trained_past(formulas: bool) -> None:
     with plain() if formulas else nullcontext(), pytest.raises(RuntimeError, match="does not require grad"):
-        train(SMALL, PPO, on_update=lambda rows: torch.set_grad_enabled(False) and None)
+        train(SMALL, PPO, on_update=lambda rows, agent: torch.set_grad_enabled(False) and None)
     assert torch.is_grad_enabled()
 
 
@@ -92,35 +204,11 @@ def test_a_body_s_own_activation_counts_not_the_number_s(env: str) -> None:
         assert torch.equal(p, q)
 
 
-class Passing(TorchDispatchMode):
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return function(*args, **(kwargs or {}))
-
-
-AROUND: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-    "a mode": Passing,
-    "fewer digits": lambda: torch.autocast("cpu", torch.bfloat16),
-    "anomalies": lambda: torch.autograd.set_detect_anomaly(True),
-}
-
-
-@pytest.mark.parametrize("name", AROUND)
 @pytest.mark.filterwarnings("ignore:Anomaly")
-def test_within_what_watches_or_changes_operations_learning_is_plain(name: str) -> None:
-    with AROUND[name](), compiled_losses() as found:
+def test_within_what_looks_for_anomalies_learning_is_plain() -> None:
+    with torch.autograd.set_detect_anomaly(True), compiled_losses() as found:
         train(SMALL, PPO)
     assert not found
-
-
-def test_what_is_transformed_or_traced_is_plain() -> None:
-    agent = build_agent(make_env(SMALL).spaces, SMALL, PPO)
-    obs = torch.randn(2, 5, 4)
-    wanted = agent.policy(obs)
-    found = torch.func.vmap(lambda x: agent.policy(x.unsqueeze(1)).squeeze(1), in_dims=1, out_dims=1)(obs)
-    torch.testing.assert_close(found, wanted)
-    with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(obs, torch.ones_like(obs))
-        assert torch.autograd.forward_ad.unpack_dual(agent.policy(dual)).tangent is not None
 
 
 def test_what_is_compiled_is_still_in_use_where_nothing_was_touched() -> None:

@@ -3,57 +3,31 @@
 import ast
 import random
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
-from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import ruff
 
-from tricks import PPO, REINFORCE, Config, InputError, Tricks, export, one_agent
+from tricks import ATARI, ATARI_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, Tricks, export, one_agent, patched
 from tricks.cli.main import main
 from tricks.config import CONTINUOUS_CONFIG
-from tricks.ladder import LADDER, closed, named, switched
+from tricks.ladder import closed, named, switched
+from tricks.one_run import FLAGS
 
 code = cache(export)
-Pair = tuple[str, bool, str, bool]
 
 
-def pairs(tricks: Tricks) -> set[Pair]:
-    return {(a, getattr(tricks, a), b, getattr(tricks, b)) for a, b in combinations(LADDER, 2)}
+def drawn(number: int) -> Tricks:
+    rng = random.Random(number)
+    return switched(closed(name for name in FLAGS if rng.random() < 0.3))
 
 
-def drawn(pair: Pair, rng: random.Random, share: float) -> Tricks | None:
-    """A legal set with this pair, and a share of all other flags that fit; None if the pair itself does not."""
-    a, a_is_on, b, b_is_on = pair
-    tricks, others = None, rng.sample(LADDER, round(share * len(LADDER)))
-    for more in ((), *((name,) for name in others)):
-        with suppress(InputError):
-            on = [*([a] * a_is_on), *([b] * b_is_on), *(tricks.on if tricks else ()), *more]
-            found = switched(closed(on))
-            tricks = found if pair in pairs(found) else tricks
-    return tricks
-
-
-def covering() -> list[Tricks]:
-    """A few sets in which every two flags are on or off together in every way that is legal."""
-    rng, found = random.Random(0), [REINFORCE, PPO]
-    every = [(a, x, b, y) for a, b in combinations(LADDER, 2) for x, y in product((True, False), repeat=2)]
-    left = {pair for pair in every if drawn(pair, rng, 0)} - pairs(REINFORCE) - pairs(PPO)
-    while left:
-        pair = rng.choice(sorted(left))
-        sets = [tricks for _ in range(10) if (tricks := drawn(pair, rng, rng.random()))]
-        found.append(max(sets, key=lambda tricks: len(pairs(tricks) & left)))
-        left -= pairs(found[-1])
-    return found
-
-
-SETS = covering()
+SETS = [REINFORCE, PPO, EVERY, *map(drawn, range(12))]
 EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: f"{len(tricks.on)} flags")
 
 
@@ -69,19 +43,24 @@ def test_an_export_trains_the_same_curve(tricks: Tricks, env: str) -> None:
     assert str(module["train"](module["Config"](**numbers))[1]) == str(expected)
 
 
+@cache
+def every() -> list[str]:
+    """The exports of all these sets, and three for images."""
+    seen = code(ATARI, ATARI_CONFIG), export(PPO, Config("ChannelsLast-v0")), export(REINFORCE, ATARI_CONFIG)
+    return [*map(code, SETS), *seen]
+
+
 def test_exports_are_formatted_and_clean(tmp_path: Path) -> None:
-    for i, tricks in enumerate(SETS):
-        (tmp_path / f"export_{i}.py").write_text(code(tricks))
-    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    for command in (["format", "--diff"], ["check", "--select=E,F,I,UP,SIM"]):
-        options = ["--isolated", "--line-length=120", str(tmp_path)]
-        done = subprocess.run([ruff, *command, *options], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
+    for i, text in enumerate(every()):
+        (tmp_path / f"export_{i}.py").write_text(text)
+    assert ruff("format", "--diff", str(tmp_path)) == ""
+    assert "All checks passed" in ruff("check", "--select=E,F,I,UP,SIM", str(tmp_path))
 
 
-@EACH
-def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_does_not_use(tricks: Tricks) -> None:
-    nodes = list(ast.walk(ast.parse(code(tricks))))
+@pytest.mark.parametrize("k", range(len(SETS) + 3))
+def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_does_not_use(k: int) -> None:
+    text = every()[k]
+    nodes = list(ast.walk(ast.parse(text)))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     assert {name.split(".")[0] for name in names} <= {"torch", "numpy", "gymnasium", *sys.stdlib_module_names}
@@ -92,13 +71,14 @@ def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_
     numbers = {
         node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
-    assert {name for name in defined | kept | numbers if not name.startswith("__")} <= used | {"data"}
-    assert "tricks" not in re.sub('""".*?"""', "", code(tricks), flags=re.DOTALL)
+    assert {name for name in defined | kept | numbers if not name.startswith("__")} <= used | {"data", "forward"}
+    assert "tricks" not in re.sub('""".*?"""', "", text, flags=re.DOTALL)
 
 
 def test_it_is_short() -> None:
     assert len(code(REINFORCE).splitlines()) <= 185
     assert len(code(PPO).splitlines()) <= 220
+    assert len(code(ATARI, ATARI_CONFIG).splitlines()) <= 280
 
 
 def test_numbers_become_defaults() -> None:
@@ -111,8 +91,11 @@ def test_numbers_become_defaults() -> None:
 @pytest.mark.parametrize(
     ("rung", "numbers", "said"),
     [
-        ("ppg", {}, "python -m tricks listing"),
-        ("atari", {}, "not shared_trunk"),
+        ("ppg", {}, "no ppg: leave it off; python -m tricks listing"),
+        ("state_norm", {"env": "ALE/Pong-v5"}, "an export for images has no state_norm"),
+        ("ppo", {"reward_sign": True}, "no --reward-sign"),
+        ("ppo", {"env": "SmallPictures-v0", "life_ends": True}, "no --life-ends"),
+        ("atari", {"value_clip_anneals": True, "clip_range": 0.1}, "one clip range for both"),
         ("ppo", {"device": "cuda"}, "no --device"),
         ("ppo", {"backend": "envpool"}, "no --backend"),
         ("ppo", {"episode_limit": 5}, "no --episode-limit"),
@@ -129,6 +112,12 @@ def test_what_an_export_cannot_have_is_refused(rung: str, numbers: dict[str, Any
         export(named(rung), Config(**numbers))
 
 
+def test_what_stands_in_for_a_function_is_not_left_out_in_silence() -> None:
+    with patched(clipped_surrogate=print), pytest.raises(InputError, match="has this package's clipped_surrogate"):
+        export(PPO)
+    assert export(PPO)
+
+
 def test_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]) -> None:
     assert main(["export", "ppo", "--no-gae"]) == 0
     assert capsys.readouterr().out == code(switched([name for name in PPO.on if name != "gae"]))
@@ -139,19 +128,22 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses: Callab
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        ("--steps 600 --seeds 2 --lanes 2", 0, "steps: return"),
-        ("--lanes 0", 2, "--lanes must be at least 1, not 0"),
-        ("--lr -1", 2, "--lr must be at least 0, not -1.0"),
-        ("--gamma nan", 2, "--gamma must be at least 0, not nan"),
-        ("--nonsense 3", 2, "--nonsense"),
-        ("--env Nonsense-v0", 2, "Nonsense"),
-        ("--env Blackjack-v1", 2, "must have observations that are vectors"),
-        ("--env nonsense:Cart-v0", 2, "No module named 'nonsense'"),
+        ("ppo.py --steps 600 --seeds 2 --lanes 2", 0, "steps: return"),
+        ("ppo.py --lanes 0", 2, "--lanes must be at least 1, not 0"),
+        ("ppo.py --lr -1", 2, "--lr must be at least 0, not -1.0"),
+        ("ppo.py --gamma nan", 2, "--gamma must be at least 0, not nan"),
+        ("ppo.py --nonsense 3", 2, "--nonsense"),
+        ("ppo.py --env Nonsense-v0", 2, "Nonsense"),
+        ("atari.py --steps 32 --seeds 2 --lanes 2 --horizon 16", 0, "steps: return"),
+        ("atari.py --env CartPole-v1", 2, "no images of bytes"),
+        ("ppo.py --env Blackjack-v1", 2, "must have observations that are vectors"),
+        ("ppo.py --env nonsense:Cart-v0", 2, "No module named 'nonsense'"),
     ],
 )
 def test_an_export_is_a_program(options: str, status: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "ppo.py").write_text(code(PPO))
-    command = [sys.executable, "ppo.py", *options.split()]
+    (tmp_path / "atari.py").write_text(code(ATARI, ATARI_CONFIG))
+    command = [sys.executable, *options.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == status
     assert said in done.stdout + done.stderr

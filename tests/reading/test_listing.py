@@ -1,16 +1,13 @@
 """What is printed is what runs."""
 
 import ast
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
+from support.commands import ruff
 from support.settings import SETTINGS
 
 from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
@@ -80,9 +77,7 @@ def test_a_listing_has_no_flag_left_imports_only_what_it_uses_and_forgets_no_val
 def test_listings_are_formatted(tmp_path: Path) -> None:
     for name, setting in SETTINGS.items():
         (tmp_path / f"{name}.py").write_text(listing(setting))
-    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", str(tmp_path)]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
+    assert ruff("format", "--diff", str(tmp_path)) == ""
 
 
 def test_a_diff_replaces_what_is_overwritten() -> None:

@@ -15,25 +15,19 @@ import pytest
 from support.studies import study
 
 from ablations.analysis.effects import effects
-from ablations.analysis.scales import SCALES
-from ablations.analysis.studies import Study
-from ablations.analysis.study_files import SUFFIX, load, save
+from ablations.analysis.records import SUFFIX, Study, load, save
 from ablations.cli import main
-from ablations.design.arms import Arm, Comparison, Design
-from ablations.design.crossed import factorial
-from ablations.design.designs import DESIGNS, add_one_in, ladder, leave_one_out
-from ablations.design.labels import Label, added
-from ablations.design.registry import registered
-from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
+from ablations.experiments.design_runs import What, questions
+from ablations.findings.claims import published_text
 from ablations.findings.our_designs import around_continuous, beyond, beyond_normed, ppo
-from ablations.findings.published import published_text
+from ablations.question.arms import Arm, Comparison, Design, added
+from ablations.question.designs import DESIGNS, add_one_in, factorial, ladder, leave_one_out, registered
+from ablations.question.story import STORIES, Mark, Panels, Phrases, Story
 from ablations.report import page, sentences, tables
 from ablations.report.markup import as_html, code, plain
 from ablations.report.sentences import across, of
 from ablations.report.sentences import beyond as of_beyond
 from ablations.report.tables import arms_table, arms_text, failures
-from ablations.training.plan import plans
-from ablations.training.what import What
 from tricks.ladder import switched
 
 Refuses = Callable[..., None]
@@ -51,13 +45,13 @@ def test_another_base_gets_a_heat_map_and_a_table_a_row_an_arm(tmp_path: Path) -
     assert tables.arms_table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
     robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
     both = [study(ladder(NAMES), lambda on: 0, env) for env in ENVS]
-    page.write([*robots, *both], tmp_path, "again", brief=True)
+    page.write([*robots, *both], tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
     assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
     assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == set(ENVS)
     across = text.split("## Across environments, around continuous\n")[1]
     assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
-    assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
+    assert len(re.findall("Of 1[0-9] published statements", text)) == 2  # each robot's against what is published on it
 
 
 def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
@@ -87,46 +81,37 @@ def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path:
     assert "Across environments" in text and "the command" in text
 
 
-def test_environments_weigh_the_same_and_a_published_score_stands_beside_ours() -> None:
+def test_no_environment_counts_twice_and_a_published_score_stands_beside_ours() -> None:
     low, high = (study(ladder(NAMES), lambda on: 0, env, seeds) for env, seeds in zip(ENVS, (8, 16), strict=True))
-    frame = tables.together([low, high], "ladder")
-    scales = [SCALES[env] for env in ENVS]
-    each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scales, strict=True)]
-    assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
-    assert tables.together([low], "ladder").empty
-    elsewhere = study(ladder(NAMES), lambda on: 0, "MountainCar-v0")  # without a scale nothing can be averaged
-    assert tables.together([low, high, elsewhere], "ladder").equals(frame)
     again = study(ladder(NAMES), lambda on: 0, seeds=5)
-    assert tables.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
-    assert tables.together([low, high], "screen").empty
+    assert tables.distinct([again, low, high]) == [low, high]  # the one with more runs
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
-    assert published_text([made]) == ""  # at rates of our own
-    text = published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
+    assert published_text(made) == ""  # at rates of our own
+    text = published_text(replace(made, runs=made.runs.assign(tuned="fixed")))
     assert "| 490 ± 6" in text and "| 465.0 [" in text
-    assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
+    assert published_text(replace(made, runs=made.runs.assign(steps=1000))) == ""
 
 
-def test_report_draws_what_run_saved_and_all_figures_only_if_asked(tmp_path: Path, refuses: Refuses) -> None:
+def test_report_draws_what_run_saved_the_same_again(tmp_path: Path, refuses: Refuses) -> None:
     out = tmp_path / "my runs"
     out.mkdir()
     made = study(ladder(["baseline"]), lambda on: 0)
     made = replace(made, designs=(ladder(["baseline"]), add_one_in(["baseline"])))
     save(made, out)
 
-    def drawn(*more: str) -> set[str]:
-        assert main(["report", "--out", str(out), *more]) == 0
-        return {path.name for path in (out / made.name).iterdir() if path.suffix in (".png", ".svg")}
+    def drawn() -> set[str]:
+        assert main(["report", "--out", str(out)]) == 0
+        return {path.name for path in (out / made.name).glob("*.png")}
 
-    assert drawn() == {"effects.png", "curves_ladder.png", "effects_by_rate_ladder.png"}
+    names = {f"{kind}_{name}.png" for kind in ("curves", "effects_by_rate") for name in ("ladder", "add-one-in")}
+    assert drawn() == {"effects.png", *names}
     first = (out / "report.md").read_bytes()
     assert "made by `x`" in first.decode()
     assert "the output of `python -m ablations report --out 'my runs'`" in first.decode()  # as a shell understands it
-    assert {"curves_add-one-in.png", "solved_ladder.svg", "effects.svg"} <= drawn("--all-figures")
-    assert {"effects.png"} <= drawn()
-    assert (out / "report.md").read_bytes() == first
+    assert drawn() and (out / "report.md").read_bytes() == first
     (out / f"broken{SUFFIX}").write_bytes(b"")
-    refuses(main, ["report", "--out", str(out)], "broken.runs.csv.gz is damaged or not a run file")
+    refuses(main, ["report", "--out", str(out)], "broken.runs.csv.gz is damaged, of another version, or not a run file")
 
 
 def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_own_folder(
@@ -157,8 +142,8 @@ FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its cont
     ("jobs/0.csv", b"x\n", NOTHING),
     ("compare_x/comparison.md", b" \n", NOTHING),
     ("inner/x.runs.csv.gz", b"x\n", NOTHING),
-    ("x.runs.csv.gz", b"x\n", "x.runs.csv.gz is damaged or not a run file"),
-    ("judge_x/verdict.md", b"\xff\xfe\x00", "verdict.md is damaged or no page of ours"),
+    ("x.runs.csv.gz", b"x\n", "x.runs.csv.gz is damaged, of another version, or not a run file"),
+    ("judge_x/answer.md", b"\xff\xfe\x00", NOTHING),
 ]
 
 
@@ -178,15 +163,30 @@ def test_what_is_whole_is_read(name: str, content: bytes | None, said: str, tmp_
     refuses(main, ["plot", str(tmp_path / "missing")], "there is no")
 
 
+def test_an_answer_is_told_as_on_its_own_page_once_for_all_its_studies(tmp_path: Path, refuses: Refuses) -> None:
+    both = [replace(study(ladder(NAMES), lambda on: 0, env), name=name) for env, name in zip(ENVS, "ab", strict=True)]
+    for each in both:
+        save(replace(each, about=each.about | {"answer": "a"}), tmp_path)
+    (tmp_path / "a").mkdir()
+    told = tmp_path / "a" / "answer.md"
+    told.write_text("## What was asked\n")
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert text.count("What was asked") == 1 and "### ladder" not in text.split("## Across")[0]
+    told.write_bytes(b"\xff\xfe\x00")
+    refuses(main, ["report", "--out", str(tmp_path)], "answer.md is damaged or no page of ours")
+
+
 BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]
 
 
 def two_on_gae(names: Sequence[str]) -> Design:
     """Two tricks, each on top of gae, over independent seeds."""
-    core = switched(BASE)
-    pairs = tuple(Comparison(added([*BASE, name]), core, switched([*BASE, name])) for name in BOTH)
-    arms = (Arm(Label("core"), core), *(Arm(pair.label, pair.having) for pair in pairs))
-    return Design("two-on-gae", tuple(BOTH), arms, pairs, own_arms=True)
+    core = Arm("core", switched(BASE))
+    labels = [added([*BASE, name]) for name in BOTH]
+    arms = [Arm(label, switched([*BASE, name])) for label, name in zip(labels, BOTH, strict=True)]
+    pairs = tuple(Comparison(arm.label, core, arm) for arm in arms)
+    return Design("two-on-gae", tuple(BOTH), (core, *arms), pairs, own_arms=True)
 
 
 STORY = Story(
@@ -206,15 +206,17 @@ def made() -> Iterator[Design]:
 
 
 def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
-    (plan,) = plans(What(design="two-on-gae"), "10")
-    assert plan.designs == (made,) and len(plan.jobs) == 3
+    (asked,) = questions(What(design="two-on-gae"), "10")
+    assert asked.designs == (made,) and len(asked.arms) == 3
     # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
-    both = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in ENVS]
-    page.write(both, tmp_path, "again")
+    three = (*ENVS, "Pendulum-v1")
+    some = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in three]
+    both = some[:2]
+    page.write(some, tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
     for said in (
         *("### two-on-gae: CartPole-v1", "| + baseline, gae, entropy", "| two-on-gae: difference, P(better)"),
-        *("two-on-gae, all environments", "(made_CartPole-v1/curves_two-on-gae.png)", "Welch's t"),
+        *("two-on-gae, in general", "(made_CartPole-v1/curves_two-on-gae.png)", "Welch's t"),
     ):
         assert said in text
     for drawn in ("curves_two-on-gae", "effects"):

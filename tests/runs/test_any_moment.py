@@ -6,12 +6,11 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, UNMASKED, same
+from support.training import SMALL, UNMASKED, interrupted, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
@@ -26,10 +25,10 @@ STEADY = replace(PPO, lr_anneal=False)
 KEPT = Evaluation(200, 2, keep_best=True)
 
 
-def raising(number: int, update: int, times: int = 1) -> Callable[[Rows], None]:
+def raising(number: int, update: int, times: int = 1) -> Callable[[Rows, object], None]:
     """A listener that sends the process a signal at the end of an update."""
 
-    def listen(rows: Rows) -> None:
+    def listen(rows: Rows, agent: object) -> None:
         if rows[0]["update"] == update:
             for _ in range(times):
                 signal.raise_signal(number)
@@ -52,7 +51,7 @@ def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents() -> N
 
     def listen(rows: Rows, agent: Agent) -> None:
         states.append({name: x.clone() for name, x in agent.state_dict().items()})
-        raising(signal.SIGINT, 3)(rows)
+        raising(signal.SIGINT, 3)(rows, agent)
 
     with pytest.raises(KeyboardInterrupt):
         train(SMALL, STEADY, checkpoints=Checkpoints("x"), on_update=listen, evaluation=KEPT)
@@ -88,7 +87,7 @@ def test_the_shell_says_what_is_kept_and_what_goes_on(
     name: str, told: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write, stop = CurveFile.__call__, raising(getattr(signal, name), 2)
-    monkeypatch.setattr(CurveFile, "__call__", lambda file, rows: (write(file, rows), stop(rows)))
+    monkeypatch.setattr(CurveFile, "__call__", lambda file, *told: (write(file, *told), stop(*told)))
     small = "train ppo --no-lr-anneal --seeds 1 --steps 900 --lanes 2 --horizon 50 --hidden 8"
     with Stoppable() as stoppable:
         said = told(f"{small} --eval-every 100 --eval-episodes 2 --keep-best --out x", 130)
@@ -121,7 +120,7 @@ def test_a_part_of_a_run_has_no_state_to_go_on_from() -> None:
         part.save("x", overwrite=True)
         assert load("x").last is None
         assert not Path("x", LAST).exists()
-    with pytest.raises(InputError, match="an earlier version saved its run, or it is a part of one; --start-from"):
+    with pytest.raises(InputError, match="its run was saved without it, as a part of a run is; --start-from"):
         further("x", 100)
 
 
@@ -170,10 +169,15 @@ def test_schedules_run_over_the_whole_or_stay_at_their_end() -> None:
         going_on = 1e-3 * (1 - before[~old] / 800) if schedule == "whole" else rate[old].iloc[-1]
         assert (~old).sum() >= 3
         assert rate[~old].to_numpy() == pytest.approx(going_on, rel=1e-5)
-    further(finished("x", ANNEALED), 200, "end").save("x", overwrite=True)
-    before, rate = rates(further("x", 400).curve, 600)  # over the whole again
+    finished("x", ANNEALED)
+    for more in (200, 100):
+        run = further("x", more, "end")
+        run.save("x", overwrite=True)
+    before, rate = rates(run.curve, 400)
+    assert before.max() >= 600 and rate.nunique() == 1  # still where the first end was
+    before, rate = rates(further("x", 400).curve, 700)  # over the whole again
     assert len(before) >= 3
-    assert rate.to_numpy() == pytest.approx(1e-3 * (1 - before / 1000), rel=1e-5)
+    assert rate.to_numpy() == pytest.approx(1e-3 * (1 - before / 1100), rel=1e-5)
 
 
 def test_it_can_be_trained_on_again_and_again_and_its_figure_says_where_it_was_joined() -> None:
@@ -192,15 +196,8 @@ def test_it_can_be_trained_on_again_and_again_and_its_figure_says_where_it_was_j
     assert [line.get_xdata()[0] for line in dotted] == [400, 500]  # type: ignore[index]
 
 
-def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed() -> None:
-    def stop(rows: Any) -> None:
-        if rows[0]["step"] >= 200:
-            raise KeyboardInterrupt
-
-    start, kept = load(finished("first")).agent, Checkpoints("second", 100)
-    with pytest.raises(KeyboardInterrupt):
-        train(CONFIG, PLAIN, checkpoints=kept, on_update=stop, start=start)
-    del kept
+def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(Path("second"), CONFIG, PLAIN, 1, monkeypatch, start=load(finished("first")).agent)
     resume("second").save("second")
     run = load("second")
     assert run.curve.attrs == {"from": "first"}
@@ -244,10 +241,11 @@ def test_other_agents_are_no_start() -> None:
 
 
 def test_the_shell_goes_on_and_starts_from(told: Callable[..., str]) -> None:
-    small = "train ppo --seeds 1 --lanes 2 --horizon 50 --hidden 8"
+    small = "train ppo --lr-anneal --seeds 1 --lanes 2 --horizon 50 --hidden 8"
     told(f"{small} --steps 200 --out run --checkpoint-every 100")
     assert "continued from 200 to 300 steps" in told("train --continue run --steps 100 --schedule end")
     assert load("run").config.steps == 300
+    assert load("run").curve.learning_rate.iloc[-1] == load("run").curve.learning_rate.iloc[-2]
     told(f"{small} --steps 100 --start-from run")
     for words, message in {
         "--continue run": "--continue needs --steps",

@@ -12,6 +12,7 @@ from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail, inter
 
 from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, InputError, resume, train
 from tricks.core.rollout import Player, Rollout
+from tricks.fast.dispatch import plain
 from tricks.ladder import named
 from tricks.runs import checkpoint, files
 
@@ -86,15 +87,16 @@ def test_checkpoints_change_nothing_and_are_written_when_they_are_due() -> None:
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
+@plain()  # since what is replaced here would be a remark
 def test_an_environment_that_cannot_be_put_back_begins_episodes_that_are_new(
     backend: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if backend == "envpool":
         pytest.importorskip("envpool")
-    plain, first = Player.rollout, list[np.ndarray]()
+    rolled, first = Player.rollout, list[np.ndarray]()
 
     def rollout(player: Player) -> Rollout:
-        played = plain(player)
+        played = rolled(player)
         first.append(played.obs[:, 0].cpu().numpy())
         return played
 

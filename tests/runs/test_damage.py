@@ -1,6 +1,6 @@
-"""Whatever is wrong with a saved run's files is one line, and the run is not loaded."""
+"""Whatever is wrong with a saved run's files is one line: it is damaged, or of another version, which is named."""
 
-import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +8,34 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from support.training import reseal, rewrite
 
-from tricks import PPO, Checkpoints, Config, InputError, Run, load, resume, train
+from tricks import PPO, Checkpoints, Config, InputError, Run, further, load, resume, train
 from tricks.runs import checkpoint
-from tricks.runs.about import digest, write_about
-from tricks.runs.files import CHECKPOINT
+from tricks.runs.about import digest, tensor_bytes
+from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.files import RUN as FILES
+from tricks.version import ALGORITHM
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
 ONE: dict[str, Any] = {"action": {"kind": "Discrete", "n": 2, "start": 0}, "tasks": 1}
-ABOUT, CURVE = Path("run.json"), Path("curve.csv")
+HUGE = {"kind": "Box", "shape": [9_000, 9_000], "dtype": "float32", "low": [0], "high": [1]}
+ABOUT, CURVE, CUT = Path("run.json"), Path("curve.csv"), Path("cut", CHECKPOINT)
+OLD = {"tricks": "0.1.0", "algorithm": 4, "commit": None}
+NEW = {"tricks": "9.9.9", "algorithm": ALGORITHM, "commit": None}
+About = dict[str, Any]
+Change = Callable[[About], object]
+UNREADABLE: dict[str, Change] = {
+    "an unknown field": lambda about: about.update(version=2),
+    "a field that is missing": lambda about: about.pop("spaces"),
+    "an unknown number": lambda about: about["config"].update(lines=8),
+    "a number of another kind": lambda about: about["config"].update(hidden="4"),
+    "a number that today is out of range": lambda about: about["config"].update(gamma=3),
+    "a flag of another name": lambda about: about["tricks"].append("normalize"),
+    "flags in another form": lambda about: about.update(tricks={"gae": True}),
+    "another space": lambda about: about["spaces"]["action"].update(kind="Text"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +43,33 @@ def run() -> Run:
     return train(TINY, PPO)
 
 
+@pytest.fixture(scope="module")
+def stored(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run, and in it one with a checkpoint."""
+    folder = tmp_path_factory.mktemp("stored")
+    train(TINY, PPO, checkpoints=Checkpoints(folder / "cut", 1))
+    run.save(folder)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _saved(run: Run, _own_folder: None) -> None:
-    run.save(".")
+def _copied(stored: Path, tmp_path: Path, _own_folder: None) -> None:
+    shutil.copytree(stored, tmp_path, dirs_exist_ok=True)
 
 
-def about(change: Callable[[dict[str, Any]], object]) -> None:
-    """Change run.json, with the right checksum."""
-    told = json.loads(ABOUT.read_text())
-    change(told)
-    del told["checksum"]
-    ABOUT.write_bytes(write_about(told))
-
-
-def refused(said: str, read: Callable[[str], object] = load) -> None:
+def damaged(said: str, read: Callable[[str], object] = load) -> None:
     with pytest.raises(InputError, match=r"^(the run in )?[^\n]* is damaged[^\n]*$") as caught:
         read(".")
     assert said in str(caught.value)
 
 
 def test_any_flipped_byte_is_damage(run: Run) -> None:
-    train(TINY, PPO, checkpoints=Checkpoints("cut", 20))
-    cut, rng = Path("cut", CHECKPOINT), np.random.default_rng(0)
-    for path in (*map(Path, FILES), cut):
-        whole, read = path.read_bytes(), (lambda _: resume("cut")) if path == cut else load
+    rng = np.random.default_rng(0)
+    for path in (*map(Path, FILES), CUT):
+        whole, read = path.read_bytes(), (lambda _: resume("cut")) if path == CUT else load
         for place in {0, len(whole) - 1, len(whole) - 70, *rng.integers(len(whole), size=60).tolist()}:
             path.write_bytes(whole[:place] + bytes([whole[place] ^ int(rng.integers(1, 256))]) + whole[place + 1 :])
-            refused("checksum" if path == cut else "", read)
+            damaged("checksum" if path == CUT else "", read)
         path.write_bytes(whole)
     assert load(".").curve.equals(run.curve)
     assert checkpoint.read(Path("cut")).step >= 20
@@ -73,6 +91,10 @@ def test_any_flipped_byte_is_damage(run: Run) -> None:
         ({"rows": 1}, "rows, not 1"),
         ({"spaces": ONE | {"observation": {"kind": "Text"}}}, "unknown space 'Text'"),
         ({"spaces": ONE | {"observation": {"kind": "Discrete", "n": 10**12, "start": 0}}}, "000 numbers is too large"),
+        (
+            {"spaces": ONE | {"observation": {"kind": "Tuple", "spaces": [HUGE, HUGE]}}},
+            "162,000,000 numbers is too",
+        ),
         ({"spaces": {"observation": ONE["action"]}}, "missing required field `action`"),
         ({"own": ["agent"]}, "Invalid enum value 'agent'"),
         ({"checksums": None}, "Expected `object`, got `null`"),
@@ -81,12 +103,13 @@ def test_any_flipped_byte_is_damage(run: Run) -> None:
 )
 def test_a_description_that_cannot_be_is_damage(changes: dict[str, Any], said: str) -> None:
     ((name, change),) = changes.items()
-    about(
+    rewrite(
+        ".",
         lambda told: told.update(
             {name: told[name] | change if isinstance(change, dict) and name == "config" else change}
-        )
+        ),
     )
-    refused(said)
+    damaged(said)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +128,8 @@ def test_a_curve_that_cannot_be_is_damage(before: str, after: str, said: str) ->
     curve = CURVE.read_text()
     assert before in curve
     CURVE.write_text(curve.replace(before, after, 1))
-    about(lambda told: told["checksums"].update({"curve.csv": digest(CURVE.read_bytes())}))
-    refused(said)
+    rewrite(".", lambda told: told["checksums"].update({"curve.csv": digest(CURVE.read_bytes())}))
+    damaged(said)
 
 
 def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run) -> None:
@@ -114,10 +137,89 @@ def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run) -> None:
     replace(run, curve=curve, diverged={3: 60, 1: 60}).save("diverged")
     assert np.isinf(load("diverged").curve["return"]).all()
     replace(run, curve=curve).save(".", overwrite=True)
-    refused("damaged: curve.csv: it has an impossible value in the column return")
+    damaged("damaged: curve.csv: it has an impossible value in the column return")
 
 
 def test_json_of_any_kind_is_one_line() -> None:
     for content in ("[" * 100_000, "{}", "null", '{"config": ' * 5000, "\ud800"):
         ABOUT.write_bytes(content.encode("utf-8", "surrogatepass"))
-        refused("")
+        damaged("")
+
+
+def made_by(made: About | None, change: Change) -> Change:
+    """The same change, of what that version might have written."""
+
+    def changed(about: About) -> None:
+        about.pop("made_with") if made is None else about["made_with"].update(made)
+        change(about)
+
+    return changed
+
+
+def checkpoint_of(made: About | None, change: Change = lambda about: None) -> None:
+    """Make the checkpoint, as which also last.pt is written, one that that version might have written."""
+    reseal(CUT, lambda about, _: made_by(made, change)(about))
+    CUT.with_name(LAST).write_bytes(CUT.read_bytes())
+
+
+def refused(said: str, *doors: Callable[[], object]) -> None:
+    for door in doors:
+        with pytest.raises(InputError, match=said) as caught:
+            door()
+        assert "damaged" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("made", [OLD, NEW, None], ids=["older", "newer", "first"])
+@pytest.mark.parametrize("change", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_this_version_cannot_read_is_refused_by_the_name_of_the_other(
+    made: About | None, change: Change, told: Callable[..., str]
+) -> None:
+    rewrite(".", made_by(made, change))
+    checkpoint_of(made, change)
+    who = f"ppo-tricks {made['tricks']} \\(ALGORITHM {made['algorithm']}\\)" if made else "another version"
+    doors = (lambda: load("."), lambda: load("cut"), lambda: resume("cut"))
+    refused(f"was saved by {who}.*; this is ppo-tricks .* train it anew", *doors)
+    CUT.unlink()
+    refused(f"was saved by {who}", lambda: further("cut", 100))
+    told("play . --no-gif", 2)
+
+
+@pytest.mark.parametrize("made", [OLD, NEW], ids=["older", "newer"])
+def test_what_this_version_can_read_is_opened(made: About) -> None:
+    def fewer(about: About) -> None:  # numbers that a later version brought
+        del about["config"]["huber_delta"], about["config"]["recurrent_size"]
+
+    rewrite(".", made_by(made, fewer))
+    assert load(".").evaluate(1).shape == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["curve.csv", "agent.pt"])
+def test_a_curve_or_tensors_of_another_version_are_not_called_damaged(name: str) -> None:
+    content = tensor_bytes({"weights": torch.zeros(500)})
+    if name == "curve.csv":
+        content = Path(name).read_bytes().replace(b"entropy", b"surprise")
+    Path(name).write_bytes(content)
+    rewrite(".", made_by(OLD, lambda about: about["checksums"].update({name: digest(content)})))
+    refused(f"was saved by ppo-tricks 0.1.0.*{name}", lambda: load("."))
+
+
+def test_parts_that_only_one_version_knows_name_it() -> None:
+    for change, said in (
+        (lambda parts: parts.pop("player"), "has no part 'player'"),
+        (lambda parts: parts.update(oracle={}), "has an unknown part 'oracle'"),
+        (lambda parts: parts["optimizer"].pop("v"), "has a part 'optimizer' that does not fit"),
+        (lambda parts: parts["optimizer"].update(m=torch.zeros(3, 3)), "has a part 'optimizer' that does not fit"),
+        (lambda parts: parts["log"].update(rows=torch.zeros(2, 3)), "'log' that does not fit"),
+    ):
+        whole = CUT.read_bytes()
+        reseal(CUT, lambda _, found: change(found["parts"]))  # noqa: B023 - at once
+        checkpoint_of({"tricks": "0.2.9"})
+        refused(rf"{said}: it was written by ppo-tricks 0\.2\.9 .*; this is ppo-tricks", lambda: resume("cut"))
+        CUT.write_bytes(whole)
+
+
+def test_a_training_that_another_version_would_compute_otherwise_does_not_go_on() -> None:
+    checkpoint_of({"algorithm": ALGORITHM - 1})
+    assert load("cut").config == TINY
+    refused(rf"was begun by .*ALGORITHM {ALGORITHM - 1}.* computes other numbers", lambda: resume("cut"))

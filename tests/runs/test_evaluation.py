@@ -1,18 +1,17 @@
 """Evaluations in the middle of a training: what they measure, and that they change nothing."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail
+from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
 from tricks import (
-    ATARI,
     PPO,
-    REINFORCE,
     Agent,
     Checkpoints,
     Config,
@@ -27,23 +26,7 @@ from tricks import (
 )
 from tricks.cli.train import summary
 from tricks.ladder import named
-from tricks.runs.log import Rows
-from tricks.runs.tally import beginning
-
-KINDS = {"reinforce": REINFORCE, "ppo": PPO, "every": UNMASKED, "whole": WHOLE_EPISODES, "atari": ATARI}
-KINDS |= {"ppg": named("ppg")}
-PLACES = [(name, "tensor") for name in KINDS] + [("every", "gymnasium"), ("whole", "gymnasium")]
-
-
-@pytest.mark.parametrize(("name", "backend"), PLACES)
-def test_an_evaluation_changes_nothing_that_is_learned(name: str, backend: str) -> None:
-    config, tricks = replace(SMALL, backend=backend, steps=450), KINDS[name]
-    plain, judged = train(config, tricks), train(config, tricks, evaluation=Evaluation(200, 3))
-    assert judged.curve["eval_return"].notna().any()
-    before, after = (run.curve.drop(columns="eval_return") for run in (plain, judged))
-    pd.testing.assert_frame_equal(before, after, check_exact=True)
-    mine, theirs = plain.agent.state_dict(), judged.agent.state_dict()
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+from tricks.runs.log import Rows, beginning
 
 
 @pytest.mark.parametrize("tricks", [PPO, UNMASKED], ids=["ppo", "every"])
@@ -141,17 +124,12 @@ def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pyt
         run.at_best()
 
 
-def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents() -> None:
+def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, plain = (train(SMALL, PPO, evaluation=each) for each in (KEPT, replace(KEPT, keep_best=False)))
     pd.testing.assert_frame_equal(plain.curve, whole.curve, check_exact=True)  # it changes nothing that is learned
     alike(plain, whole)
 
-    def stop(rows: Rows) -> None:
-        if rows[0]["step"] > 700:
-            fail()
-
-    with pytest.raises(Power):
-        train(SMALL, PPO, checkpoints=Checkpoints("x", 100), on_update=stop, evaluation=KEPT)
+    interrupted(Path("x"), SMALL, PPO, 3, monkeypatch, evaluation=KEPT)
     run = resume("x")
     alike(run.at_best(), whole.at_best())
     run.save("x")

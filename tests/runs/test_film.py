@@ -36,15 +36,6 @@ def test_a_long_episode_is_thinned_out_and_a_large_picture_made_small() -> None:
         assert kept == [*range(0, steps, film.stride), steps]
 
 
-def test_a_film_of_an_episode_over_the_limit_is_one_line_and_no_film() -> None:
-    run = untrained("Pictured-v0", episode_limit=10).only()  # an episode has 10 steps
-    assert "an episode of 10 steps" in play.picture(run, GIF, greedy=False)
-    short = replace(run, config=replace(run.config, episode_limit=9))
-    with pytest.raises(InputError, match=r"^Pictured-v0: an episode has not ended after 9 steps; --episode-limit"):
-        play.picture(short, Path("y.gif"), greedy=False)
-    assert not Path("y.gif").exists()
-
-
 def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     env, paid = play.make_playable(Config("OnlyOneLegal-v0")), []
     assert env is not None

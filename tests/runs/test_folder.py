@@ -1,33 +1,36 @@
-"""A run's folder: one process at a time, and what an unfinished run in it says."""
+"""A run's folder: one process at a time, and a run that is saved whole or not at all, wherever the save stops."""
 
 import errno
+import itertools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from support.training import SMALL, Power, interrupted, same
+from support.training import SMALL, Power, fail, interrupted, same
 from support.waiting import until
 
-from tricks import PPO, Checkpoints, InputError, load, resume, train
+from tricks import PPO, Checkpoints, Config, InputError, Run, load, resume, train
 from tricks.core.nets import Dense
 from tricks.core.spaces import Spaces
 from tricks.runs import files
-from tricks.runs.files import CHECKPOINT, hold, opened, take
+from tricks.runs.files import CHECKPOINT, HOST, hold, opened
 
 HERE, LOCK = Path("x"), Path("x", files.LOCK)
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from tricks.runs.files import take
-release = take(Path(sys.argv[1]))
+from tricks.runs.files import hold
+release = hold(Path(sys.argv[1])).close
 worker = os.fork() if sys.argv[2] == "fork" else 1
 if not worker:
     release()
@@ -64,17 +67,17 @@ def test_a_forked_worker_neither_releases_the_lock_nor_keeps_it() -> None:
     first, (worker,) = holding("fork")
     try:
         with pytest.raises(InputError, match=f"is in use: process {first.pid} on "):
-            take(HERE)
+            hold(HERE)
         first.kill()
         first.wait()
-        take(HERE)()
+        hold(HERE).close()
     finally:
         os.kill(worker, signal.SIGKILL)
 
 
 def test_one_process_may_hold_a_folder_several_times_and_checkpoints_hold_it_as_long_as_they_exist() -> None:
     HERE.mkdir()
-    release = take(HERE)
+    release = hold(HERE).close
     with hold(HERE):
         assert LOCK.exists()
     assert LOCK.exists()
@@ -86,7 +89,7 @@ def test_one_process_may_hold_a_folder_several_times_and_checkpoints_hold_it_as_
     until(lambda: not LOCK.exists(), seconds=5)
     LOCK.mkdir()
     with pytest.raises(InputError, match=r"^cannot write to x: Is a directory$"):
-        take(HERE)
+        hold(HERE)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="flock is of Unix")
@@ -96,7 +99,7 @@ def test_without_locks_nothing_is_locked(monkeypatch: pytest.MonkeyPatch) -> Non
 
     HERE.mkdir()
     monkeypatch.setattr("fcntl.flock", refuse)
-    release = take(HERE)
+    release = hold(HERE).close
     with hold(HERE):
         pass
     release()
@@ -121,13 +124,10 @@ def make() -> gym.Env:
         ({"body": body}, [({}, "was started with a custom body")]),
     ],
 )
-def test_a_resumed_run_asks_for_what_it_was_started_with(brought: Any, asks: list[tuple[Any, str]]) -> None:
-    def stop(rows: object) -> None:
-        if (HERE / CHECKPOINT).exists():
-            raise Power
-
-    with pytest.raises(Power):
-        train(SMALL, PPO, checkpoints=Checkpoints(HERE, 100), on_update=stop, **brought)
+def test_a_resumed_run_asks_for_what_it_was_started_with(
+    brought: Any, asks: list[tuple[Any, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(HERE, SMALL, PPO, 1, monkeypatch, **brought)
     for given, said in asks:
         with pytest.raises(InputError, match=said):
             resume(HERE, **given)
@@ -135,7 +135,7 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(brought: Any, asks: lis
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(capsys: pytest.CaptureFixture[str]) -> None:
-    def remove(rows: object) -> None:
+    def remove(rows: object, agent: object) -> None:
         if HERE.exists():
             LOCK.unlink()
             HERE.rmdir()
@@ -165,3 +165,108 @@ def test_a_folder_is_really_written_to_before_the_training(monkeypatch: pytest.M
     with pytest.raises(InputError, match=r"^cannot write to x: No space left on device$"):
         Checkpoints(HERE, 9)
     assert not list(HERE.iterdir())
+
+
+TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
+FILES = ["agent.pt", "curve.csv", "last.pt", "run.json"]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(TINY, PPO)
+
+
+@pytest.fixture(scope="module")
+def other() -> Run:
+    return train(replace(TINY, lr=0.01), PPO)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def step_by_step(patch: pytest.MonkeyPatch, last: int) -> None:
+    """The power goes off at the `last`-th change of a name on the disk."""
+    count = itertools.count(1)
+
+    def until(plain: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **options: fail() if next(count) == last else plain(*arguments, **options)
+
+    for name in ("replace", "rename", "unlink", "mkdir", "rmdir"):
+        patch.setattr(os, name, until(getattr(os, name)))
+    patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans up nothing
+
+
+def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
+    run: Run, other: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes, stopped = [], True
+    for last in itertools.count(1):
+        folder = Path(str(last))
+        run.save(folder)
+        (folder / "notes.txt").write_text("mine")
+        (folder / files.CHECKPOINT).write_text("of the other run")
+        with monkeypatch.context() as patch:
+            step_by_step(patch, last)
+            try:
+                other.save(folder, overwrite=True)
+                stopped = False
+            except Power:
+                pass
+        found = load(folder)
+        new = found.config == other.config
+        assert found.curve.equals(other.curve if new else run.curve)
+        files.clean_up(folder)  # what any next command does
+        assert load(folder).config == found.config
+        assert names(folder) == sorted([*FILES, "notes.txt", *([] if new else [files.CHECKPOINT])])
+        outcomes.append(new)
+        if not stopped:
+            break
+    assert outcomes == sorted(outcomes)  # from some point on it is the new one
+    assert outcomes.count(False) > 5 < outcomes.count(True)
+
+
+def elsewhere(run: Run, folder: str, said: str) -> None:
+    """The run cannot be saved in the folder, and is kept in a temporary one."""
+    with pytest.raises(InputError, match=rf"{said}.*; the run is saved in ") as refused:
+        run.save(folder)
+    spare = Path(str(refused.value).rsplit(" ", 1)[1])
+    assert (load(spare).config, load(spare).curve.equals(run.curve)) == (run.config, True)
+    shutil.rmtree(spare)
+
+
+def test_a_run_that_cannot_be_saved_where_it_should_is_kept_elsewhere(run: Run, other: Run) -> None:
+    for _ in range(2):  # the same run again
+        run.save("x")
+    elsewhere(other, "x", "holds a finished run; add --overwrite ")
+    assert load("x").config == run.config
+    other.save("x", overwrite=True)
+    assert load("x").config == other.config
+    Path("run/agent.pt").mkdir(parents=True)  # which PyTorch answers with a RuntimeError
+    elsewhere(run, "run", r"agent\.pt: Is a directory")
+    Path("file").touch()
+    elsewhere(run, "file/below", "cannot make the folder file/below: a file is in its place")
+
+
+@pytest.mark.parametrize("part", ["agent", "curve"])
+def test_a_run_with_the_curve_or_the_agents_of_the_one_that_is_there_is_not_the_same(
+    part: str, run: Run, other: Run
+) -> None:
+    run.save("x")
+    elsewhere(replace(run, **{part: getattr(other, part)}), "x", "holds a finished run; add --overwrite ")
+    same(load("x"), run)
+
+
+def test_what_a_kill_left_behind_is_swept_up_and_nothing_else(run: Run) -> None:
+    dead, mine = 2**22 + 1, [".hidden", ".env.local.5", "notes"]  # no process of Linux has so high an id
+    running, half, folder = f".checkpoint.pt.{HOST}.1", Path(f"x/.saved.{HOST}.{dead}"), Path("x")
+    half.mkdir(parents=True)
+    (half / "agent.pt").write_text("half")
+    for name in (f".run.json.{HOST}.{dead}", f".curve.png.{HOST}.{dead}", ".lock", running, *mine):
+        (folder / name).write_text("")
+    run.save(folder)
+    assert names(folder) == sorted([*FILES, *mine, running])
+    Path("precious").write_text("mine")
+    (folder / ".lock").symlink_to(Path("precious").absolute())  # in a stranger's folder; it is not written through
+    files.clean_up(folder)
+    assert Path("precious").read_text() == "mine"

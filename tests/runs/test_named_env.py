@@ -1,17 +1,25 @@
-"""A run that was trained from Python in an environment of one's own is played, saved and continued from the shell."""
+"""What a file names is never imported unless the user names it, and what it pickles is never built."""
 
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 import pytest
-from support.training import interrupted
+from support.training import interrupted, reseal, rewrite
 
-from tricks import PPO, Checkpoints, Config, InputError, load, train
+from ablations.cli import main as ablations
+from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
+from tricks.runs.about import digest, sealed, tensor_bytes
 from tricks.runs.files import CHECKPOINT
+from tricks.runs.film import make_playable
 
+Told = Callable[..., str]
+ID = "carts:Mine-v0"
 CODE = """
 import gymnasium as gym
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -26,25 +34,108 @@ def drawn(render_mode=None):
 
 gym.register("Mine-v0", Cart, max_episode_steps=9)
 """
-Told = Callable[..., str]
-CONFIG = Config(seeds=1, steps=400, lanes=2, horizon=50, hidden=(4,), backend="gymnasium")
+CONFIG = Config("ShortCartPole-v0", seeds=(3, 1), steps=400, lanes=2, horizon=50, hidden=(4,), backend="gymnasium")
 SAID = "was trained in an environment of your own, whose module is imported only if you name it: add --env module:Id "
 
 
 @pytest.fixture(autouse=True)
-def _trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with last.pt, and the module of its environment where Python finds it."""
+def _carts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module of an environment, from where Python would import it."""
     Path("carts.py").write_text(CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "carts", raising=False)
     monkeypatch.delitem(gym.registry, "Mine-v0", raising=False)
-    train(CONFIG, PPO, env=own, checkpoints=Checkpoints("run", 100)).save("run")
+
+
+@pytest.fixture
+def stranger() -> None:
+    """A run that says that it was trained in that environment."""
+    train(CONFIG, PPO).save("run")
+    rewrite("run", lambda about: about["config"].update(env=ID))
 
 
 def own() -> gym.Env:
     return gym.make("CartPole-v1", max_episode_steps=9)
 
 
+@pytest.fixture
+def mine() -> None:
+    """A run, with last.pt, in an environment that a function made."""
+    train(replace(CONFIG, env=Config.env, seeds=1), PPO, env=own, checkpoints=Checkpoints("run", 100)).save("run")
+
+
+STRANGER, MINE = map(pytest.mark.usefixtures, ("stranger", "mine"))
+
+
+@STRANGER
+@pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes", "envpool", "tensor"])
+def test_a_loaded_run_imports_nothing(backend: str) -> None:
+    rewrite("run", lambda about: about["config"].update(backend=backend))
+    run = load("run")
+    run.agent.act(np.zeros((2, 1, 4)))
+    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(Config(ID), run.env)):
+        with pytest.raises(InputError, match=r"add --env 'carts:Mine-v0'|needs gymnasium or processes"):
+            play()
+    assert "carts" not in sys.modules
+
+
+@STRANGER
+def test_a_named_module_is_imported_and_has_to_be_the_runs_own() -> None:
+    with pytest.raises(InputError, match="was trained in 'carts:Mine-v0', not in 'other:Mine-v0'"):
+        load("run", env="other:Mine-v0")
+    load("run").save("copy")  # which is no run of a custom environment
+    assert "carts" not in sys.modules
+    assert load("copy", env=ID).evaluate(1).max() <= 9
+    assert "carts" in sys.modules
+
+
+@STRANGER
+def test_commands_import_only_what_the_command_line_names(told: Told, refuses: Callable[..., None]) -> None:
+    for words in ("play run --no-gif", "play run"):
+        assert "add --env 'carts:Mine-v0'" in told(words, 2)
+    refuses(ablations, ["games", "run", "--games", "5"], "add --env 'carts:Mine-v0'")
+    assert "was trained in 'carts:Mine-v0', not in 'x:Y'" in told("play run --env x:Y", 2)
+    assert "carts" not in sys.modules
+    told(f"play run --no-gif --env {ID} --episodes 1")
+    assert ablations(["games", "run", "--env", ID, "--games", "5", "--out", "out"]) == 0
+
+
+def test_resuming_imports_only_what_is_named(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(Path("cut"), CONFIG, PPO, 1, monkeypatch)
+    reseal(Path("cut", CHECKPOINT), lambda about, _: about["config"].update(env=ID))
+    assert "add --env 'carts:Mine-v0'" in told("train --resume cut", 2)
+    said = told("train --resume cut --env CartPole-v1", 2)
+    assert "was trained in 'carts:Mine-v0', not in 'CartPole-v1'" in said
+    with pytest.raises(InputError, match="add --env"):
+        resume("cut")
+    assert "carts" not in sys.modules
+    told(f"train --resume cut --env {ID}")
+    assert load("cut").config == replace(CONFIG, env=ID)
+
+
+class Shell:
+    """Unpickling it would run a command."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return __import__("os").system, ("true",)
+
+
+@STRANGER
+@pytest.mark.parametrize(("content", "said"), [(Shell(), "system"), (Fraction(1, 2), "fractions.Fraction")])
+def test_a_pickled_object_is_named_and_not_built(content: object, said: str) -> None:
+    forged = tensor_bytes({"policy_net.weight": content})
+    Path("run/agent.pt").write_bytes(forged)
+    rewrite("run", lambda about: about["checksums"].update({"agent.pt": digest(forged)}))
+    for read, file in ((load, forged), (resume, forged), (resume, pickle.dumps(content, 2))):
+        Path("run", CHECKPOINT).write_bytes(sealed(file))
+        with pytest.raises(InputError, match=r"damaged.*it contains pickled Python code \(") as refused:
+            read("run")
+        assert said in str(refused.value)
+        assert "weights_only" not in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+@MINE
 @pytest.mark.parametrize("name", ["carts:Mine-v0", "carts:make"])
 def test_every_command_takes_the_environment_by_name(name: str, told: Told) -> None:
     told(f"play run --env {name} --episodes 2 --no-gif")
@@ -69,6 +160,7 @@ def test_a_training_in_a_function_by_name_is_saved_with_it_and_imports_it_only_i
     told("train --continue named --steps 100 --env carts:drawn")
 
 
+@MINE
 @pytest.mark.parametrize(("name", "can"), [("carts:Mine-v0", True), ("carts:drawn", True), ("carts:make", False)])
 def test_a_class_or_function_that_takes_a_render_mode_is_drawn(name: str, can: bool, told: Told) -> None:
     pytest.importorskip("pygame")
@@ -76,6 +168,7 @@ def test_a_class_or_function_that_takes_a_render_mode_is_drawn(name: str, can: b
     assert Path("run/play.gif").is_file() == can
 
 
+@MINE
 def test_without_a_name_the_message_says_what_to_add(told: Told) -> None:
     load("run").save("copy")
     for words, message in {

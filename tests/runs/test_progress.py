@@ -10,7 +10,7 @@ from support.waiting import until
 from tqdm import tqdm
 
 from tricks.runs import progress
-from tricks.runs.progress import Lines, unseen
+from tricks.runs.progress import Lines
 
 
 @pytest.fixture
@@ -55,7 +55,8 @@ def test_a_terminal_gets_a_bar_and_nothing_is_shown_if_it_is_not_to_be_seen(
     clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with unseen():
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "silent", True)
         bar = progress.progress(100)
     clock(100)
     bar.update(50)

@@ -1,6 +1,5 @@
 """What a result was made with is a courtesy: without git or an installation, training goes on."""
 
-import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,16 +8,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from support.jobs import JOB, SMALL
+from support.jobs import JOB, SMALL, result
 from support.training import SMALL as RUN
 
-from ablations.analysis.studies import Done, about_runs
-from ablations.training.jobs import compute, parse_result
+from ablations.analysis.records import Done, about_runs
 from ablations.training.scores import scored
 from tricks import PPO, load, train, version
 from tricks.fast.dispatch import plain
 from tricks.runs import provenance
-from tricks.runs.about import write_about
 
 
 @pytest.fixture
@@ -26,6 +23,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     provenance.provenance.cache_clear()
     yield monkeypatch
     provenance.provenance.cache_clear()
+    provenance.changed.cache_clear()
 
 
 def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(nowhere: pytest.MonkeyPatch) -> None:
@@ -34,11 +32,9 @@ def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(now
 
     nowhere.setenv("PATH", "here")  # no git
     nowhere.setattr(metadata, "version", unknown)
-    done = compute(SMALL)
-    assert done.error == ""
-    result = parse_result(SMALL, done.text)
-    assert {name for name, said in result.made_with.items() if said is None} == {*version.BENEATH, "commit"}
-    assert '"commit": null' in done.text
+    made = result(SMALL)
+    not_known = {name for name, said in made.made_with.items() if said is None}
+    assert not_known == {*version.BENEATH, "commit", "dirty"}
 
 
 def repository(folder: Path) -> str:
@@ -52,6 +48,7 @@ def repository(folder: Path) -> str:
 def at(folder: Path, patch: pytest.MonkeyPatch, file: Path | None = None) -> None:
     """Let the package be in this folder, its file `provenance.py` there or elsewhere."""
     provenance.provenance.cache_clear()
+    provenance.changed.cache_clear()
     patch.setattr(provenance, "__file__", str(file or folder / "provenance.py"))
     patch.setattr(provenance, "ROOT", folder)
 
@@ -76,11 +73,11 @@ def test_the_commit_of_another_repository_is_not_ours(nowhere: pytest.MonkeyPatc
 
 
 def test_what_is_not_known_is_left_out_of_what_a_study_was_made_with() -> None:
-    result = scored(parse_result(JOB, compute(JOB).text), JOB.config.steps)
-    unknown = replace(result, made_with=dict.fromkeys(result.made_with))
-    about = about_runs("x", [Done(JOB, "", result), Done(JOB, "", unknown)], (0, 1))
-    assert about["made with"]["torch"] == [result.made_with["torch"]]
-    assert about_runs("x", [Done(JOB, "", unknown)], (0, 1))["made with"]["commit"] == []
+    found = scored(result(JOB), JOB.config.steps)
+    unknown = replace(found, made_with=dict.fromkeys(found.made_with))
+    about = about_runs("x", [Done(JOB, "", found), Done(JOB, "", unknown)], (0, 1))
+    assert about["made with"]["torch"] == [found.made_with["torch"]]
+    assert "commit" not in about_runs("x", [Done(JOB, "", unknown)], (0, 1))["made with"]
 
 
 def test_a_saved_run_says_what_it_was_made_with_and_keeps_it(nowhere: pytest.MonkeyPatch) -> None:
@@ -95,11 +92,6 @@ def test_a_saved_run_says_what_it_was_made_with_and_keeps_it(nowhere: pytest.Mon
     said = provenance.in_one_line(made)
     assert said.startswith(f"{str(made['date'])[:10]}, tricks {made['tricks']}")
     assert said.endswith(f"python {made['python']}, on cpu")
-    about = json.loads(Path("run/run.json").read_text())
-    older = {name: x for name, x in about.items() if name not in ("made_with", "checksum")}
-    Path("run/run.json").write_bytes(write_about(older))
-    load("run").save("again")
-    assert load("run").made_with == load("again").made_with == {}  # one of an older version says nothing
 
 
 def test_a_run_in_which_nothing_was_compiled_names_no_numba() -> None:
@@ -109,18 +101,26 @@ def test_a_run_in_which_nothing_was_compiled_names_no_numba() -> None:
         assert provenance.provenance_of_a_run("cpu")["numba"] is None
 
 
-def test_a_checkout_with_changes_is_called_so(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "provenance.py"
+def test_a_package_with_changes_is_called_so(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file, page = tmp_path / "tricks" / "provenance.py", tmp_path / "README.md"
+    file.parent.mkdir()
     file.touch()
+    page.touch()
     repository(tmp_path)
-    at(tmp_path, nowhere)
+    at(tmp_path, nowhere, file)
     clean = provenance.provenance_of_a_run("cpu")
     assert clean["dirty"] is False
-    (tmp_path / "notes.txt").touch()  # git does not know it
-    assert provenance.provenance_of_a_run("cpu")["dirty"] is False
-    file.write_text("changed")
-    made = provenance.provenance_of_a_run("cpu")
-    assert made["dirty"] is True
+    (file.parent / "notes.txt").touch()  # git does not know it
+    page.write_text("changed")  # no part of the package
+    assert provenance.provenance_of_a_run("cpu")["dirty"] is False and provenance.changed() == ""
+    hashes = set()
+    for text in ("changed", "changed again"):
+        file.write_text(text)
+        made = provenance.provenance_of_a_run("cpu")
+        provenance.changed.cache_clear()
+        hashes.add(provenance.changed())
+        assert made["dirty"] is True
+    assert len(hashes) == 2 and "" not in hashes
     assert f"{str(clean['commit'])[:7]}, with changes" in provenance.in_one_line(made)
     at(tmp_path / "elsewhere", nowhere)
     assert provenance.provenance_of_a_run("cpu")["dirty"] is None

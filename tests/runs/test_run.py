@@ -1,19 +1,31 @@
-"""Saving, loading, acting and evaluating."""
+"""A run and what it was trained with: saved, loaded, taken apart, played."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
+import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from gymnasium.spaces import Box, Dict, Tuple
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.any_space import TWO, AnySpace
+from support.chance_spaces import boxes, discrete, nested
 from support.training import same
+from torch import Tensor, nn
 
-from tricks import EVERY, PPO, Config, InputError, Run, load, train
-from tricks.core.agent import Agent
-from tricks.core.moments import Moments
+from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, load, train
+from tricks.core.nets import Dense, Layer
 from tricks.core.rollout import Player, play_episodes
+from tricks.core.spaces import Spaces, from_plain, to_plain
 from tricks.envs.make import make_env
-from tricks.ladder import named
+from tricks.runs import about
+from tricks.runs.about import read_back
 from tricks.state_norm import ObsStats
 
 SMALL = Config("ShortCartPole-v0", seeds=(3, 1), steps=200, lanes=2, horizon=16, hidden=(8,))
@@ -62,20 +74,6 @@ def test_loading_makes_no_environment(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert load("x").agent.spaces == run.agent.spaces
 
 
-@pytest.mark.parametrize("name", ["ppo", "state_norm"])
-def test_a_run_saved_when_all_agents_had_statistics_of_observations_is_loaded(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = train(SMALL, named(name))
-    unused = dict(zip(("obs_rows", "obs_average", "obs_squares"), Moments.empty(2, 4), strict=True))
-    state = {key.replace("obs_stats.", "obs_"): tensor for key, tensor in run.agent.state_dict().items()}
-    with monkeypatch.context() as patch:
-        patch.setattr(Agent, "state_dict", lambda self: unused | state)
-        run.save("x")
-    obs = np.random.default_rng(0).normal(size=(2, 50, 4))
-    np.testing.assert_array_equal(load("x").agent.act(obs), run.agent.act(obs))
-
-
 def test_one_agent_of_the_stack_acts_as_the_stack_does_in_the_shape_of_the_space(run: Run) -> None:
     obs = np.random.default_rng(0).normal(size=(2, 20, 4))
     for k in (0, 1, -1):
@@ -102,3 +100,130 @@ def test_an_evaluation_with_frozen_statistics_matches_the_training_return() -> N
     late = run.curve[run.curve.step > 50_000]["return"].mean()
     assert late > 300  # it has learned something that bad statistics would spoil
     assert abs(run.evaluate(20).mean() - late) < 0.15 * late
+
+
+TINY = Config(seeds=(3, 1), steps=400, lanes=2, horizon=32, hidden=(8,), backend="gymnasium")
+
+
+class Scaled(nn.Module):
+    """The observation times one number per seed: [S, B, D] -> [S, B, D]."""
+
+    def __init__(self, generators: Sequence[np.random.Generator], spaces: Spaces, width: int | None = None) -> None:
+        super().__init__()
+        self.width, self.scale = width or spaces.features, nn.Parameter(torch.ones(len(generators)))
+        self.layers: list[Layer] = []
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return obs * self.scale.view(-1, 1, 1)
+
+
+class Unmeasured(Scaled):
+    """Does not say how many features it gives."""
+
+    def __init__(self, generators: Sequence[np.random.Generator], spaces: Spaces) -> None:
+        super().__init__(generators, spaces)
+        del self.width
+
+
+def make() -> gym.Env:
+    return gym.make("CartPole-v1")
+
+
+def test_what_is_brought_is_played_and_learned_like_the_librarys_own() -> None:
+    id = "ShortCartPole-v0"  # CartPole-v1 has vector rules of its own in Gymnasium
+    mine = train(replace(TINY, env="my cart"), PPO, env=lambda: gym.make(id))
+    pd.testing.assert_frame_equal(mine.curve, train(replace(TINY, env=id), PPO).curve)
+    mine = train(TINY, PPO, body=lambda generators, spaces: Dense(generators, (spaces.features, *TINY.hidden)))
+    pd.testing.assert_frame_equal(mine.curve, train(TINY, PPO).curve)
+
+
+def test_a_body_may_have_one_number_per_seed_and_learns_it() -> None:
+    scale = dict(train(TINY, REINFORCE, body=Scaled).agent.policy_net.named_parameters())["body.scale"]
+    assert scale.shape == (2,)
+    assert (scale != 1).all()
+    assert scale[0] != scale[1]
+
+
+def test_a_run_comes_back_with_what_was_brought_and_says_what_is_missing() -> None:
+    run, obs = train(TINY, PPO, env=make, body=Scaled), np.ones((2, 1, 4), np.float32)
+    run.save("x")
+    with pytest.raises(InputError, match="body="):
+        load("x", env=make)
+    back = load("x", env=make, body=Scaled)
+    assert (back.agent.act(obs) == run.agent.act(obs)).all()
+    np.testing.assert_array_equal(back.evaluate(2), run.evaluate(2))
+
+
+@pytest.mark.parametrize(
+    ("brought", "said"),
+    [
+        ({"body": 3}, "must be a function"),
+        ({"body": lambda generators, spaces: nn.Linear(4, 2)}, "with a width and layers, not Linear"),
+        ({"body": Unmeasured}, "with a width and layers, not Unmeasured"),
+        (
+            {"body": lambda generators, spaces: Scaled(generators, spaces, 99)},
+            r"maps observations \[2, 3, 4\] to \[2, 3, 4\]; \[S, B, width\] is \[2, 3, 99\]",
+        ),
+        ({"body": lambda generators, spaces: Scaled(generators[:1], spaces)}, "must lead with the seed axis"),
+        ({"env": "CartPole-v1"}, "must be a function that makes a gymnasium.Env"),
+        ({"env": lambda: 3}, "must make a gymnasium.Env, not int"),
+        ({"env": type("Old", (), {"__module__": "gym.envs"})}, "gymnasium.Env, not Old; shimmy turns environments"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(brought: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        train(TINY, PPO, **brought)
+
+
+def test_an_environment_of_ones_own_needs_a_backend_for_it() -> None:
+    with pytest.raises(InputError, match="needs gymnasium or processes"):
+        train(replace(TINY, backend="tensor"), PPO, env=make)
+
+
+CONFIG = Config("own", seeds=1, steps=8, lanes=1, horizon=8, epochs=1, minibatches=1, hidden=(4,))
+PROPERTY = settings(deadline=None, database=None, derandomize=True)
+BIG = 2**62 + 1  # no float64 is this number
+
+
+def parts(space: gym.Space[Any]) -> list[gym.Space[Any]]:
+    """The spaces in a nested one, in their order, with the keys of Dicts."""
+    if isinstance(space, Dict | Tuple):
+        inner = space.spaces.values() if isinstance(space, Dict) else space.spaces
+        return [part for one in inner for part in parts(one)]
+    return [space]
+
+
+@settings(PROPERTY, max_examples=300)
+@given(nested(1e300), st.one_of(boxes(1e300), discrete()))
+@example(Box(-BIG, BIG, (2, 1), np.int64), TWO)
+def test_a_space_is_read_as_it_was_written(space: gym.Space[Any], action: gym.Space[Any]) -> None:
+    read_back(CONFIG, Spaces("x", space, action))  # run.json keeps every pair
+    again = from_plain(json.loads(json.dumps(to_plain(space), allow_nan=False)))
+    assert again == space
+    for old, new in zip(parts(space), parts(again), strict=True):
+        assert old.dtype == new.dtype
+        if isinstance(old, Box):
+            assert isinstance(new, Box)
+            np.testing.assert_array_equal([new.low, new.high], [old.low, old.high])
+    if isinstance(space, Dict):
+        assert isinstance(again, Dict)
+        assert list(again.spaces) == list(space.spaces)
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize <= 8, reason="long doubles are doubles here")
+def test_a_space_that_cannot_be_kept_is_refused_before_training() -> None:
+    with pytest.raises(InputError, match=r"^own: no file can keep the \w+ of its observation space; make it float64$"):
+        train(CONFIG, PPO, env=partial(AnySpace, Box(0, 1, (2,), np.longdouble)))
+
+
+def test_what_would_be_read_as_something_else_is_an_error_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unplayed(AnySpace):
+        def step(self, action: Any) -> Any:
+            raise AssertionError("a step")
+
+    monkeypatch.setattr(about, "from_plain", lambda plain: from_plain(plain | {"n": 3} if "n" in plain else plain))
+    said = r"^own: no file can keep this run, with the spaces Box.* and Discrete\(2\): it "
+    with pytest.raises(InputError, match=said):
+        train(CONFIG, PPO, env=Unplayed)

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train
+from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train, training
 from tricks.cli.main import main
-from tricks.core import memory
-from tricks.core.memory import Need, free_memory, in_words, left_in, refuse_too_large
+from tricks.core import machine
+from tricks.core.machine import Need, free_memory, in_words, left_in_groups, refuse_too_large
 from tricks.envs import make
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
-from tricks.runs import opening
-from tricks.runs.opening import needs
+from tricks.training import needs
 from tricks.worlds import World
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
@@ -47,7 +46,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 def test_what_cannot_fit_is_refused_at_once(
     options: str, said: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**11)
+    monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**11)
     refuses(main, ["train", "ppo", *options.split()], said)
 
 
@@ -59,7 +58,7 @@ def test_games_and_evaluations_that_cannot_fit_are_refused() -> None:
 
 
 def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 20 * 10**9)
+    monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 20 * 10**9)
     said = r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
     with pytest.raises(InputError, match=said):
         refuse_too_large(needs(Config(lanes=10**7, horizon=1024), PPO))
@@ -110,17 +109,14 @@ def test_the_bound_is_never_more_than_the_measured_peak(rung: str, numbers: str)
     assert 0.1 < bound / peak < 1
 
 
-def test_a_control_group_with_a_limit_counts(tmp_path: Path) -> None:
-    assert left_in(tmp_path) is None
-    for name, text in {"memory.max": "max", "memory.current": "700", "memory.stat": "anon 300\nfile 400\n"}.items():
-        (tmp_path / name).write_text(text)
-    assert left_in(tmp_path) is None
-    (tmp_path / "memory.max").write_text("1000\n")
-    assert left_in(tmp_path) == 700  # the cache of files makes room
+def test_a_control_group_with_a_limit_counts_and_those_above_it_do(tmp_path: Path) -> None:
     (tmp_path / "job" / "step").mkdir(parents=True)
     (tmp_path / "cgroup").write_text("0::/job/step\n")
-    groups = memory.control_groups(tmp_path / "cgroup", tmp_path)
-    assert groups == [tmp_path / "job" / "step", tmp_path / "job", tmp_path]
+    for folder, limit in ((tmp_path, "1000\n"), (tmp_path / "job", "max"), (tmp_path / "job" / "step", "600\n")):
+        for name, text in {"max": limit, "current": "700", "stat": "anon 300\nfile 400\n"}.items():
+            (folder / f"memory.{name}").write_text(text)
+    left = list(left_in_groups(tmp_path / "cgroup", tmp_path))
+    assert left == [300, 700]  # the cache of files makes room
     assert 0 < free_memory() < 10**15
 
 
@@ -172,9 +168,9 @@ def test_what_takes_much_memory_is_announced_from_the_same_estimate(
         return TensorEnv(world, config, purpose)
 
     monkeypatch.setattr(make, "TensorEnv", counting)
-    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**11)
+    monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**11)
     large = replace(TINY, steps=10**8, lanes=8000, horizon=500)
-    env = opening.open_env(large, PPG)
+    env = training.open_env(large, PPG)
     total = in_words(sum(need.bytes for need in needs(large, PPG, env.spaces)))
     said = f"this needs at least {total} of memory, most of it for 8 stored rollouts\n"
     assert capsys.readouterr().err == said

@@ -1,12 +1,16 @@
 """Commands as a shell starts them: in processes of their own, which can be told to stop."""
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 TINY = ("--steps", "64", "--lanes", "2", "--horizon", "8", "--hidden", "4", "--seeds", "2")
@@ -35,3 +39,31 @@ def begin(
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     out, err = process.communicate(timeout=120)
     return process.returncode, out or "", err
+
+
+def ruff(*words: str) -> str:
+    """What ruff says, with no settings but our line length."""
+    program = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
+    command = [program, words[0], "--isolated", "--line-length=120", *words[1:]]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file can grow beyond this, as on a disk that is nearly full.
+
+    No bytecode is written meanwhile: Python would save a module that is first imported here cut off at this size, and
+    the next process to import it would fail.
+    """
+    import resource  # which Windows does not have
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+        sys.dont_write_bytecode = writes_none

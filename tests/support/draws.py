@@ -10,8 +10,7 @@ from torch import Tensor
 
 from tricks.core.layers import affine, dense
 from tricks.core.policies import Categorical
-from tricks.core.reductions import mean
-from tricks.core.returns import discounted_sum
+from tricks.core.reductions import discounted_sum, mean
 from tricks.fast.dispatch import plain
 from tricks.worlds import CLASSIC
 

@@ -1,25 +1,45 @@
 """Jobs of a second or less, what tests ask of their results, and files with damage of every kind."""
 
-import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from ablations.training.jobs import Job
+from ablations.training.jobs import Job, Result, compute
+from ablations.training.store import JOBS as FILE
 from ablations.training.store import Store
 from tricks import REINFORCE, Config
 from tricks.ladder import switched
 
 TINY = Config(seeds=(0, 1), steps=200, lanes=2, horizon=16)
 JOB = Job(TINY, REINFORCE)
-SMALL = Job(Config(seeds=1, steps=20, lanes=1, horizon=16), REINFORCE)  # its file has two rows or so
+SMALL = Job(Config(seeds=1, steps=20, lanes=1, horizon=16), REINFORCE)  # its curve has two rows or so
 JOBS = [Job(Config(seeds=(k, k + 1), steps=3000, lanes=8, horizon=64), switched(["baseline"])) for k in range(4)]
 
 
-def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
-    """A result file but for what differs between equal runs."""
-    first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
-    about = json.loads(first.removeprefix("# "))
-    return {name: about[name] for name in about if name not in ("seconds", "commit", "sha256")}, rest
+def result(job: Job) -> Result:
+    """What training the job gives."""
+    found = compute(job)
+    assert isinstance(found, Result), found
+    return found
+
+
+def content(store: Store, job: Job) -> tuple[Any, ...]:
+    """A result but for what differs between equal runs."""
+    found = store.read(job)
+    assert found is not None
+    made = {name: each for name, each in found.made_with.items() if name not in ("commit", "date", "dirty")}
+    return found.curve.to_csv(), dict(found.diverged), found.steps, made
+
+
+def finished(folder: Path) -> dict[str, str]:
+    """The stored results as others see them, by their keys: each as text, to the last byte."""
+    if not (folder / FILE).exists():
+        return {}
+    with closing(sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro", uri=True)) as disk:
+        made = disk.execute("SELECT name FROM sqlite_master WHERE name = 'jobs'").fetchone()
+        return {row[0]: repr(row[1:]) for row in disk.execute("SELECT * FROM jobs")} if made else {}
 
 
 def flips(whole: bytes) -> Iterator[bytes]:

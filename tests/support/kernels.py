@@ -12,7 +12,7 @@ from ipykernel.kernelapp import launch_new_instance
 from jupyter_client.provisioning import local_provisioner
 from support.waiting import until
 
-from tricks.core.orphans import follow_parent
+from tricks.core.machine import follow_parent
 
 # What every chapter imports, and what a kernel consists of.
 PRELOAD = ("ipykernel.ipkernel", "ipykernel.kernelapp", "matplotlib.pyplot", "ablations.findings.stored_choices")

@@ -1,26 +1,67 @@
-"""Minibatches at random for `learn`, in every flag, with what seldom happens in them: NaN, ties, odd shapes."""
+"""What `learn` makes of given minibatches, and such at random, with what seldom happens: NaN, ties, odd shapes."""
 
 import math
 import random
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
 
 import gymnasium as gym
 import torch
-from support.updates import between, learn
 from torch import Tensor
 
-from tricks import Config, InputError, Tricks
+from tricks import Config, InputError, Tricks, loop
 from tricks.core.adam import Adam
-from tricks.core.rollout import Batch
+from tricks.core.agent import Agent
+from tricks.core.rollout import Batch, Rollout
 from tricks.core.spaces import Spaces
 from tricks.fast.dispatch import plain
+from tricks.fused.losses import Kernels
 from tricks.grad_clip import shorten
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
+from tricks.training import Doors, Training
+
+
+def between(agent: Agent, config: Config, tricks: Tricks, *optimizers: Adam) -> Training:
+    """optimizers: of both nets, or of the policy and of the value net."""
+    env: Any = SimpleNamespace(now=SimpleNamespace(legal=torch.empty(0)), seeds=(), spaces=agent.spaces)
+    t = Training(env, config, tricks, cast(Doors, None))
+    t.agent, t.optimizer, t.value_optimizer = agent, optimizers[0], optimizers[-1]
+    t.memory, t.phase = None, SimpleNamespace(minibatches=lambda *_: ())
+    return t
+
+
+def learn(t: Training, batches: Iterable[Batch]) -> None:
+    """A gradient step on each of these minibatches."""
+    with patch.object(loop, "deal", lambda *_: batches):
+        loop.learn(t, Batch(), cast(Rollout, None))
+
+
+@contextmanager
+def compiled_losses() -> Iterator[list[bool]]:
+    """Within it, each loss that is asked of a kernel says whether it found one."""
+    found = list[bool]()
+
+    def noted(kernel: Any) -> Any:
+        def call(*given: Any) -> Any:
+            result = kernel(*given)
+            found.append(result is not None)
+            return result
+
+        return call
+
+    with (
+        patch.object(Kernels, "policy", noted(Kernels.policy)),
+        patch.object(Kernels, "values", noted(Kernels.values)),
+    ):
+        yield found
+
 
 COMPILED = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
 ACTIONS, FEATURES = 2, 3

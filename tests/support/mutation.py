@@ -3,11 +3,10 @@
     PYTHONPATH=tests python -m support.mutation tricks core analysis training worlds    # rooms, or single files
     PYTHONPATH=tests python -m support.mutation --table                                 # what is known of all rooms
 
-Each mutant is tried in a fork of a process that has imported everything and collected the tests. Its function bodies
-are put into the functions that exist already; what runs on import takes a fork from before this package was imported.
+Each mutant is tried in a fork of a process that has imported the libraries, and nothing of this project: it imports
+the changed file, and runs the tests that reach the change, the cheapest first.
 """
 
-import gc
 import importlib
 import json
 import os
@@ -19,22 +18,61 @@ import threading
 import time
 import traceback
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.machinery import ModuleSpec, PathFinder
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any
 
 import pytest
 from support.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
-KILLED, SURVIVED, ON_IMPORT = 1, 0, 77
-Note = Callable[[Mutant, int, str], None]
+RESULTS, EXPLAINED = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
+LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
+OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
+SLOW = (  # tests whose laws quicker ones hold, too
+    "within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned or learns_from_images "
+    "or falls_on_the_time_limit or trains_what_is_drawn"
+)
+NO_TRICKS = "__init__ __main__ config errors flags ladder loop one_agent one_game one_run own_trick replaced restore"
+NO_TRICKS += " texts training values version"
+ROOMS = {  # the parts of the code: their files, without those after the bar, and their tests: `runs/run` is test_run.py
+    "loop": (
+        "tricks/loop tricks/training",
+        "laws/reference laws/laws ladder/reuse ladder/shared_trunk ladder/clip runs/folder runs/checkpoint "
+        "runs/evaluation runs/listeners",
+    ),
+    "one_agent": ("tricks/one_agent", "laws/one_agent"),
+    "tricks": (f"tricks/* | {NO_TRICKS}", "ladder/[!l]* laws/reference"),
+    "core": (
+        "tricks/core/* tricks/fast/passes | __init__ env extras machine",
+        "core/[!o]* laws/contracts laws/reference laws/laws envs/contract runs/run runs/evaluation runs/checkpoint "
+        "ladder/ladder ladder/shared_trunk ladder/reuse ladder/return_norm",
+    ),
+    "compiled": ("tricks/*/compiled_* | compiled_product", "laws/interpreted"),
+    "fast": (
+        "tricks/fast/[dr]* tricks/fast/formulas tricks/fused/[!c]* | __init__ digests",
+        "core/fast core/nets core/formulas laws/contracts laws/fused* laws/stepping_aside laws/interpreted",
+    ),
+    "analysis": ("ablations/analysis/* | __init__", "analysis/* findings/[rt]* training/stored_files experiments/run*"),
+    "training": ("ablations/training/rates ablations/training/tuning", "training/question"),
+    "worlds": ("ablations/experiments/worlds", "experiments/run*"),
+}
 Reached = list[tuple[str, float, dict[str, list[int]]]]  # each test's id, its seconds, and the lines it ran
+
+
+def files(patterns: str) -> list[str]:
+    kept, _, left_out = patterns.partition("|")
+    found = (path for each in kept.split() for path in sorted(ROOT.glob(f"{each}.py")))
+    return [path.relative_to(ROOT).as_posix() for path in found if path.stem not in left_out.split()]
+
+
+def tests(names: str) -> list[str]:
+    return files(" ".join("tests/{}/test_{}".format(*name.split("/")) for name in names.split()))
 
 
 def forked(work: Callable[[], int], seconds: float) -> int:
@@ -48,7 +86,7 @@ def forked(work: Callable[[], int], seconds: float) -> int:
             os._exit(work())
         except BaseException:
             traceback.print_exc()
-            os._exit(KILLED)
+            os._exit(1)
     try:
         status = os.waitpid(pid, 0)[1]
     finally:
@@ -57,55 +95,15 @@ def forked(work: Callable[[], int], seconds: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def run(session: pytest.Session, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Run tests until one fails; each is handed out before it runs."""
-    for item, following in zip(items, [*items[1:], None], strict=True):
-        yield item
-        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.testsfailed:
-            return
+class Baseline:
+    """A pytest plugin that notes how long each test takes, and which lines of these files it runs."""
 
+    def __init__(self, watched: Sequence[str]) -> None:
+        self.paths, self.reached = {str(ROOT / file): file for file in watched}, Reached()
 
-class Trial:
-    """A pytest plugin that runs, for every mutant, the tests that reach it. Those that need an import are left over."""
-
-    def __init__(
-        self, files: Sequence[str], tried: Sequence[Mutant], reached: Path, patience: float, note: Note
-    ) -> None:
-        self.tried, self.reached, self.patience, self.note = tried, reached, patience, note
-        self.paths = {str(ROOT / file): file for file in files}  # all of the room: what is reached is kept
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        if session.testsfailed or not session.items:
-            raise SystemExit("the tests cannot be collected")
-        if not self.reached.exists() and forked(lambda: self.baseline(session), 3600) != SURVIVED:
-            raise SystemExit("the tests must pass without a mutant")
-        tests = {item.nodeid: item for item in session.items}
-        places: Reached = [place for place in json.loads(self.reached.read_text()) if place[0] in tests]
-        gc.collect()
-        functions = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__.co_filename in self.paths]
-        gc.freeze()  # else every fork would copy what its garbage collector looks at
-        for mutant in self.tried:
-            names, seconds = nearest(places, mutant, self.patience)
-            killer = self.reached.with_suffix(".killer")
-            killer.write_text("")
-
-            def work(mutant: Mutant = mutant, names: list[str] = names, killer: Path = killer) -> int:
-                if not (mutant.body and put_in(functions, mutant)):
-                    return ON_IMPORT
-                for item in run(session, [tests[name] for name in names]):
-                    killer.write_text(item.nodeid)
-                return KILLED if session.testsfailed else SURVIVED
-
-            self.note(mutant, forked(work, 10 + 4 * seconds) if names else SURVIVED, killer.read_text())
-        return True
-
-    def baseline(self, session: pytest.Session) -> int:
-        """Write down how long each test takes, and which lines of the files it runs."""
-        reached: Reached = []
-        lines: dict[str, set[int]] = {}
-        last, start = "", time.process_time()
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        lines, start = dict[str, set[int]](), time.process_time()
 
         def local(frame: FrameType, event: str, _: Any) -> Any:
             lines.setdefault(self.paths[frame.f_code.co_filename], set()).add(frame.f_lineno)
@@ -115,17 +113,30 @@ class Trial:
             return local if frame.f_code.co_filename in self.paths else None
 
         threading.settrace(enter)
-        for item in chain(run(session, session.items), [None]):  # each comes when the one before has run
-            reached.append((last, time.process_time() - start, {file: sorted(at) for file, at in lines.items()}))
-            last, start = item.nodeid if item else last, time.process_time()
-            lines.clear()
-            sys.settrace(enter)
+        sys.settrace(enter)
+        found = yield
         sys.settrace(None)
-        if session.testsfailed:
-            print(f"fails without a mutant: {last}", flush=True)
-            return KILLED
-        self.reached.write_text(json.dumps(reached[1:]))
-        return SURVIVED
+        taken = time.process_time() - start
+        self.reached.append((item.nodeid, taken, {file: sorted(at) for file, at in lines.items()}))
+        return found
+
+
+def baseline(room: str, options: list[str]) -> Reached:
+    """What the tests of a room reach, which is asked of them once for each state of the code."""
+    kept = RESULTS.with_name(f"mutation_{room}.json")
+    changed = max(path.stat().st_mtime for top in ("tricks", "ablations", "tests") for path in Path(top).rglob("*.py"))
+
+    def work() -> int:
+        plugin = Baseline(files(ROOMS[room][0]))
+        status = int(pytest.main([*options, f"-knot ({SLOW})", *tests(ROOMS[room][1])], [plugin]))
+        kept.write_text(json.dumps(plugin.reached))
+        return status
+
+    if (not kept.exists() or kept.stat().st_mtime < changed) and forked(work, 3600):
+        kept.unlink(missing_ok=True)
+        raise SystemExit("the tests must pass without a mutant")
+    found: Reached = json.loads(kept.read_text())
+    return found
 
 
 def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str], float]:
@@ -145,29 +156,11 @@ def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str
     return names, sum(ends[len(names) - 1 : len(names)])
 
 
-def codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from codes(constant)
+class Trial:
+    """Imports the mutant for its file, and notes the test that fails. Known to Python's imports and to pytest."""
 
-
-def put_in(functions: Iterable[FunctionType], mutant: Mutant) -> bool:
-    """Give the functions the mutant's bodies; False if one does not fit, because it closes over other variables."""
-    path = str(ROOT / mutant.file)
-    new = {(c.co_qualname, c.co_firstlineno): c for c in codes(compile(mutant.source, path, "exec"))}
-    with suppress(ValueError):
-        for function in functions:
-            code = function.__code__
-            if code.co_filename == path:
-                function.__code__ = new[code.co_qualname, code.co_firstlineno]
-        return True
-    return False
-
-
-class Finder:
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.module = mutant, mutant.file.removesuffix(".py").replace("/", ".")
+    def __init__(self, mutant: Mutant, killer: Path) -> None:
+        self.mutant, self.module, self.killer = mutant, mutant.file.removesuffix(".py").replace("/", "."), killer
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path) if name == self.module else None
@@ -176,131 +169,13 @@ class Finder:
             spec.loader.get_code = lambda _: code  # type: ignore[union-attr]
         return spec
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.killer.write_text(report.nodeid)
 
-NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "one_agent", "restore", "values")
-NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "memory", "orphans")
-SLOW = (  # tests whose laws quicker ones hold, too
-    "solves_cartpole or ruins_the_policy or within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned "
-    "or learns_from_images or falls_on_the_time_limit or trains_what_is_drawn or is_measured_again"
-)
-
-
-class Room(NamedTuple):
-    """A part of the code: its name on the command line, its title, its files, and its tests."""
-
-    name: str
-    title: str
-    files: tuple[str, ...]
-    tests: tuple[str, ...]
-
-
-def within(folder: str, *but: str) -> tuple[str, ...]:
-    paths = sorted((ROOT / folder).glob("*.py"))
-    return tuple(f"{folder}/{path.name}" for path in paths if path.stem not in (*but, "__init__"))
-
-
-def held_by(names: str) -> tuple[str, ...]:
-    """The files of these tests: `laws/laws` is tests/laws/test_laws.py."""
-    return tuple(f"tests/{room}/test_{name}.py" for room, name in (pair.split("/") for pair in names.split()))
-
-
-LADDER = within("tests/ladder", "test_ladder")
-CALLS = {"fast": "dense dispatch formulas recurrence rows rules", "fused": "guard losses minibatch playing"}
-COMPILED = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tricks").glob("*/compiled_*.py"))
-ROOMS = (
-    Room(
-        "loop",
-        "`tricks/loop.py`, `tricks/training.py`",
-        ("tricks/loop.py", "tricks/training.py"),
-        held_by(
-            "laws/reference laws/laws ladder/reuse ladder/shared_trunk ladder/clip runs/folder runs/checkpoint "
-            "runs/evaluation runs/listeners"
-        ),
-    ),
-    Room("one_agent", "`tricks/one_agent.py`", ("tricks/one_agent.py",), held_by("laws/one_agent")),
-    Room("tricks", "the trick files", within("tricks", *NO_TRICKS), (*LADDER, *held_by("laws/reference"))),
-    Room(
-        "core",
-        "`tricks/core`, what computes",
-        (*within("tricks/core", *NO_NUMBERS), "tricks/fast/passes.py"),
-        within("tests/core", "test_orphans")
-        + held_by(
-            "laws/reference laws/laws envs/contract runs/run runs/doors runs/evaluation runs/checkpoint "
-            "ladder/ladder ladder/shared_trunk ladder/reuse ladder/return_norm"
-        ),
-    ),
-    Room(
-        "compiled",
-        "`tricks/fast` and `tricks/fused`, what is compiled",
-        tuple(file for file in COMPILED if "product" not in file),  # which writes machine code, not Python
-        held_by("laws/interpreted laws/kernels"),
-    ),
-    Room(
-        "fast",
-        "the same, what calls it",
-        tuple(f"tricks/{room}/{name}.py" for room, names in CALLS.items() for name in names.split()),
-        held_by(
-            "core/fast core/contracts core/nets core/formulas laws/fused_guards laws/learning_contracts laws/fused "
-            "laws/fused_playing laws/fused_segments laws/stepping_aside laws/interpreted"
-        ),
-    ),
-    Room(
-        "analysis",
-        "`ablations/analysis`",
-        within("ablations/analysis"),
-        within("tests/analysis")
-        + held_by("findings/results findings/trials training/stored_files experiments/run_commands"),
-    ),
-    Room(
-        "training",
-        "`ablations/training`: rates, tuning, table, plan",
-        tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
-        held_by("training/plan"),
-    ),
-    Room(
-        "worlds",
-        "`ablations/experiments/worlds.py`",
-        ("ablations/experiments/worlds.py",),
-        held_by("experiments/run_commands"),
-    ),
-)
-
-
-RESULTS, SURVIVORS = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
-LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
-OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
-
-
-def try_room(room: Room, tried: list[Mutant], patience: float, note: Note) -> None:
-    reached = RESULTS.with_name(f"mutation_{room.name}.json")
-    changed = max(
-        path.stat().st_mtime for room in ("tricks", "ablations", "tests") for path in Path(room).rglob("*.py")
-    )
-    if reached.exists() and reached.stat().st_mtime < changed:
-        reached.unlink()
-    with tempfile.TemporaryDirectory() as folder:
-        options, outcomes = [*OPTIONS, f"--basetemp={folder}/pytest"], Path(folder, "outcomes")
-
-        def heard(mutant: Mutant, code: int, test: str) -> None:
-            if code == ON_IMPORT:
-                outcomes.open("a").write(f"{tried.index(mutant)} ")
-            else:
-                note(mutant, code, test)
-
-        arguments = [*options, f"-knot ({SLOW})", *room.tests]
-        if forked(
-            lambda: int(pytest.main(arguments, [Trial(room.files, tried, reached, patience, heard)])), 10**6
-        ) not in (0, 5):
-            raise SystemExit("pytest ended early")
-        left = [int(index) for index in outcomes.read_text().split()] if outcomes.exists() else []
-        for mutant in (tried[index] for index in left):
-            names, seconds = nearest(json.loads(reached.read_text()), mutant, patience)
-
-            def work(mutant: Mutant = mutant, names: list[str] = names) -> int:
-                sys.meta_path.insert(0, Finder(mutant))
-                return min(KILLED, int(pytest.main([*options, *names])))
-
-            note(mutant, forked(work, 30 + 4 * seconds) if names else SURVIVED, "")
+    def run(self, options: list[str], names: list[str]) -> int:
+        sys.meta_path.insert(0, self)
+        return min(1, int(pytest.main([*options, *names], [self])))
 
 
 def digest(mutant: Mutant) -> str:
@@ -309,7 +184,7 @@ def digest(mutant: Mutant) -> str:
 
 def explained() -> set[str]:
     """The mutants of which docs/internal/mutants.md says why no test can notice them."""
-    return {line[2:] for line in SURVIVORS.read_text().splitlines() if line.startswith("- ")}
+    return {line[2:] for line in EXPLAINED.read_text().splitlines() if line.startswith("- ")}
 
 
 def known() -> dict[tuple[str, str], str]:
@@ -317,19 +192,36 @@ def known() -> dict[tuple[str, str], str]:
     return {(entry["file"], entry["digest"]): entry["outcome"] for entry in map(json.loads, lines)}
 
 
+def try_room(room: str, tried: list[Mutant], patience: float) -> None:
+    with tempfile.TemporaryDirectory() as folder, RESULTS.open("a") as log:
+        options, killer = [*OPTIONS, f"--basetemp={folder}/pytest"], Path(folder, "killer")
+        reached, said = baseline(room, options), explained()
+        for mutant in tried:
+            names, seconds = nearest(reached, mutant, patience)
+            killer.write_text("")
+            trial = Trial(mutant, killer)
+            code = forked(lambda: trial.run(options, names), 30 + 4 * seconds) if names else 0  # noqa: B023 - at once
+            outcome = {0: "survived", 1: "killed"}.get(code, "too long")
+            entry = {"outcome": outcome, "file": mutant.file, "line": mutant.line, "digest": digest(mutant)}
+            log.write(json.dumps(entry | {"test": killer.read_text()}) + "\n")
+            log.flush()
+            if outcome == "survived" and mutant.name not in said:
+                print(f"survived: line {mutant.line} of {mutant.name}", flush=True)
+
+
 def table() -> None:
     """Print how many mutants of each room were tried and killed, and which survived without an explanation."""
     outcomes, said, lost = known(), explained(), list[Mutant]()
     print("| part | mutants | killed | equivalent | other survivors | killed, of those that can be |")
     print("|---|---|---|---|---|---|")
-    for room in ROOMS:
-        of = {m: outcomes.get((m.file, digest(m))) for file in room.files for m in mutants(ROOT, file)}
+    for room, (patterns, _) in ROOMS.items():
+        of = {m: outcomes.get((m.file, digest(m))) for file in files(patterns) for m in mutants(ROOT, file)}
         left = [m for m, outcome in of.items() if outcome == "survived"]
         others = [m for m in left if m.name not in said]
-        tried = sum(outcome is not None for outcome in of.values())
-        killed, same = tried - len(left), len(left) - len(others)
-        share = 100 * killed / max(1, tried - same)
-        print(f"| {room.title} | {tried} of {len(of)} | {killed} | {same} | {len(others)} | {share:.1f}% |")
+        count = sum(outcome is not None for outcome in of.values())
+        killed, same = count - len(left), len(left) - len(others)
+        share = 100 * killed / max(1, count - same)
+        print(f"| {room} | {count} of {len(of)} | {killed} | {same} | {len(others)} | {share:.1f}% |")
         lost += others
     print("\n".join(f"line {m.line} of {m.name}" for m in lost))
 
@@ -348,22 +240,11 @@ def main() -> None:
     for library in LIBRARIES.split():
         importlib.import_module(library)
     importlib.import_module("torch").set_num_threads(1)
-
-    def note(mutant: Mutant, code: int, test: str) -> None:
-        outcome = {SURVIVED: "survived", KILLED: "killed"}.get(code, "too long")
-        entry = {"outcome": outcome, "file": mutant.file, "line": mutant.line, "digest": digest(mutant), "test": test}
-        with RESULTS.open("a") as log:
-            log.write(json.dumps(entry) + "\n")
-        if outcome == "survived" and mutant.name not in explained():
-            print(f"survived: line {mutant.line} of {mutant.name}", flush=True)
-
-    for room in ROOMS:
-        files = [file for file in room.files if file in options.files or room.name in options.files]
-        done = known()
-        tried = [m for f in files for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
-        tried.sort(key=digest)  # so that what is tried first is a fair sample
+    for room, (patterns, _) in ROOMS.items():
+        chosen, done = [f for f in files(patterns) if {f, room} & {*options.files}], known()
+        tried = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
         if tried:
-            try_room(room, tried, options.patience, note)
+            try_room(room, sorted(tried, key=digest), options.patience)  # what is tried first is a fair sample
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The pages that people read, and what stands on them: regions, commands, code, links."""
 
-import os
 import re
 from pathlib import Path
 
@@ -22,17 +21,6 @@ def region(name: str) -> str:
     start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     (found,) = (text.split(start)[1].split(end)[0] for text in PAGES.values() if start in text)
     return found
-
-
-def check(name: str, text: str) -> None:
-    """Fail unless a region holds this text. With PAGES=write in the environment, it is written there instead."""
-    start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-    if os.environ.get("PAGES") != "write":
-        assert region(name) == text, f"{name} is out of date; PAGES=write in the environment writes it"
-        return
-    for path in (ROOT / page for page, known in PAGES.items() if start in known):
-        before, _, rest = path.read_text(encoding="utf-8").partition(start)
-        path.write_text(f"{before}{start}{text}{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def commands(program: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from support.probes import SeenActionReward
-from support.register import register
+from support.register import like, register
 
 from tricks import REINFORCE, Config, Run, train
 
@@ -30,11 +30,8 @@ class Pictured(SeenActionReward):
         return frame
 
 
-class Long(Pictured):
-    """Many steps, with more pixels than anybody needs."""
-
-    length = 650
-    size = (500, 1000)
+# Many steps, with more pixels than anybody needs.
+Long = like(Pictured, "Long", length=650, size=(500, 1000))
 
 
 class Undrawable(Pictured):

@@ -154,10 +154,11 @@ def state(agent: Reference) -> dict[str, Any]:
         found |= {f"{kind} m {name}": m for name, m in adam.m.items()}
         found |= {f"{kind} v {name}": v for name, v in adam.v.items()} | {f"{kind} t": adam.t}
     found["return_mean"], found["return_variance"] = zip(*((s.mean, s.variance) for s in agent.returns), strict=True)
-    if agent.seen is not None:
-        found |= dict(zip(MOMENTS, agent.seen, strict=True))
+    seen, rewards = ((m.count, m.mean, m.var * m.count) for m in (agent.seen, agent.rewards))
+    if agent.tricks.state_norm:
+        found |= dict(zip(MOMENTS, seen, strict=True))
     if agent.tricks.reward_scaling:
-        found |= {"reward_moments": agent.rewards, "reward_sums": agent.sums}
+        found |= {"reward_moments": rewards, "reward_sums": agent.sums}
     return found
 
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.wrappers.utils import RunningMeanStd
 from torch import Tensor
-from torch.distributions import Categorical, Distribution, Normal, kl_divergence, register_kl
-from torch.nn.functional import unfold
+from torch.distributions import Categorical, Distribution, Normal, kl_divergence
+from torch.nn.functional import conv2d, pad
 
 from tricks.ladder import Tricks
 
 Keys = Callable[[str, int, int, int], np.ndarray]  # (purpose, update, epoch, rows) -> one random number for each row
-State = tuple[Tensor, Tensor]  # h and c of an LSTM; a GRU has no use for c
+State = tuple[Tensor, Tensor]  # h and c of an LSTM, [1, H] each; a GRU has no use for c
 Weights = dict[str, Tensor]  # by the names of the agent's parameters, without their seed axis
 POLICY, VALUE, AUXILIARY = "policy_net", "value_net", "auxiliary_net"
 FORBIDDEN = torch.finfo(torch.float64).min  # the logit of an illegal action: its probability is exactly 0
@@ -110,25 +111,6 @@ class Statistics:
         return output * self.std + self.mean
 
 
-class Choices(Distribution):
-    """Several independent choices: log π and entropy of each, [rows, K]."""
-
-    def __init__(self, logits: Tensor, counts: Sequence[int]) -> None:
-        super().__init__(torch.Size((len(logits), len(counts))), validate_args=False)
-        self.each = [Categorical(logits=part, validate_args=False) for part in logits.split(list(counts), 1)]
-
-    def log_prob(self, action: Tensor) -> Tensor:
-        return torch.stack([one.log_prob(action[:, k]) for k, one in enumerate(self.each)], 1)
-
-    def entropy(self) -> Tensor:
-        return torch.stack([one.entropy() for one in self.each], 1)
-
-
-@register_kl(Choices, Choices)
-def kl_of_choices(old: Choices, new: Choices) -> Tensor:
-    return torch.stack([kl_divergence(*pair) for pair in zip(old.each, new.each, strict=True)], 1)
-
-
 class Reference:
     """One agent, and what it remembers. trace: (update, `judge` or `minibatch k`, quantity) -> its value."""
 
@@ -148,8 +130,8 @@ class Reference:
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
         unit = float(not (tricks.return_norm and config.return_first_batch))  # or no scale before the first batch
         self.returns = [Statistics(variance=unit) for _ in range(tasks)]
-        self.seen: Any = None  # weight, mean, squared deviations of observations
-        self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
+        self.seen = RunningMeanStd(0)  # of observations
+        self.rewards = RunningMeanStd(1e-4)  # of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
         self.states = dict[tuple[str, int], State]()  # of each recurrent body and lane, before the rollout
@@ -180,7 +162,8 @@ class Reference:
         if tricks.ppg and (self.count + 1) % config.aux_every == 0:
             self.auxiliary_phase()
         if tricks.state_norm:
-            self.see_more(rows)
+            self.seen.count *= 1 - config.obs_decay  # what older ones weigh
+            self.seen.update(np.array([row.obs for row in rows]))
         row = {name: max(x) if name == "max_ratio" else float(np.mean(x)) for name, x in self.notes.items()}
         self.steps, self.count, self.states = self.steps + len(rows), self.count + 1, states
         return row | {"step": self.steps, "update": self.count - 1}
@@ -208,9 +191,8 @@ class Reference:
         """What a body makes of observations as it sees them. Andrychowicz et al. 2020, C64."""
         width = len(obs[0]) if obs else 0 if self.images else len(weights[f"{body}.weight0"])
         layer, x = 0, stacked(obs, (len(obs), width))
-        if self.seen is not None:
-            weight, mean, squares = (torch.tensor(moment) for moment in self.seen)
-            x = ((x - mean) / (squares / weight + 1e-8).sqrt()).clip(-10, 10)
+        if self.seen.count > 0:
+            x = ((x - torch.tensor(self.seen.mean)) / torch.tensor(self.seen.var + 1e-8).sqrt()).clip(-10, 10)
         if self.images:
             x, body = self.looked_at(weights, body, x), f"{body}.dense"
         while f"{body}.weight{layer}" in weights:
@@ -223,7 +205,7 @@ class Reference:
         found = dict[int, Tensor]()
         for row, state in self.lived(weights, body):
             found[row.place] = (self.remember_row(weights, body, row.following, state) if following else state)[0]
-        return torch.stack([found[row.place] for row in rows]) if rows else weights[f"{body}.body.cell.onward"][:0, :]
+        return torch.cat([found[row.place] for row in rows]) if rows else weights[f"{body}.body.cell.onward"][:0, :]
 
     def lived(self, weights: Weights, body: str) -> Iterator[tuple[Row, State]]:
         """Each row played and the state after it; a lane goes on from the state it had when the rollout began."""
@@ -236,18 +218,13 @@ class Reference:
                 state = None if row.done else after
 
     def remember_row(self, weights: Weights, body: str, obs: np.ndarray, state: State | None) -> State:
-        """(h, c) after one observation, by the equations of torch.nn.LSTM and torch.nn.GRU; zeros before the first."""
-        onward = weights[f"{body}.body.cell.onward"]
-        h, c = state or (onward.new_zeros(len(onward)),) * 2
-        x = self.features(weights, f"{body}.body.body", [obs])[0] @ weights[f"{body}.body.cell.inward"]
-        gates, back = (x + weights[f"{body}.body.cell.bias"][0]).split(len(h)), (h @ onward).split(len(h))
+        """(h, c) after one observation; zeros before the first."""
+        inward, onward, bias = (weights[f"{body}.body.cell.{name}"] for name in ("inward", "onward", "bias"))
+        h, c = state or (onward.new_zeros(1, len(onward)),) * 2
+        x, layers = self.features(weights, f"{body}.body.body", [obs]), (inward.T, onward.T, bias[0], 0 * bias[0])
         if self.config.recurrent_cell == "gru":
-            r, z = ((a + b).sigmoid() for a, b in zip(gates[:2], back[:2], strict=True))
-            n = (gates[2] + r * back[2]).tanh()
-            return n + z * (h - n), c
-        i, f, g, o = (a + b for a, b in zip(gates, back, strict=True))
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
+            return torch.gru_cell(x, h, *layers), c
+        return torch.lstm_cell(x, (h, c), *layers)
 
     def states_after(self) -> dict[tuple[str, int], State]:
         """The state in each lane whose episode goes on after the rollout, by the weights that played it."""
@@ -261,8 +238,8 @@ class Reference:
         for k, (start, shape) in enumerate(self.images):
             layers = [(weights[f"{body}.bodies.{k}.weight{n}"], weights[f"{body}.bodies.{k}.bias{n}"]) for n in (0, 1)]
             found, before, end = [*found, x[:, end:start]], start, start + math.prod(shape)
-            patches = unfold(x[:, before:end].view(-1, *shape) / 255, 3).mT  # [rows, places, C·9]
-            y = (patches @ layers[0][0] + layers[0][1]).relu().mT.flatten(1)
+            kernels = layers[0][0].T.unflatten(1, (-1, 3, 3))
+            y = conv2d(x[:, before:end].view(-1, *shape) / 255, kernels, layers[0][1][0]).relu().flatten(1)
             found.append((y @ layers[1][0] + layers[1][1]).relu())
         return torch.cat([*found, x[:, end:]], 1)
 
@@ -274,8 +251,9 @@ class Reference:
             return family(output, weights["log_std"].exp().expand_as(output), validate_args=False)
         if self.tricks.action_mask:
             output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
-        if self.counts:
-            return Choices(output, self.counts)
+        if self.counts:  # several choices, each with as many logits as the largest has: [rows, K, A]
+            parts_of = zip(output.split([*self.counts], 1), self.counts, strict=True)
+            output = torch.stack([pad(x, (0, max(self.counts) - n), value=FORBIDDEN) for x, n in parts_of], 1)
         return Categorical(logits=output, validate_args=False)  # which fails where there are no rows
 
     def log_prob(self, policy: Distribution, rows: Sequence[Row]) -> Tensor:
@@ -316,18 +294,14 @@ class Reference:
 
     def scale_rewards(self, rows: list[Row]) -> None:
         """r/√(Var + ε), within ±10, of the discounted sum of the rewards so far. Engstrom et al. 2020, algorithm 1."""
-        count, mean, squares = self.rewards
         for now in ([*group] for _, group in groupby(rows, key=lambda row: row.time)):
             for row in now:
                 self.sums[row.lane] = self.config.gamma * self.sums[row.lane] + row.reward
-                count, before = count + 1, mean
-                mean += (self.sums[row.lane] - before) / count  # Welford 1962
-                squares += (self.sums[row.lane] - before) * (self.sums[row.lane] - mean)
+            self.rewards.update(self.sums[[row.lane for row in now]])
             for row in now:
-                row.reward = float(np.clip(row.reward / np.sqrt(squares / count + 1e-8), -10, 10))
+                row.reward = float(np.clip(row.reward / np.sqrt(self.rewards.var + 1e-8), -10, 10))
                 self.sums[row.lane] *= not row.done
-        self.rewards = count, mean, squares
-        self.note(reward_std=float(np.sqrt(squares / count + 1e-8)))
+        self.note(reward_std=float(np.sqrt(self.rewards.var + 1e-8)))
 
     def beyond(self, last: Row) -> float:
         """V(s′) after an episode's last row if rewards follow that were not collected: at a cut, or a time limit."""
@@ -382,14 +356,6 @@ class Reference:
                 weight[:, k] *= s.std / t.std
                 bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
         self.weights |= {f"{net}.head.weight": weight, f"{net}.head.bias": bias}
-
-    def see_more(self, rows: list[Row]) -> None:
-        """Weighted moments of all observations so far, older ones discounted by `obs_decay` per batch."""
-        obs, keep = np.array([row.obs for row in rows]), 1 - self.config.obs_decay
-        weight, mean, squares = self.seen or (0.0, np.zeros(obs.shape[1]), np.zeros(obs.shape[1]))
-        center = (keep * weight * mean + obs.sum(0)) / (keep * weight + len(obs))
-        squares = keep * (squares + weight * (mean - center) ** 2) + ((obs - center) ** 2).sum(0)
-        self.seen = keep * weight + len(obs), center, squares
 
     def learn(self, rows: list[Row], episodes: list[list[Row]]) -> None:
         """Steps of the policy and of the value net, on the same minibatches or each on its own."""

@@ -5,9 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.studies import COLUMNS, About, Study
-from ablations.design.arms import Design
-from ablations.design.flag_sets import flags
+from ablations.analysis.records import COLUMNS, About, Study
+from ablations.question.arms import Design, flags
+from tricks.version import ALGORITHM
+
+MADE_BY = (str(ALGORITHM), "0.0.0", "", "", "True", "x86_64")  # algorithm, version, commit, clean, compiled, platform
 
 
 def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPole-v1", seeds: int = 8) -> Study:
@@ -16,7 +18,8 @@ def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPo
     for arm in design.arms:
         for seed in range(seeds):
             score = 100.0 + 10 * seed + value(set(arm.tricks.on))
-            rows.append([env, 100_000, "", flags(arm.tricks), 0.02, "", seed, np.nan, score, *[score] * 100])
+            setting = "", env, 100_000, "", flags(arm.tricks), 0.02, "", seed
+            rows.append([*setting, *MADE_BY, np.nan, score, *[score] * 100])
     return Study(f"made_{env}", (design,), pd.DataFrame(rows, columns=COLUMNS), about(seeds))
 
 

@@ -3,44 +3,33 @@
     PYTHONPATH=tests python -m pytest -n 2 -p support.tiers tests    # measure each test's seconds
     PYTHONPATH=tests python -m support.tiers                         # choose, and write tests/whole.txt
 
-All laws and the command line's tests are needed; of every mutant that a test notices, the cheapest one that does; and
-of every test function, the cheapest of its cases, unless that takes long.
+Needed are, of every mutant that a test notices, the cheapest one that does, and of every test function, the cheapest of
+its cases, unless that takes long and is neither a law nor the command line's.
 """
 
 import json
 import os
-import time
-from pathlib import Path
-from typing import Any
+from collections import Counter
 
 import pytest
-from support.mutation import RESULTS
+from support.mutation import RESULTS, ROOT
 
-ROOT = Path(__file__).parents[2]
-MEASURED, WHOLE = ROOT / "runs" / "tiers", ROOT / "tests" / "whole.txt"
-NEEDED = ("tests/laws/", "tests/cli/", "tests/core/test_bounds.py", "tests/findings/test_results.py")
-CHEAP, LONG = 0.5, 4.0  # seconds
-
-
-class Measure:
-    """A pytest plugin that writes down each test's seconds, in which it may wait for processes that it starts."""
-
-    def __init__(self) -> None:
-        MEASURED.mkdir(parents=True, exist_ok=True)
-        self.costs = (MEASURED / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.jsonl").open("w")
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        before = time.perf_counter()
-        found = yield
-        self.costs.write(json.dumps([item.nodeid, time.perf_counter() - before]) + "\n")
-        self.costs.flush()
-        return found
+MEASURED, WHOLE = ROOT / "runs" / "tiers.jsonl", ROOT / "tests" / "whole.txt"
+NEEDED = ("tests/laws/", "tests/cli/", "tests/findings/test_results.py")
+CHEAP, LONG = 0.3, 4.0  # seconds
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        config.pluginmanager.register(Measure())
+def pytest_configure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        MEASURED.parent.mkdir(exist_ok=True)
+        MEASURED.write_text("")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Each part of a test, in which it may wait for processes that it starts; workers report to the one that asks."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        with MEASURED.open("a") as costs:
+            costs.write(json.dumps([report.nodeid, report.duration]) + "\n")
 
 
 def killers() -> set[str]:
@@ -51,10 +40,13 @@ def killers() -> set[str]:
 
 
 def main() -> None:
-    costs = dict[str, float](json.loads(line) for path in MEASURED.glob("*.jsonl") for line in path.open())
+    costs = Counter[str]()
+    for test, seconds in map(json.loads, MEASURED.open()):
+        costs[test] += seconds
     cheapest = {test.partition("[")[0]: test for test in sorted(costs, key=costs.__getitem__, reverse=True)}
-    first, noticing = {test for test in cheapest.values() if costs[test] <= LONG}, killers()
-    needed = first | noticing | {test for test in costs if test.startswith(NEEDED)}
+    first = {test for test in cheapest.values() if costs[test] <= LONG or test.startswith(NEEDED)}
+    noticing = killers()
+    needed = first | noticing
     whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed}
     WHOLE.write_text("".join(f"{test}\n" for test in sorted(whole)))
     left = sum(cost for test, cost in costs.items() if test not in whole)

@@ -1,8 +1,12 @@
 """Small trainings, what interrupts them, and when two are the same."""
 
 import itertools
+import json
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -11,8 +15,34 @@ import torch
 
 from tricks import EVERY, Checkpoints, Config, Run, Tricks, train
 from tricks.runs import checkpoint, files
+from tricks.runs.about import sealed, tensor_bytes, write_about
 
 SMALL = Config(seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
+
+
+class Writer:
+    """Takes the place of TensorBoard's, and keeps what it is told."""
+
+    made: list["Writer"]
+
+    def __init__(self, folder: str, purge_step: int) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.folder, self.purge_step, self.closed = Path(folder), purge_step, False
+        self.told: list[tuple[str, float, int]] = []
+        self.made.append(self)
+
+    def add_scalar(self, name: str, x: float, step: int) -> None:
+        self.told.append((name, x, step))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def writers(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
+    """What writes for TensorBoard from now on, one for each seed of each training."""
+    Writer.made = []
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
+    return Writer.made
 
 
 class Power(BaseException):
@@ -49,3 +79,20 @@ WHOLE_EPISODES = replace(UNMASKED, segments=False)
 
 def fail() -> None:
     raise Power
+
+
+def rewrite(folder: str | Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the run.json in a folder, with the right checksum."""
+    path = Path(folder, "run.json")
+    about = json.loads(path.read_text())
+    change(about)
+    del about["checksum"]
+    path.write_bytes(write_about(about))
+
+
+def reseal(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:
+    """Change what a checkpoint says about its run, and its content, with the right checksum."""
+    found = torch.load(path, weights_only=True)
+    about = json.loads(found["about"])
+    change(about, found)
+    path.write_bytes(sealed(tensor_bytes(found | {"about": json.dumps(about)})))

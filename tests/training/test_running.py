@@ -1,5 +1,5 @@
-"""Running jobs: whatever is killed, signaled, truncated or full, finished work stays, and the same command does only
-the rest, in workers of its own, on GPUs or on a cluster, and says beforehand how long it will take."""
+"""Running jobs: whatever is killed, signaled or full, finished work stays, and the same command does only the rest, in
+workers of its own, on GPUs or on a cluster, and says beforehand how long it will take."""
 
 import multiprocessing
 import os
@@ -15,38 +15,34 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import psutil
 import pytest
 import torch
-from support.commands import begin, ended
-from support.jobs import JOB, JOBS, TINY, content
-from support.many_jobs import DESIGNS, fill
+from support.commands import ROOT, begin, ended, largest_file
+from support.jobs import JOB, JOBS, TINY, content, finished, result
+from support.many_jobs import DESIGNS, fill, made_with
 from support.studies import study
 from support.waiting import alive, until
 
-from ablations.analysis.joining import merged
-from ablations.analysis.studies import Done, Study, about_runs
+from ablations.analysis.records import Done, Study, about_runs, merged
 from ablations.cli import main
-from ablations.design.designs import ladder
-from ablations.training import estimate, jobs, workers
+from ablations.experiments.design_runs import What, questions
+from ablations.question.designs import ladder
+from ablations.training import estimate, workers
 from ablations.training.cluster import on_cluster, outcome_of
-from ablations.training.gpus import gpu_count, turns
-from ablations.training.jobs import Finished, Job, compute, parse_result
-from ablations.training.plan import plans
-from ablations.training.pools import deaf_children
+from ablations.training.jobs import Job, Result
 from ablations.training.scores import scored
 from ablations.training.store import Store
-from ablations.training.what import What
-from ablations.training.workers import in_pool, record, run_jobs, worker_count
+from ablations.training.workers import deaf_children, gpu_count, in_pool, run_jobs, turns, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
-from tricks.core import memory
-from tricks.ladder import NEEDS, switched
-from tricks.runs.files import HOST, write_whole
+from tricks.core import machine
+from tricks.runs import provenance
 from tricks.runs.progress import progress
+from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
-FULL = Path("/dev/full")  # a file on which every write fails as on a full disk
 COMMAND = ("run", "--tricks", "baseline", "--seeds", "20", "--workers", "2", "--out", "x")
 BROKEN = Job(replace(TINY, env="Nonsense-v0"), REINFORCE)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")
@@ -59,32 +55,26 @@ def run_all(folder: str) -> None:
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     store = Store(tmp_path_factory.mktemp("reference"))
-    assert not any(record(job, store, compute(job)) for job in JOBS)
+    for job in JOBS:
+        store.put(job, result(job))
     return [content(store, job) for job in JOBS]
 
 
 def test_after_kill_9_no_worker_survives_and_only_the_rest_is_run(tmp_path: Path, reference: list[Any]) -> None:
     command = [sys.executable, "-c", "import sys, test_running; test_running.run_all(sys.argv[1])", str(tmp_path)]
     here = Path(__file__).parent  # and the tree that this process tests
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[1:3]))}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
     parent = subprocess.Popen(command, cwd=here, env=env, stderr=subprocess.DEVNULL)
-    until(lambda: list(tmp_path.glob("*.csv")))
+    until(lambda: finished(tmp_path))
     children = psutil.Process(parent.pid).children(recursive=True)
     parent.kill()
     parent.wait()
     assert len(children) >= 2
     until(lambda: not any(map(alive, children)), seconds=10)
-
-    done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
+    done = finished(tmp_path)
     assert 1 <= len(done) < len(JOBS)
-    stale = tmp_path / f".{JOBS[0].key}.csv.{HOST}.{parent.pid}"  # as if killed while it wrote
-    writing = tmp_path / f".{JOBS[1].key}.csv.{HOST}.{os.getppid()}"  # as if another process were at it
-    elsewhere = tmp_path / f".{JOBS[1].key}.csv.elsewhere.{parent.pid}"
-    for path in (stale, writing, elsewhere):
-        path.write_text("half")
     run_all(str(tmp_path))
-    assert {path: path.stat().st_mtime_ns for path in done} == done
-    assert set(tmp_path.iterdir()) == {*(tmp_path / f"{job.key}.csv" for job in JOBS), writing, elsewhere}
+    assert finished(tmp_path).items() > done.items() and len(finished(tmp_path)) == len(JOBS)
     assert [content(Store(tmp_path), job) for job in JOBS] == reference
 
 
@@ -96,7 +86,7 @@ def _deadly(job: Job) -> int:
 
 def test_killed_workers_cost_nothing(tmp_path: Path, reference: list[Any], capsys: Capture, monkeypatch: Patch) -> None:
     def kill_one() -> None:
-        until(lambda: list(tmp_path.glob("*.csv")))
+        until(lambda: finished(tmp_path))
         multiprocessing.active_children()[0].kill()
 
     killer = threading.Thread(target=kill_one)
@@ -112,68 +102,25 @@ def test_killed_workers_cost_nothing(tmp_path: Path, reference: list[Any], capsy
     assert sorted(found) == [1, 2, 3]
 
 
-def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(tmp_path: Path, capsys: Capture) -> None:
-    store, path, other = Store(tmp_path), tmp_path / f"{JOB.key}.csv", Job(replace(TINY, lr=0.5), REINFORCE)
-    assert not record(JOB, store, compute(JOB)) and not record(other, store, compute(other))
-    whole = path.read_bytes()
-    header, _, rest = whole.partition(b"\n")
-    lines = whole.splitlines(keepends=True)
-    missing = [whole[:-1], whole[:-3], b"".join(lines[:-2])]  # a number of the last row has lost digits; two rows
-    missing += [b"".join([*lines[:-1], last]) for last in (lines[-1].replace(b",", b",x", 1), b"7" + lines[-1])]
-    damaged = {
-        "it is not the result of a job": [b"", b"not a result", b"a,b\n1,2\n", header, b"[" * 100_000, b"# 5\n" + rest],
-        "it belongs to another job": [(tmp_path / f"{other.key}.csv").read_bytes()],
-        "rows are missing or damaged": missing,
-        "codec can't decode": [b"\xff\xfe\x00" * 99],
-    }
-    for reason, texts in damaged.items():
-        for text in texts:
-            path.write_bytes(text)
-            assert store.read(JOB) is None
-            said = capsys.readouterr().err
-            assert said.startswith(f"{path} is damaged and will be recomputed (") and reason in said
-            assert said.count("\n") == 1
-            assert not path.exists()
-    expected = [text for texts in damaged.values() for text in texts]
-    numbers = ["", *range(2, len(expected) + 1)]
-    assert [path.with_suffix(f".damaged{number}").read_bytes() for number in numbers] == expected
-    assert store.read(other) is not None
-
-
-def test_what_cannot_be_read_written_or_removed_is_one_line_and_the_result_is_kept(tmp_path: Path) -> None:
-    store, file, stale = Store(tmp_path), tmp_path / "file", tmp_path / f"{JOB.key}.error.txt"
-    stale.mkdir()  # no unlink removes a folder, root's neither
-    with pytest.raises(InputError, match=rf"^cannot remove {stale}: .+$"):
-        record(JOB, store, compute(JOB))
-    assert store.read(JOB) is not None
-    (tmp_path / f"{JOBS[0].key}.csv").mkdir()  # as forbidden as anything to root, too
-    with pytest.raises(InputError, match=r"^cannot read .*csv: Is a directory$"):
-        store.read(JOBS[0])
-    file.touch()
-    for folder in (file, file / "x", Path("/dev/null/x")):
-        with pytest.raises(InputError, match=f"^cannot write results to {folder}: "):
-            Store(folder)
-        with pytest.raises(InputError, match=f"^cannot write {folder / 'x'}: "):
-            write_whole(folder / "x", "text")
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@unix
 def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path) -> None:
-    store, jobs = Store(tmp_path), [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(3)]
-    (tmp_path / f".{jobs[1].key}.csv.{HOST}.{os.getpid()}").symlink_to(FULL)  # where the result is written first
-    with pytest.raises(InputError, match=rf"^cannot write .*{jobs[1].key}.csv: No space left on device$"):
+    store, jobs = Store(tmp_path), [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(9)]
+    assert not run_jobs(jobs[:1], store, workers=1)
+    size = store.path.stat().st_size
+    with largest_file(size + 8000), pytest.raises(InputError, match=rf"^cannot write {store.path}: .+$"):
         run_jobs(jobs, store, workers=1)
-    assert [path.name for path in tmp_path.iterdir()] == [f"{jobs[0].key}.csv"]
-    assert store.read(jobs[0]) is not None
+    done = [job for job in jobs if Store(tmp_path).has(job)]
+    assert jobs[0] in done and len(finished(tmp_path)) == len(done) < len(jobs)
     assert not multiprocessing.active_children()
+    assert not run_jobs(jobs, store, workers=1) and all(map(store.has, jobs))
 
 
 def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     given, store = list[tuple[int, int]](), Store(tmp_path)
-    assert list(run_jobs([BROKEN, JOB], store, workers=1)) == [BROKEN] and store.read(JOB) is not None
-    assert "Nonsense" in (tmp_path / f"{BROKEN.key}.error.txt").read_text()
+    failed = run_jobs([BROKEN, JOB], store, workers=1)
+    assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN] and store.read(JOB) is not None
 
     def noting(total: int, initial: int, leave: bool) -> object:
         given.append((total, initial))
@@ -217,25 +164,33 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
     assert started == ["a worker"]
 
 
-def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_those_that_are_not_done(tmp_path: Path) -> None:
-    assert estimate.makespan([3, 1, 1, 2], workers=2) == 4  # 3 beside 1, 1, 2
-    assert estimate.makespan([1, 1, 4], workers=2) == 5  # the long one last
-    ladder = [Job(Config(), switched(list(NEEDS)[:k])) for k in range(17)]
-    found = estimate.probes(ladder, workers=2)
-    assert (len(found), found[0], found[-1]) == (estimate.PROBES, ladder[0], ladder[-1])
-    same = [Job(Config(seeds=(k,)), REINFORCE) for k in range(5)]
-    assert estimate.probes(same, workers=3) == same[:3]  # as many at once as there will be
-    assert estimate.short(ladder[0]).config.steps == estimate.SHARE * 100_000
-    prices = {estimate.short(ladder[k]): x for k, x in ((0, 1.0), (2, 3.0), (6, 8.0))}
-    assert estimate.price(ladder[5], prices) == 8.0
-    assert estimate.price(ladder[1], prices) == 2.0  # one flag from both
+def test_an_estimate_weighs_what_is_not_done_by_the_prices_of_a_few_short_jobs(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     store = Store(tmp_path)
-    assert not record(JOB, store, compute(JOB)) and estimate.estimate([JOB], store, workers=2) == 0
+    store.put(JOB, result(JOB))
+    assert estimate.estimate([JOB], store, workers=2) == 0
     with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
         estimate.estimate([BROKEN], store, workers=1)
     assert 0 < estimate.estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
-    assert parse_result(JOB, (tmp_path / f"{JOB.key}.csv").read_text())
-    assert len(list(tmp_path.iterdir())) == 1  # probes are no results
+    assert [*finished(tmp_path)] == [JOB.key]  # probes are no results
+    probed = []
+
+    def at_once(jobs: list[Job], *_: Any) -> Iterator[tuple[Job, tuple[float, Result]]]:
+        """A pass over a row takes 1 ms, and 10 ms on Pendulum."""
+        for job in jobs:
+            probed.append(job)
+            price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
+            yield job, (time.time(), Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with()))
+
+    monkeypatch.setattr(estimate, "in_pool", at_once)
+    envs = ("CartPole-v1", "Pendulum-v1")
+    many = [Job(Config(env, seeds=(k,), steps=1000), PPO) for env in envs for k in range(20)]
+    weight = workers.weight(many[0])
+    assert estimate.estimate(many, store, workers=4) == pytest.approx(20 * (1 + 10) * weight / 4, abs=0.5)
+    assert [job.config.env for job in probed] == [env for env in envs for _ in range(estimate.PROBES // 2)]
+    assert {job.config.steps for job in probed} == {60}
+    assert estimate.estimate(many[-1:], store, workers=4) == pytest.approx(10 * weight, abs=0.5)  # no worker can help
 
 
 def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
@@ -243,20 +198,23 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     assert main([*what, "--out", str(tmp_path / "absent")]) == 0
     assert "2 jobs, 0 of them done before; each arm trains seeds 0 to 9\n" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
-    (plan,) = plans(What(tricks="baseline", steps=300), "2")
-    (done, damaged), store = plan.jobs, Store(tmp_path / "jobs")
-    assert not record(done, store, compute(done))
-    (store.folder / f"{damaged.key}.csv").write_text("damaged")
-    (store.folder / f".{done.key}.csv.{HOST}.{2**22 + 1}").write_text("half")  # of a process that cannot be
+    (asked,) = questions(What(tricks="baseline", steps=300), "2")
+    done, damaged = asked.jobs(asked.table_rates)
+    store = Store(tmp_path)
+    for job in (done, damaged):
+        store.put(job, result(job))
+    with store._writing() as disk:
+        disk.execute("UPDATE jobs SET about = '' WHERE key = ?", (damaged.key,))
+    (tmp_path / ".x.csv.other.4194305").write_text("half")
 
     def files() -> dict[Path, tuple[bytes, int]]:
-        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in store.folder.iterdir()}
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
 
     before = files()
-    assert (len(before), main([*what, "--out", str(tmp_path)])) == (3, 0)
+    assert (len(before), main([*what, "--out", str(tmp_path)])) == (2, 0)
     said = capsys.readouterr().out
-    assert "1 of them done before" in said and "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
-    assert (files(), [path.name for path in tmp_path.iterdir()]) == (before, ["jobs"])
+    assert "1 of them done before" in said and "  reinforce\n  + baseline\n" in said
+    assert files() == before
 
 
 @pytest.mark.slow
@@ -265,12 +223,12 @@ def test_a_thousand_finished_jobs_are_read_and_reported(tmp_path: Path) -> None:
     import resource  # which Windows does not have
 
     seeds, before = 430, resource.getrusage(resource.RUSAGE_CHILDREN)
-    plan = fill(tmp_path, seeds)
+    jobs = fill(tmp_path, seeds)
     command = ["run", "--design", DESIGNS, "--seeds", str(seeds), "--out", str(tmp_path)]
     done = subprocess.run([sys.executable, "-m", "ablations", *command], capture_output=True, text=True, check=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert f"{len(plan.jobs)} jobs, {len(plan.jobs)} of them done before" in done.stdout
-    assert len(plan.jobs) == 1421
+    assert f"{len(jobs)} jobs, {len(jobs)} of them done before" in done.stdout
+    assert len(jobs) == 1421
     print(f"{used.ru_utime - before.ru_utime:.0f} s of processor time, {used.ru_maxrss / 1e6:.2f} GB")
 
 
@@ -288,7 +246,7 @@ def test_a_cluster_s_results_are_local_ones_whatever_fails(tmp_path: Path, clust
     there, victim = Store(tmp_path), next(iter(cluster.workers.values())).pid
 
     def kill_one() -> None:
-        until(lambda: list(there.folder.glob("*.csv")))
+        until(lambda: finished(tmp_path))
         os.kill(victim, signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one)
@@ -296,7 +254,6 @@ def test_a_cluster_s_results_are_local_ones_whatever_fails(tmp_path: Path, clust
     failed = run_jobs([BROKEN, *JOBS], there, workers=1, scheduler=cluster.scheduler_address)
     killer.join()
     assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN]
-    assert "Nonsense" in (there.folder / f"{BROKEN.key}.error.txt").read_text()
     assert [content(there, job) for job in JOBS] == reference
 
 
@@ -307,20 +264,23 @@ def test_workers_get_an_environment_s_module_and_queues_drop(tmp_path: Path, clu
     monkeypatch.syspath_prepend(str(tmp_path))  # of this process alone
     good, bad = (Job(replace(TINY, env=f"{name}:make"), REINFORCE) for name in ("sent_rooms", "sent_badly"))
     ((_, outcome),) = on_cluster([good], cluster.scheduler_address)
-    assert (outcome.error, outcome.text[:1]) == ("", "#")
+    assert isinstance(outcome, Result)
     with pytest.raises(InputError, match=r"the workers cannot import .*sent_badly\.py: .*division by zero"):
         list(on_cluster([bad], cluster.scheduler_address))
     jobs = [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(50)]
     outcomes = on_cluster(jobs, cluster.scheduler_address)
-    assert next(outcomes)[1].text
+    assert isinstance(next(outcomes)[1], Result)
     assert len(cluster.scheduler.tasks) > 10
     outcomes.close()
     until(lambda: not cluster.scheduler.tasks, seconds=10)
 
 
 def test_a_scheduler_out_of_reach_is_one_line_another_version_a_failure(tmp_path: Path, monkeypatch: Patch) -> None:
-    strange = SimpleNamespace(status="finished", result=lambda: Finished(text='# {"what": 1}\nseed,step\n'))
-    assert "it is not the result of a job" in outcome_of(strange, JOB, "tcp://a:1").error
+    made = made_with() | {"algorithm": ALGORITHM + 1}
+    theirs = Result(pd.DataFrame(), {}, 1.0, 1, made)
+    strange = SimpleNamespace(status="finished", result=lambda: theirs)
+    said = f"the worker has ALGORITHM {ALGORITHM + 1}, and this is {ALGORITHM}"
+    assert said in str(outcome_of(strange, "tcp://a:1"))
     with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
         for address in (f"127.0.0.1:{mute.getsockname()[1]}", "nonsense", "foo://x:1", "tcp://:"):
             start = time.monotonic()
@@ -368,11 +328,16 @@ def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_th
     for device in KINDS[1:]:
         workers.start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
     assert len(taken) == 5
-    monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 10**9)
+    monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):
         workers.refuse_too_many([Job(large, JOB.tricks)], 1)
     workers.refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
+    small = [Job(replace(JOB.config, lr=0.1 * k), JOB.tricks) for k in range(1, 9)]
+    for jobs, count in ((small, 2), (small[:2], 8)):  # there are no more processes than jobs
+        workers.refuse_too_many(jobs, count)
+    with pytest.raises(InputError, match="8 worker processes"):
+        workers.refuse_too_many(small, 8)
 
 
 def placed(device: str, first: int) -> Study:
@@ -384,13 +349,13 @@ def placed(device: str, first: int) -> Study:
 
 
 def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatch: Patch) -> None:
-    plain = parse_result(JOB, compute(JOB).text)
-    monkeypatch.setattr(jobs, "gpu_name", lambda device: "Model T")
-    named = parse_result(JOB, compute(JOB).text)
-    assert (plain.made_with.get("gpu"), named.made_with["gpu"]) == (None, "Model T")
-    there = scored(named, JOB.config.steps)
-    made_with = about_runs("x", [Done(on("cuda:1"), "", there), Done(on("cuda:0"), "", there)], [0, 1])["made with"]
-    assert (made_with["device"], made_with["gpu"]) == (["cuda"], ["Model T"])
+    plain = result(JOB)
+    monkeypatch.setattr(provenance, "gpu_name", lambda device: "Model T")
+    named = result(JOB)
+    assert (plain.made_with["device"], named.made_with["device"]) == ("cpu", "cpu (Model T)")
+    there = scored(replace(named, made_with={**named.made_with, "device": "cuda (Model T)"}), JOB.config.steps)
+    noted = about_runs("x", [Done(on("cuda:1"), "", there), Done(on("cuda:0"), "", there)], [0, 1])["made with"]
+    assert noted["device"] == ["cuda (Model T)"]
     assert len(merged([placed("cuda", 0), placed("cuda", 2)])) == 1
     assert len(merged([placed("cpu", 0), placed("cuda", 2)])) == 2
 
@@ -398,9 +363,7 @@ def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatc
 SWEEP = "sweep --vary gamma=0.9,0.99"
 
 
-@pytest.mark.parametrize(
-    "command", ["run --suite classic", "run --suite worlds", "run --dry-run", "tune", "worlds", SWEEP, "random"]
-)
+@pytest.mark.parametrize("command", ["run --suite classic", "run --dry-run", "tune", "worlds", SWEEP, "random"])
 def test_a_missing_device_is_one_line_and_no_file(command: str, tmp_path: Path, refuses: Callable[..., None]) -> None:
     refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")
     assert not list(tmp_path.iterdir())

@@ -155,20 +155,6 @@ def test_spaces_and_time_limit_are_gymnasiums(id: str) -> None:
     assert world.time_limit == gym.spec(id).max_episode_steps
 
 
-SHOWN = ("obs", "legal", "resetting", "over", "reward", "terminated", "truncated", "score")
-
-
-@classic
-def test_a_seed_alone_plays_what_it_plays_in_a_stack(id: str) -> None:
-    alone, stack = (TensorEnv(CLASSIC[id], Config(env=id, seeds=seeds, lanes=3)) for seeds in ((3,), (8, 3, 5)))
-    rng = np.random.default_rng(0)
-    for _ in range(600):  # beyond a block of chance
-        action = random_actions(CLASSIC[id].action, rng, 3, 3)
-        one, many = alone.step(action[1:2], torch.ones(1) > 0), stack.step(action, torch.ones(3) > 0)
-        assert all(torch.equal(getattr(one, name)[0], getattr(many, name)[1]) for name in SHOWN)
-    assert not torch.equal(many.obs[0], many.obs[1])
-
-
 def test_backends_are_chosen_by_name_and_a_diverged_policy_breaks_no_world() -> None:
     world, state = CLASSIC["Pendulum-v1"], torch.full((1, 3, 2), 0.5)
     nowhere, meant = torch.tensor([[[math.nan], [math.inf], [-math.inf]]]), torch.tensor([[[0.0], [2.0], [-2.0]]])

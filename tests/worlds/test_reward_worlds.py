@@ -1,18 +1,16 @@
 """Each world made for a trick has the mechanism that it was made for, and follows the same rules everywhere."""
 
 import re
-from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 from support.playing import numbers, played, uniform
 from torch import Tensor
 
-from tricks import ATARI, PPG, PPO, REINFORCE, Config, Tricks, train
+from tricks import Config, Tricks, train
 from tricks import worlds as w
 from tricks.core.agent import Agent
 from tricks.core.env import Step
@@ -403,20 +401,6 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
             assert outcome == [step.reward[0, 1].item(), step.terminated[0, 1].item(), step.truncated[0, 1].item()]
             ends += bool(outcome[1] or outcome[2])
     assert ends > 0 or (world.time_limit or 0) >= steps
-
-
-KINDS = {"reinforce": REINFORCE, "ppo": PPO, "shared trunk": ATARI, "ppg": PPG}
-PAIRS = [(f"tricks/{id}-v0", k) for id in ("CartPoleJump", "Commute", "Tightrope") for k in list(KINDS)[:2]]
-PAIRS += [*zip(GAMES, KINDS, strict=True), ("tricks/Squadron-v0", "ppg"), ("tricks/Squadron-v0", "shared trunk")]
-
-
-@pytest.mark.parametrize(("id", "kind"), dict.fromkeys(PAIRS))
-def test_a_seed_alone_equals_the_seed_in_a_stack(id: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(w.jump, "JUMP", 60)
-    config = Config(env=id, seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003, aux_every=3)
-    lone, stacked = (train(replace(config, seeds=seeds), KINDS[kind]).curve for seeds in ((3,), (8, 3)))
-    stacked = stacked[stacked.seed == 3].reset_index(drop=True)
-    pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
 
 
 def test_gymnasium_s_worlds_refuse_what_is_no_action_and_keep_their_clocks_and_masks() -> None:

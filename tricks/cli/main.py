@@ -13,6 +13,7 @@ from tricks.cli.train import train
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
+from tricks.own_trick import load_asked
 from tricks.reading.ladder_table import table
 
 if TYPE_CHECKING:  # whatever needs torch or libcst is imported on use, so that --help does not wait for it
@@ -36,6 +37,7 @@ USAGE = f"""usage: python -m tricks COMMAND ...
 RUNG is a preset ({", ".join(PRESETS)}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
+`--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 `python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
 and `--print-completion SHELL` a script with which bash or zsh completes all of this."""
 MAKING = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
@@ -51,7 +53,8 @@ def _dispatch(arguments: list[str]) -> int:
         print(USAGE)
         return 0 if arguments else 2
     if not answered(arguments, USAGE, "tricks", COMMANDS):
-        chosen(arguments[0], COMMANDS)(arguments[1:])
+        name, *rest = load_asked(arguments)
+        chosen(name, COMMANDS)(rest)
     return 0
 
 

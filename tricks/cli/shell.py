@@ -157,7 +157,7 @@ class Parser(ArgumentParser):
         form = partial(RawTextHelpFormatter, max_help_position=8)
         super().__init__(prog, f"{prog} [-h] [OPTIONS]", _filled(about), formatter_class=form, allow_abbrev=False)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # as in Python 3.14: -1e-3 is a number, too
-        self.starts, self.offered, self.counts = list[Any](), dict[str, str](), set[str]()
+        self.starts, self.offered, self.counts = list[tuple[Any, set[str]]](), dict[str, str](), set[str]()
         Parser.latest = self
 
     def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
@@ -165,7 +165,7 @@ class Parser(ArgumentParser):
 
         start: an instance, with the defaults. only: the fields that are options, if not all are.
         """
-        self.starts.append(start)
+        self.starts.append((start, {*only} or {field.name for field in fields(start)}))
         group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self
         texts = described() if isinstance(start, Tricks) else sentences(start.__class__)
         for field in fields(start):
@@ -175,7 +175,7 @@ class Parser(ArgumentParser):
             kind = kinds[0] if kinds[0] in TAKES else next(iter(get_args(kinds[0])), None)
             if kind not in TAKES or (only and field.name not in only):
                 continue  # it is set in another way
-            default, text = getattr(start, field.name), texts.get(field.name) or str(marks[0])
+            default, text = getattr(start, field.name), texts.get(field.name) or str(next(iter(marks), ""))
             if default not in (None, "", ()):
                 text += f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
             how: dict[str, Any] = {"help": _filled(text).replace("%", "%%"), "default": SUPPRESS}
@@ -210,8 +210,7 @@ class Parser(ArgumentParser):
             raise InputError(f"unexpected argument {rest[0]!r}; see --help")
         given = {name: tuple(x) if isinstance(x, list) else x for name, x in vars(found).items()}
         given |= {name: given[name][0] for name in self.counts & {*given} if len(given[name]) == 1}
-        own = ({each.name for each in fields(start)} & {*given} for start in self.starts)
-        return [replace(start, **{name: given[name] for name in next(own)}) for start in self.starts]
+        return [replace(start, **{name: given[name] for name in names & {*given}}) for start, names in self.starts]
 
     def error(self, message: str) -> NoReturn:
         """Raise InputError: argparse's own way out prints the usage and ends the process."""

@@ -18,6 +18,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
+    from tricks.core.agent import Agent
     from tricks.runs.evaluation import Evaluation
     from tricks.runs.log import Listener, Rows
     from tricks.runs.run import Run
@@ -95,12 +96,12 @@ def train(arguments: list[str]) -> None:
     warnings.filterwarnings("ignore", module="gymnasium")
     import torch
 
-    from tricks.runs.progress import unseen
+    from tricks.runs import progress
 
     if not os.environ.get("OMP_NUM_THREADS"):
         torch.set_num_threads(1)  # a second one gains little with small nets, and costs a lot beside a busy program
-    hidden, seen = (unseen(), io.StringIO()) if output.quiet else (nullcontext(), sys.stdout)
-    with hidden, redirect_stdout(seen):
+    progress.silent = output.quiet
+    with redirect_stdout(io.StringIO() if output.quiet else sys.stdout):
         goes_on = output.resume is not None or output.continue_from is not None
         run = gone_on(arguments, config, output) if goes_on else begun(config, tricks, output)
     if len(run.diverged) == len(run.config.seed_list):
@@ -130,10 +131,9 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
 
 def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     """Resume a run, or train it further, and save it in its folder. Raises InputError for what these don't take."""
-    from tricks.continuing import further
-    from tricks.restore import resume
+    from tricks.restore import begun_again, further, resume
     from tricks.runs.checkpoint import read
-    from tricks.runs.files import LAST, hold
+    from tricks.runs.files import LAST
 
     longer, folder = output.continue_from is not None, output.continue_from or output.resume or Path()
     mode, able = ("--continue", ["--continue-from", "--steps", "--schedule"]) if longer else ("--resume", [])
@@ -154,26 +154,26 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
         print(f"continued from {before:,} to {run.config.steps:,} steps")
         return run
 
-    with hold(folder) if folder.is_dir() else nullcontext():
+    with begun_again(folder):
         return kept(work, folder, (folder / BOARD).is_dir(), overwrite=True)
 
 
 def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
     """Train with a listener that writes to the folder, and save the run there. Ctrl-C's message says what is saved."""
     from tricks.runs.checkpoint import how_to_resume, naming, read
-    from tricks.runs.files import CHECKPOINT
+    from tricks.runs.files import CHECKPOINT, PICTURE, write_whole
     from tricks.runs.listeners import CurveFile, TensorBoard
-    from tricks.runs.run import draw_curve
+    from tricks.runs.run import curve_png
     from tricks.runs.signals import Patience
 
     file = CurveFile(folder)
     with closing(TensorBoard(folder / BOARD)) if tensorboard else nullcontext() as board:
-        listeners: list[Callable[[Rows], object]] = [file, *([board] if board else [])]
+        listeners: list[Listener] = [file, *([board] if board else [])]
 
-        def tell(rows: "Rows") -> None:
+        def tell(rows: "Rows", agent: "Agent") -> None:
             for listener in list(listeners):
                 try:
-                    listener(rows)
+                    listener(rows, agent)
                 except (InputError, OSError) as error:  # a full disk must not end the training
                     listeners.remove(listener)
                     print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
@@ -193,7 +193,7 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"; the run is complete and saved in {folder}") from stop
     try:
-        draw_curve(run, folder / "curve.png")
+        write_whole(folder / PICTURE, curve_png(run))
     except InputError as error:
         raise InputError(f"{error}; the run itself is saved in {folder}") from error
     apart = "" if run.evaluation is None else str(run.evaluation.env)  # there it plays

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tricks.config import PerSeed
 from tricks.core.owners import Owner
-from tricks.core.per_seed import per_seed
+from tricks.core.seeds import per_seed
 from tricks.fast.dispatch import faster
 
 
@@ -46,7 +46,7 @@ class Adam:
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
 
-    @faster("tricks.fused.losses", late=True)
+    @faster("tricks.fused.losses")
     def move(self, loss: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
         """Take a step down the gradient of the losses [S], with the seeds that are `moving` [S], within the `limit`.
 

@@ -3,24 +3,24 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from math import prod
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
 
 from tricks.config import Config
-from tricks.core.bodies import checked
-from tricks.core.images import Joined, image_body
-from tricks.core.inputs import mask_array, obs_arrays, state_before
+from tricks.core.env import Env
 from tricks.core.moments import ReturnStats, denormalize
-from tricks.core.nets import Body, Dense, Head, MakeBody, Net
+from tricks.core.nets import Body, Dense, Head, Joined, MakeBody, Net, checked, image_body
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, goes_on, observations
-from tricks.core.spaces import Spaces
+from tricks.core.spaces import Leaf, Spaces, as_array
 from tricks.errors import InputError
 from tricks.values import fitted, shown
 
@@ -166,8 +166,7 @@ class Agent(nn.Module):
             given, self.acting_state = Features(lanes, hidden), state.unsqueeze(2)
         logits = self.policy(given)
         if legal is not None:
-            mask = torch.from_numpy(mask_array(self.spaces, legal, rows))
-            logits = logits.masked_fill(~mask.view(*full, -1), -torch.inf)
+            logits = logits.masked_fill(~mask_of(self.spaces, legal, rows).view(*full, -1), -torch.inf)
         family = self.family
         if rng is None:
             action = family.mode(logits)
@@ -190,6 +189,49 @@ class Agent(nn.Module):
         return alone
 
 
+class RecurrentState:
+    """The states of policy and value net in each lane of an environment, [S, N, 2, K]: zero before an episode.
+
+    first: the same before the first row of the rollout.
+    """
+
+    OWNERS: ClassVar[dict[str, Owner]] = {"now": "episode", "first": "episode"}
+
+    def __init__(self, agent: Agent, env: Env) -> None:
+        self.agent, self.env = agent, env
+        shape = len(agent.seeds), env.lanes, 2, agent.state_size
+        self.now = self.first = torch.zeros(shape, dtype=torch.float32, device=env.now.obs.device)
+
+    def look(self) -> Features:
+        """Features of the current observations, [S, N, H]; the states take these observations in."""
+        step, policy, value = self.env.now, self.agent.policy_net, self.agent.value_net
+        lanes = Sequences(step.obs, torch.as_tensor(~step.resetting), self.before())
+        hidden, state = self.agent.through(policy, lanes)
+        other = state if value.body is policy.body else self.agent.through(value, lanes)[1]
+        self.now = torch.stack([state, other], 2)
+        return Features(lanes, hidden)
+
+    def before(self) -> Tensor:
+        """The states before the current observations; zero also where a lost life has ended an episode.
+
+        Wherever else one has ended, the row that resets the lane still sees the state, for the value at the end.
+        """
+        begins = self.env.now.ended & torch.as_tensor(~self.env.now.resetting)
+        return self.now.masked_fill(begins.view(*begins.shape, 1, 1), 0)
+
+    def end_rollout(self) -> Tensor:
+        """Return the states before the first row of the rollout that ends here, [S, N, 2, K]."""
+        first, self.first = self.first, self.before()
+        return first.clone()  # autograd takes no tensor that was made in inference mode
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states between two rollouts."""
+        return {"now": self.now}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.now = self.first = state["now"].to(self.now.device)
+
+
 def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config, body: MakeBody | None) -> Body:
     """What comes before the head of one net: the user's own body, or convolutions for images, or dense layers."""
     if body is not None:
@@ -201,3 +243,86 @@ def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config:
     if spaces.images:
         return Joined(generators, spaces, config.hidden, config.activation)
     return Dense(generators, (spaces.features, *config.hidden), config.activation)
+
+
+def obs_arrays(spaces: Spaces, obs: Any, agents: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """Each part of the observations as an array, and the axes that lead: (), (N,) or (S, N).
+
+    Raises InputError unless they are finite numbers, of the space's shape and, if it is one of whole numbers, within
+    it, unless all parts lead with the same axes, and unless several agents each have their own.
+    """
+    arrays, leads = zip(*(part_array(leaf, obs, agents) for leaf in spaces.leaves), strict=True)
+    if len(set(leads)) > 1:
+        raise InputError(f"the parts of observations of {spaces.env} lead with different axes, {shown(leads)}")
+    return list(arrays), leads[0]
+
+
+def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """One part of the observations as an array, and the axes that lead; raises InputError as `obs_arrays` does."""
+    at, shape = "".join(f"[{key!r}]" for key in leaf.path), leaf.space.shape or ()
+    try:
+        array = number_array(f"observations{at}", part := leaf.of(obs))
+    except (KeyError, IndexError, TypeError):
+        raise InputError(f"an observation of {leaf.env} needs {leaf.name}, and {shown(obs)} does not have it") from None
+    lead = array.ndim - len(shape)
+    if not 0 <= lead <= 2 or array.shape[lead:] != shape:
+        forms = f"{list(shape)}, [N, ...] or [S, N, ...] of these"
+        raise InputError(f"observations{at} of {leaf.env} are {forms}; not {list(array.shape)}")
+    if (agents > 1 and lead < 2) or (lead == 2 and len(array) != agents):
+        raise InputError(
+            f"observations of {agents} agents must be [S, N, ...], with S = {agents}, not {list(array.shape)}"
+            + "; agent[k] picks one" * (agents > 1)
+        )
+    if not (np.abs(array) <= np.finfo(np.float32).max).all():  # nor NaN
+        raise InputError(f"observations{at} must be finite, not {shown(array.tolist())}")
+    if isinstance(leaf.space, Discrete | MultiDiscrete):
+        counts, first = leaf.choices
+        if ((array < first) | (array >= first + counts) | (array % 1 != 0)).any():
+            whole = f"whole numbers from {first} to {first + counts - 1}"
+            raise InputError(f"observations{at} of {leaf.env} are {whole}, not {shown(part)}")
+    return array, array.shape[:lead]
+
+
+def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
+    """The mask as booleans, [*rows, A], also from the arrays [*rows, nₖ] of its K components.
+
+    Raises InputError if it does not fit, or leaves no action in a row.
+    """
+    if not spaces.discrete:
+        raise InputError(f"{spaces.env} has Box actions, which are all legal; leave out legal")
+    parts = legal if isinstance(legal, tuple | list) else ()
+    sizes = [np.shape(part)[-1:] for part in parts if isinstance(part, np.ndarray)]
+    if spaces.components and sizes == [(size,) for size in spaces.components]:
+        legal = np.concatenate(parts, -1)
+    array, fitting = number_array("legal", legal), (*rows, spaces.actions)
+    if array.shape != fitting:
+        raise InputError(f"legal must be {list(fitting)}, one entry for each action, not {list(array.shape)}")
+    mask = torch.from_numpy(array.astype(bool))
+    if not spaces.possible(mask).all():
+        raise InputError(f"legal leaves no action: {shown(array.tolist())}")
+    return mask
+
+
+def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size: int) -> Tensor:
+    """A recurrent policy's state before it acts on rows [S, N], given that after its last ones: [S, N, 1, K = size].
+
+    Zero where an episode begins: one bool, or one for each row. Raises InputError if these are not so many, or if there
+    were other rows before, unless all of these are the first.
+    """
+    first = torch.from_numpy(number_array("begins", begins).astype(bool))
+    if first.dim() and first.numel() != prod(rows):
+        raise InputError(f"begins must be one bool, or one for each of {list(rows)} rows, not {list(first.shape)}")
+    first = first.reshape(rows) if first.dim() else first.expand(rows)
+    if state is None or (first.all() and state.shape[:2] != rows):
+        return torch.zeros(*rows, 1, size, dtype=torch.float32)
+    if state.shape[:2] != rows:
+        before = " × ".join(map(str, state.shape[:2]))
+        raise InputError(f"this agent's episodes go on in {before} lanes; with other lanes, say begins=True")
+    return state.masked_fill(first.view(*rows, 1, 1), 0)
+
+
+def number_array(name: str, given: Any) -> np.ndarray:
+    """An array of numbers. Raises InputError for anything else, such as a string or rows of different lengths."""
+    if (array := as_array(given)).dtype.kind not in "biuf":
+        raise InputError(f"{name} must be an array of numbers, not {shown(given)}")
+    return array

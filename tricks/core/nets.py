@@ -1,8 +1,11 @@
 """Nets with a seed axis: S independent nets at once, each with a body that computes features and a linear head."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
+from math import prod
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -16,6 +19,11 @@ from tricks.fast.passes import in_passes
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
+SMALL = 36  # pixels: images with a shorter side are too small for `Nature`
+CHANNELS = 8
+KERNEL = 3
+WIDTH = 64
+ROWS = 3  # on which a body of one's own is tried
 
 Generators = Sequence[np.random.Generator]  # one for each seed
 Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1, out]
@@ -105,6 +113,78 @@ class Nature(nn.Module):
         return torch.baddbmm(bias, torch.stack(seeds), weight).relu_()
 
 
+def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Body:
+    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for either."""
+    if min(spaces.shape[1:]) < SMALL:
+        return Shallow(generators, spaces.shape, spaces.leaves[0].brightest)
+    kind = Nature if spaces.leaves[0].space.dtype == np.uint8 else UnitNature
+    return kind(generators, spaces.shape)
+
+
+class Shallow(nn.Module):
+    """A 3×3 convolution with 8 channels and a layer of 64, with ReLU: [S, B, C, H, W] -> [S, B, 64].
+
+    Pixels are divided by `brightest`. The convolution's weight is stored as the matrix [S, C·9, 8] that multiplies each
+    patch, as in `Nature`. Raises InputError for images smaller than 3×3. The body for small images of Young & Tian
+    2019, arXiv:1903.03176, at half its width.
+    """
+
+    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float) -> None:
+        super().__init__()
+        channels, *sides = shape
+        if min(sides) < KERNEL:
+            raise InputError(f"images must be at least {KERNEL}×{KERNEL} pixels, not {shape[1]}×{shape[2]}")
+        self.brightest, self.width = brightest, WIDTH
+        features = CHANNELS * prod(side - KERNEL + 1 for side in sides)
+        self.layers = registered(
+            self, [linear(generators, channels * KERNEL**2, CHANNELS), linear(generators, features, WIDTH)]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        (kernel, offset), (weight, bias) = self.layers
+        kernels = (kernel.mT / self.brightest).unflatten(2, (-1, KERNEL, KERNEL))  # [S, 8, C, 3, 3]
+        # a loop over seeds takes half as long as the product with all patches at once, or a convolution with S groups
+        seen = [F.conv2d(y.float(), k, b[0]).relu_() for y, k, b in zip(x, kernels, offset, strict=True)]
+        return torch.baddbmm(bias, torch.stack(seen).flatten(2), weight).relu_()
+
+
+class UnitNature(Nature):
+    """The same for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(255 * x.double())  # which `Nature` copies as float32 before it divides in place
+
+
+class Joined(nn.Module):
+    """Convolutions for each image and, after them, dense layers for all parts: [S, B, D] -> [S, B, H].
+
+    An observation is a vector, in which each image lies flat between the other parts. Raises InputError for images that
+    are too small.
+    """
+
+    def __init__(
+        self, generators: Sequence[np.random.Generator], spaces: Spaces, hidden: Sequence[int], activation: str
+    ) -> None:
+        super().__init__()
+        self.sizes = [leaf.size for leaf in spaces.leaves]
+        leaves = [(i, leaf) for i, leaf in enumerate(spaces.leaves) if leaf.axes]
+        images = {i: replace(spaces, observation=leaf.space, tasks=1) for i, leaf in leaves}
+        self.images = [(i, image.shape, image.dtype) for i, image in images.items()]
+        bodies = [image_body(generators, image) for image in images.values()]
+        self.bodies = nn.ModuleList(cast(list[nn.Module], bodies))
+        width = sum(leaf.size for leaf in spaces.leaves if not leaf.axes) + sum(body.width for body in bodies)
+        self.dense = Dense(generators, (width, *hidden), activation)
+        self.width = self.dense.width
+        self.layers = [layer for body in (*bodies, self.dense) for layer in body.layers]
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = list(x.split(self.sizes, -1))
+        for body, (i, shape, dtype) in zip(self.bodies, self.images, strict=True):
+            parts[i] = body(parts[i].unflatten(-1, shape).to(dtype))
+        features: Tensor = self.dense(torch.cat(parts, -1))  # [S, B, Σ]
+        return features
+
+
 class Net(nn.Module):
     """A body and a head: [S, B, ...] -> [S, B, out]. Two nets can share a body."""
 
@@ -142,3 +222,76 @@ def registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> lis
         module.register_parameter(f"weight{i}", layers[i][0])
         module.register_parameter(f"bias{i}", layers[i][1])
     return layers
+
+
+def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
+    """Return the body after testing it on a few rows. Raises InputError if it does not follow the `Body` protocol."""
+    measured = hasattr(body, "layers") and isinstance(getattr(body, "width", None), int)
+    if not (isinstance(body, nn.Module) and measured):
+        raise InputError(f"body= must make an nn.Module with a width and layers, not {type(body).__name__}")
+    for name, tensor in (*body.named_parameters(), *body.named_buffers()):
+        if tensor.shape[:1] != (seeds,):
+            raise InputError(f"{name} of the body must lead with the seed axis, {seeds}; it is {list(tensor.shape)}")
+    space = deepcopy(spaces.observation)
+    space.seed(0)
+    obs = torch.stack([spaces.encode(space.sample(), ()) for _ in range(seeds * ROWS)]).unflatten(0, (seeds, ROWS))
+    with torch.no_grad():
+        features = tried(body, obs)
+        each_alone(body, obs, features)
+    with torch.enable_grad():
+        each_of_its_own(body, obs, features)
+    return body
+
+
+def tried(body: Body, obs: Tensor) -> Tensor:
+    """The features of these observations, after a look at their shape and type."""
+    given = obs.clone()
+    try:
+        features: Tensor = body(given)
+        shape, kind = list(features.shape), features.dtype
+    except Exception as error:  # a net can raise anything
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"the body fails on observations {list(obs.shape)}: {reason}") from error
+    if not torch.equal(given, obs):
+        raise InputError("the body changes the observations that it is given, which others read too")
+    wanted = [*obs.shape[:2], body.width]
+    if shape != wanted:
+        raise InputError(f"the body maps observations {list(obs.shape)} to {shape}; [S, B, width] is {wanted}")
+    if kind is not torch.float32:
+        raise InputError(f"the body's features must be float32, and are {str(kind).removeprefix('torch.')}")
+    return features
+
+
+def each_alone(body: Body, obs: Tensor, features: Tensor) -> None:
+    """Raise InputError unless a row's features are the same again, in any batch, and beside other seeds' rows."""
+    again = "gives other features the second time, so no ratio would begin at 1 (dropout?)"
+    mixes = "mixes rows: an observation's features depend on the others of its batch (batch norm?)"
+    for part, fault in ((slice(ROWS), again), (slice(1), mixes), (slice(1, ROWS), mixes)):
+        if not alike(tried(body, obs[:, part]), features[:, part]):
+            raise InputError(f"the body {fault}")
+    for s in range(len(obs) if len(obs) > 1 else 0):
+        others = obs.flip(1)
+        others[s] = obs[s]
+        if not alike(tried(body, others)[s], features[s]):
+            raise InputError("the body mixes seeds: one seed's features depend on another's observations")
+
+
+def each_of_its_own(body: Body, obs: Tensor, features: Tensor) -> None:
+    """Raise InputError unless gradients reach the body's parameters, and each seed's only its own."""
+    assert isinstance(body, nn.Module)
+    learned, free = tried(body, obs), [p for p in body.parameters() if p.requires_grad]
+    if not alike(learned.detach(), features):
+        raise InputError("the body gives other features where gradients are computed than where it plays")
+    if not free:
+        return
+    if not learned.requires_grad:
+        raise InputError("no gradient reaches the body's parameters; if that is meant, give them requires_grad=False")
+    for s in range(len(obs)):
+        grads = torch.autograd.grad(learned[s].sum(), free, retain_graph=True, materialize_grads=True)
+        if any(g[:s].any() or g[s + 1 :].any() for g in grads):
+            raise InputError("the body mixes seeds: one seed's features depend on another's parameters")
+
+
+def alike(mine: Tensor, other: Tensor) -> bool:
+    """Up to the rounding of sums in another order."""
+    return torch.allclose(mine, other, rtol=1e-3, atol=1e-4 * float(other.abs().nan_to_num().max()), equal_nan=True)

@@ -1,18 +1,23 @@
-"""The two policy families: Categorical for Discrete actions, a diagonal Gaussian for Box actions.
+"""The policy families: Categorical for Discrete actions, several of them at once for MultiDiscrete and MultiBinary
+ones, and a diagonal Gaussian for Box actions.
 
-Both take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
+All take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
 The old log-probabilities are computed once per rollout, not at every step.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tricks.fast.dispatch import faster
+
+NEVER = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entropy would be NaN
 
 
 def log_softmax(logits: Tensor) -> Tensor:
@@ -42,11 +47,6 @@ class Categorical:
         return logits.argmax(-1)
 
     @staticmethod
-    def deterministic(logits: Tensor) -> Tensor:
-        """The logits of the policy that always takes the mode."""
-        return torch.full_like(logits, -torch.inf).scatter(-1, logits.argmax(-1, keepdim=True), 0)
-
-    @staticmethod
     @faster("rows")
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:
         """log π(a), [...]."""
@@ -63,6 +63,56 @@ class Categorical:
         """KL(π_old ‖ π_new) = Σₐ π_old(a)·(log π_old(a) − log π_new(a)), [...], from two sets of logits, in nats."""
         old, new = log_softmax(old), log_softmax(new)
         return (old.exp() * (old - new)).sum(-1)
+
+
+class MultiCategorical(Categorical):
+    """π(a) = Πₖ softmax(logitsₖ)ₐₖ: K independent components with nₖ choices each, so that log π and entropies add.
+
+    logits [..., Σnₖ], one component after the other; action [..., K] int64.
+    """
+
+    sizes: ClassVar[tuple[int, ...]]
+    """nₖ of each component."""
+    places: ClassVar[np.ndarray]
+    """Where each choice of each component is among the logits, [K, max nₖ]; Σnₖ, which is past the end, if nowhere."""
+
+    @classmethod
+    def parts(cls, logits: Tensor) -> Tensor:
+        """[..., Σnₖ] -> [..., K, max nₖ]; what a component does not have is NEVER chosen."""
+        if len(set(cls.sizes)) == 1:
+            return logits.view(*logits.shape[:-1], len(cls.sizes), cls.sizes[0])
+        return F.pad(logits, (0, 1), value=NEVER)[..., torch.tensor(cls.places, device=logits.device)]
+
+    @classmethod
+    def sample(cls, logits: Tensor, noise: Tensor) -> Tensor:
+        return Categorical.sample(cls.parts(logits), cls.parts(noise))
+
+    @classmethod
+    def mode(cls, logits: Tensor) -> Tensor:
+        return Categorical.mode(cls.parts(logits))
+
+    @classmethod
+    def log_prob(cls, logits: Tensor, action: Tensor) -> Tensor:
+        """log π(a) = Σₖ log πₖ(aₖ), [...]."""
+        return Categorical.log_prob(cls.parts(logits), action).sum(-1)
+
+    @classmethod
+    def entropy(cls, logits: Tensor) -> Tensor:
+        """The sum of the components' entropies, [...], in nats."""
+        return Categorical.entropy(cls.parts(logits)).sum(-1)
+
+    @classmethod
+    def kl(cls, old: Tensor, new: Tensor) -> Tensor:
+        """The sum of the components' divergences, [...], in nats."""
+        return Categorical.kl(cls.parts(old), cls.parts(new)).sum(-1)
+
+
+@cache
+def multi_categorical(sizes: tuple[int, ...]) -> type[MultiCategorical]:
+    """The family with components of these sizes."""
+    counts, choice = np.array(sizes).reshape(-1, 1), np.arange(max(sizes))
+    places = np.where(choice < counts, counts.cumsum().reshape(-1, 1) - counts + choice, sum(sizes))
+    return type(f"MultiCategorical{list(sizes)}", (MultiCategorical,), {"sizes": sizes, "places": places})
 
 
 class DiagonalGaussian:
@@ -85,12 +135,6 @@ class DiagonalGaussian:
     @staticmethod
     def mode(logits: Tensor) -> Tensor:
         return logits.chunk(2, -1)[0]
-
-    @staticmethod
-    def deterministic(logits: Tensor) -> Tensor:
-        """The logits of the policy that always takes the mode: σ = 0."""
-        mean = logits.chunk(2, -1)[0]
-        return torch.cat([mean, torch.full_like(mean, -torch.inf)], -1)
 
     @staticmethod
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:
@@ -120,10 +164,6 @@ class DiagonalGaussian:
 Family = type[Categorical] | type[DiagonalGaussian] | DiagonalGaussian  # an instance, if it has facts of its own
 
 
-def deterministic(policy: Callable[[Any, Tensor], Tensor], family: Family) -> Callable[[Any, Tensor], Tensor]:
-    """A greedy version of a policy, which always takes its mode."""
-
-    def decided(obs: Any, legal: Tensor) -> Tensor:
-        return family.deterministic(policy(obs, legal))
-
-    return decided
+def noiseless(family: Family) -> Any:
+    """What a `Player` needs of a family that always takes its mode: without noise, a sample is the mode."""
+    return SimpleNamespace(played=family.played, sample=family.sample, noise=lambda rng, shape: np.zeros(shape, "f4"))

@@ -6,19 +6,19 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import Env
-from tricks.core.faults import ENDLESS, find_faults, observed, without
 from tricks.core.owners import Owner
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw, later
-from tricks.core.sequences import Carried
 from tricks.errors import InputError
 from tricks.fast.dispatch import faster
 
 Policy = Callable[[Any, Tensor], Tensor]  # obs [S, B, D] or their features, legal [S, B, A] -> logits [S, B, A]
+ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that limit"
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,8 @@ class Rollout:
         """Without the rows at the end that are experience of no seed; at least one row is left."""
         rows = torch.arange(1, self.valid.shape[1] + 1, device=self.valid.device) * self.valid.any(2).any(0)
         length = max(1, int(rows.max()))
-        columns: dict[str, Any] = {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
-        kept: dict[str, Any] = {name: x[:, : length + (name == "obs")] for name, x in columns.items()}
-        return self.having(**kept)
+        columns = [(name, x) for name, x in vars(self).items() if isinstance(x, Tensor) and name != "state"]
+        return self.having(**{name: x[:, : length + (name == "obs")] for name, x in columns})
 
 
 class Batch(SimpleNamespace):
@@ -117,7 +116,7 @@ class Player:
         self.env, self.block, self.purpose, self.limit, self._row = env, block, purpose, limit, 0
         self.rollouts = (0,) * len(env.seeds)  # where the stream of each seed is
         self.family = env.spaces.family
-        self.state: Carried | None = None
+        self.state: Any = None  # a `RecurrentState`, of recurrent agents
         self._rows: list[tuple[Tensor, ...]] = []
         self._logits, self._records = list[Tensor](), list[Tensor]()  # the former of a Gaussian policy
 
@@ -159,7 +158,9 @@ class Player:
         possible = self.env.spaces.possible(legal).unsqueeze(-1)
         found |= find_faults(obs, possible, reward, valid, self._row - len(self._rows))
         if found:
-            valid, in_game, over = without(list(found), valid, in_game, over)
+            sound = torch.ones(len(valid), 1, 1, dtype=torch.bool, device=valid.device)
+            sound[list(found)] = False
+            valid, in_game, over = valid & sound, in_game & sound, over & sound
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
         faults, self._rows = self._named(found), []
@@ -207,7 +208,31 @@ class Player:
         return faults
 
 
-@faster("tricks.fused.playing", late=True)
+def observed(valid: Tensor) -> Tensor:
+    """Which observations [S, T+1, N] a valid row [S, T, N] starts or ends with."""
+    return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
+
+
+def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int) -> dict[int, tuple[str, str]]:
+    """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and where.
+
+    obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N], first: the number of the first row.
+    """
+    checks = {
+        "the reward is not finite": valid & ~reward.isfinite(),
+        "the action mask leaves no legal action": valid & ~legal.any(-1),
+    }
+    if obs.is_floating_point():  # uint8 is always finite
+        numbers = obs.flatten(3)
+        checks = {"the observation is not finite": observed(valid) & ~numbers.isfinite().all(-1)} | checks
+    found: dict[int, tuple[str, str]] = {}
+    for fault, bad in checks.items():
+        for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
+            found.setdefault(i, (fault, f"step {first + row}"))
+    return found
+
+
+@faster("tricks.fused.playing")
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 

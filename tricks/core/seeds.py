@@ -1,14 +1,17 @@
-"""Random numbers: one independent stream per seed and purpose.
+"""Numbers of each seed: random ones, from one independent stream per seed and purpose, and those of a config.
 
 A stream is identified by its seed, its purpose and the update that draws from it. Adding a seed, switching a trick or
 playing a longer episode therefore never changes the numbers of another seed, purpose or update.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from tricks.config import PerSeed
 
 Index = int | Sequence[int]  # the same for all seeds, or one for each
 PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer", "globals")
@@ -33,3 +36,13 @@ def later(counts: Sequence[int], by: int = 1) -> tuple[int, ...]:
 def argsort(keys: Tensor) -> Tensor:
     """The order of each seed's keys, [S, B] -> [S, B] int64; on a CPU, numpy sorts several times faster than torch."""
     return torch.from_numpy(np.argsort(keys.numpy())) if keys.device.type == "cpu" else keys.argsort()
+
+
+def per_seed(number: PerSeed, like: Tensor) -> float | Tensor:
+    """A number as a factor of `like` [S, ...]: itself if all seeds share it, else one for each seed, [S, 1, ...]."""
+    return _column(number, like.dtype, like.device, like.dim()) if isinstance(number, tuple) else number
+
+
+@lru_cache(64)
+def _column(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device, dims: int) -> Tensor:
+    return torch.tensor(numbers, dtype=dtype, device=device).view(-1, *(1,) * (dims - 1))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -60,13 +60,3 @@ class RecurrentBody(Protocol):
 
     def through(self, lanes: Sequences, /) -> tuple[Tensor, Tensor]:
         """The features of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""
-
-
-class Carried(Protocol):
-    """What recurrent agents are given instead of observations where they play: `RecurrentState`."""
-
-    def look(self) -> Any:
-        """Features of the current observations, which the states take in."""
-
-    def end_rollout(self) -> Tensor:
-        """Return the states before the first row of the rollout that ends here: [S, N, 2, K]."""

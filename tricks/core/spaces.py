@@ -1,7 +1,7 @@
 """What the agent needs to know about an environment's observation and action spaces."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -9,13 +9,151 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from torch import Tensor
 
-from tricks.core.components import multi_categorical
-from tricks.core.leaves import PLAIN, Leaf, leaves, refuse_unusable
-from tricks.core.policies import Categorical, DiagonalGaussian, Family
+from tricks.core.policies import Categorical, DiagonalGaussian, Family, multi_categorical
 from tricks.errors import InputError
+
+PLAIN = (Box, Discrete, MultiDiscrete, MultiBinary)
+LARGEST_DTYPE = 8  # bytes of a number
+SMALLEST = 3  # pixels: the shorter side of an image
+SMALLEST_GRAY = 8  # the same without an axis of channels, which is easily something else, such as a stack of vectors
+
+
+def as_array(given: Any) -> np.ndarray:
+    """As an array; of objects, if it has no other."""
+    try:
+        return np.asarray(given)
+    except Exception:  # ragged lists, and whatever an object's own __array__ raises
+        return np.empty((), object)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A part of an observation that is not nested: a Box, Discrete, MultiDiscrete or MultiBinary space.
+
+    path: the keys and indices that lead to it, () if it is the whole observation. axes: those of an image, CHW, HWC or
+    HW; empty for a vector.
+    """
+
+    env: str
+    path: tuple[str | int, ...]
+    space: gym.Space[Any]
+    axes: str = ""
+
+    @property
+    def name(self) -> str:
+        """How one reads it in Python: observation["goal"][0]."""
+        return "observation" + "".join(f"[{key!r}]" for key in self.path)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the encoded part: [C, H, W] for an image, [D] for a vector."""
+        own = self.space.shape or ()
+        images = {"CHW": own, "HWC": (own[-1:] + own[:-1]), "HW": (1, *own)}
+        return images.get(self.axes, (gym.spaces.flatdim(self.space),))
+
+    @property
+    def size(self) -> int:
+        """D: how many numbers the encoded part has."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> bool:
+        """Whether this is an image of bytes; bool ones are, with 0 and 1."""
+        return bool(self.axes) and self.space.dtype in (np.uint8, np.bool_)
+
+    @property
+    def brightest(self) -> float:
+        """The largest number that a pixel can be."""
+        return float(self.space.high.max()) if self.space.dtype == np.uint8 else 1.0  # type: ignore[attr-defined]
+
+    def of(self, obs: Any) -> Any:
+        """This part of an observation, or of a batch of observations."""
+        for key in self.path:
+            obs = obs[key]
+        return obs
+
+    def encode(self, obs: Any, rows: tuple[int, ...]) -> Tensor:
+        """Rows of this part [*rows, ...] -> [*rows, *shape]: float32, or uint8 for an image of bytes.
+
+        Discrete and MultiDiscrete parts become one-hot, and images channels-first. Raises InputError for a whole number
+        out of range.
+        """
+        if isinstance(self.space, Discrete | MultiDiscrete):
+            given, (counts, starts) = np.asarray(obs, dtype=np.int64).reshape(*rows, -1), map(np.ravel, self.choices)
+            index = given - starts
+            if (outside := (index < 0) | (index >= counts)).any():
+                at = "".join(f"[{key!r}]" for key in self.path)
+                raise InputError(f"{self.env}: the observation{at} {given[outside][0]} is not in {self.space}")
+            places = torch.from_numpy(index + (np.cumsum(counts) - counts).astype(np.int64))
+            return torch.zeros(*rows, self.size, dtype=torch.float32).scatter_(-1, places, 1)
+        array = np.asarray(obs, dtype=np.uint8 if self.bytes else np.float32)
+        if self.axes == "HWC":
+            array = np.ascontiguousarray(np.moveaxis(array.reshape(*rows, *self.space.shape), -1, -3))  # type: ignore[misc]
+        return torch.from_numpy(array.reshape(*rows, *self.shape))
+
+    @cached_property
+    def choices(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many choices each component of a Discrete or MultiDiscrete part has, and which number is the first."""
+        space: Any = self.space
+        return np.asarray(space.n if isinstance(space, Discrete) else space.nvec), np.asarray(space.start, np.int64)
+
+
+def leaves(
+    env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
+) -> Iterator[Leaf]:
+    """The parts of an observation space, in the order of Gymnasium's `flatten`.
+
+    With `as_vector`, only uint8 images with their channels first are images. path, usable: where in a larger space this
+    is, and which parts of that are made of numbers. Raises InputError, naming the part and what to do, for a space that
+    has no fixed number of numbers, or none at all.
+    """
+    if isinstance(space, Dict | Tuple):
+        inner = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
+        usable = usable if path else [key for key, part in inner if isinstance(part, (*PLAIN, Dict, Tuple))]
+        for key, part in inner:
+            if not isinstance(key, str | int) or (isinstance(space, Dict) and not isinstance(key, str)):
+                raise InputError(f"{env} has an observation space with the key {key!r}; keys must be strings")
+            yield from leaves(env, part, as_vector, (*path, key), usable)
+        return
+    leaf = Leaf(env, path, space, image_axes(space, as_vector))
+    at = f" ({leaf.name})" if path else ""
+    if not isinstance(space, PLAIN):
+        rest = [key for key in usable if key != path[0]]
+        how = f'leave it out with --wrap "gymnasium.wrappers:FilterObservation({rest})", or ' if rest else ""
+        raise InputError(
+            f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers; {how}"
+            "turn it into a Box with gymnasium.wrappers.TransformObservation"
+        )
+    refuse_unusable(env, "observation", space, at)
+    yield leaf
+
+
+def refuse_unusable(env: str, role: str, space: gym.Space[Any], at: str = "") -> None:
+    """Raise InputError for a space without numbers, or with numbers that no file can keep."""
+    if gym.spaces.flatdim(space) == 0:
+        raise InputError(f"{env} has an empty {role} space{at}, {space}")
+    if space.dtype is not None and space.dtype.itemsize > LARGEST_DTYPE:
+        raise InputError(f"{env}: no file can keep the {space.dtype} of its {role} space{at}; make it float64")
+
+
+def image_axes(space: gym.Space[Any], as_vector: bool = False) -> str:
+    """How the axes of an image lie: CHW, HWC or HW; empty if the space does not look like one of images.
+
+    Images are uint8. With three axes they can also be bool, or floats in [0, 1]. C is smaller than H and W.
+    """
+    if not isinstance(space, Box):
+        return ""
+    shape, of_bytes, axes = space.shape, space.dtype == np.uint8, ""
+    unit = space.dtype.kind in "bf" and bool((space.low >= 0).all() and (space.high <= 1).all())
+    if len(shape) == 3 and (of_bytes or unit):
+        last = "HWC" if shape[2] < min(shape[:2]) >= SMALLEST else ""
+        axes = "CHW" if shape[0] < min(shape[1:]) >= SMALLEST else last
+    elif len(shape) == 2 and of_bytes and min(shape) >= SMALLEST_GRAY:
+        axes = "HW"
+    return axes if not as_vector or (of_bytes and axes == "CHW") else ""
 
 
 @dataclass(frozen=True)
@@ -58,10 +196,6 @@ class Spaces:
         """The parts of an observation, in their order."""
         return tuple(leaves(self.env, self.observation, self.as_vector))
 
-    def part(self, leaf: Leaf) -> "Spaces":
-        """The spaces of an environment that would show this part alone."""
-        return replace(self, observation=leaf.space, tasks=1)
-
     def task(self, obs: Tensor) -> Tensor | None:
         """Which task each observation belongs to: [..., D] -> [...] int64, or None in an environment of one task."""
         return None if self.tasks == 1 else obs[..., : self.tasks].argmax(-1)
@@ -98,16 +232,6 @@ class Spaces:
     def pixels(self) -> bool:
         """Whether an observation is one image alone, which stays an image [C, H, W], its channels first."""
         return len(self.leaves) == 1 and self.images
-
-    @property
-    def bytes(self) -> bool:
-        """Whether it is an image of uint8."""
-        return self.pixels and self.leaves[0].space.dtype == np.uint8
-
-    @property
-    def brightest(self) -> float:
-        """The largest number that a pixel of it can be."""
-        return self.leaves[0].brightest
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -195,3 +319,55 @@ def within(box: Box, numbers: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # where the nearest float to a bound is beyond it
         inside = asked.astype(box.dtype)
     return np.where(asked >= box.high, box.high, np.where(asked <= box.low, box.low, inside))
+
+
+def to_plain(space: gym.Space[Any]) -> dict[str, Any]:
+    """A space that `Spaces` accepts, as plain values; equal bounds become one number. The order of a Dict is kept."""
+    if isinstance(space, Dict):
+        return {"kind": "Dict", "spaces": [[key, to_plain(part)] for key, part in space.spaces.items()]}
+    if isinstance(space, Tuple):
+        return {"kind": "Tuple", "spaces": [to_plain(part) for part in space.spaces]}
+    if isinstance(space, Discrete):
+        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start), "dtype": space.dtype.name}
+    if isinstance(space, MultiDiscrete):
+        counts = {"nvec": space.nvec.ravel().tolist(), "start": space.start.ravel().tolist()}
+        return {"kind": "MultiDiscrete", "shape": list(space.shape), "dtype": space.dtype.name, **counts}
+    if isinstance(space, MultiBinary):
+        return {"kind": "MultiBinary", "shape": list(space.shape)}
+    assert isinstance(space, Box)
+    bounds = {"low": _plain_bound(space.low), "high": _plain_bound(space.high)}
+    return {"kind": "Box", "shape": list(space.shape), "dtype": space.dtype.name, **bounds}
+
+
+def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
+    """The inverse of `to_plain`. Raises KeyError, TypeError or ValueError if the description is invalid."""
+    kind = plain["kind"]
+    if kind == "Dict":
+        return Dict([(key, from_plain(part)) for key, part in plain["spaces"]])
+    if kind == "Tuple":
+        return Tuple([from_plain(part) for part in plain["spaces"]])
+    dtype: Any = np.dtype(plain.get("dtype", "int64")).type
+    if kind == "Discrete":
+        return Discrete(plain["n"], start=plain["start"], dtype=dtype)
+    if kind not in ("MultiBinary", "MultiDiscrete", "Box"):
+        raise ValueError(f"unknown space {kind!r}")
+    shape = tuple(plain["shape"])
+    if kind == "MultiBinary":
+        return MultiBinary(shape if len(shape) != 1 else shape[0])
+    if kind == "MultiDiscrete":
+        nvec, start = (np.array(plain[name], dtype).reshape(shape) for name in ("nvec", "start"))
+        return MultiDiscrete(nvec, dtype, start=start)
+    low, high = (_bound(plain[name], shape, np.dtype(dtype)) for name in ("low", "high"))
+    return Box(low, high, shape, dtype)
+
+
+def _plain_bound(bound: np.ndarray) -> list[float | str]:
+    """A bound's numbers in row order, or just one if they are all equal; infinities are strings, as JSON has none."""
+    numbers = bound.astype(np.uint8 if bound.dtype == np.bool_ else bound.dtype).flatten().tolist()
+    numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
+    return [str(x) if np.isinf(x) else x for x in numbers]
+
+
+def _bound(plain: list[float | str], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    numbers = np.array([dtype.type(x) for x in plain], dtype)
+    return np.full(shape, numbers[0]) if len(plain) == 1 else numbers.reshape(shape)

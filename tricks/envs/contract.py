@@ -1,23 +1,28 @@
-"""What Gymnasium's interface asks of an environment. Each lane is checked at every call, and each breach is explained.
+"""What Gymnasium's interface asks of an environment, and masks of legal actions, which are no part of it.
 
-`gymnasium.utils.env_checker.check_env` looks for more, before any training.
+Each lane is checked at every call, and each breach is explained. `gymnasium.utils.env_checker.check_env` looks for
+more, before any training. Masks all end up in `info["action_mask"]`, wherever an environment gives them.
 """
 
 import traceback
 from collections.abc import Mapping
+from math import prod
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
+from tricks.core.spaces import as_array
 from tricks.errors import InputError, said
 from tricks.values import shown
 
-STEP = "(observation, reward, terminated, truncated, info)"
-OLD = ", as before Gymnasium 0.26"
-
-
-NUMBERS = {float, int, bool, np.float64, np.float32, np.int64}  # that a reward almost always is
+RETURNS = {
+    "reset()": (2, "(observation, info)"),
+    "step()": (5, "5 values (observation, reward, terminated, truncated, info)"),
+}
+NUMBERS = {float, int, bool, np.float64, np.float32, np.int64, type(None)}  # None counts as not finite
+KEY, METHOD = "action_mask", "action_masks"
 
 
 class Contract(gym.Wrapper):
@@ -33,29 +38,26 @@ class Contract(gym.Wrapper):
                 raise breach(f"{role}_space must be a gymnasium.Space, not {shown(space)}")
         super().__init__(env)
         space = env.observation_space
-        box = isinstance(space, gym.spaces.Box)
+        box = isinstance(space, Box)
         self._shape, self._dtype = space.shape if box else None, space.dtype if box else None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         try:
             came = self.env.reset(seed=seed, options=options)
         except Exception as error:
-            if isinstance(error, TypeError) and "unexpected keyword argument" in str(error) and not self._raised(error):
-                must = "reset() must take seed and options: def reset(self, *, seed=None, options=None)"
-                raise breach(f"{must} ({said(error)})") from error
-            self._explain(error)
+            self._explain("reset()", error)
             raise
-        check_reset(came)
+        check("reset()", came)
         return self._seen("reset()", came[0]), came[1]
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         try:
             came = self.env.step(action)
         except Exception as error:
-            self._explain(error)
+            self._explain("step()", error)
             raise
         if type(came) is not tuple or len(came) != 5 or type(came[4]) is not dict:
-            check_step(came)
+            check("step()", came)
         obs, reward, terminated, truncated, info = came
         if type(reward) not in NUMBERS:
             reward = one_number(reward)
@@ -71,21 +73,22 @@ class Contract(gym.Wrapper):
             raise breach(f"the observation of {call} {fault}")
         return obs
 
-    def _raised(self, error: Exception) -> bool:
-        """Whether an error comes from the environment's own code, not from that of a wrapper around it."""
-        base = self.unwrapped
-        return any(frame.f_locals.get("self") is base for frame, _ in traceback.walk_tb(error.__traceback__))
-
-    def _explain(self, error: Exception) -> None:
-        """Raise InputError if a wrapper failed because the environment in it does not return what it must.
+    def _explain(self, call: str, error: Exception) -> None:
+        """Raise InputError if `reset` or a wrapper failed because the environment does not take or return what it must.
 
         Looks at what its `reset` and `step` return now; this lane ends anyway.
         """
-        if self.env is self.unwrapped or self._raised(error):
+        base = self.unwrapped
+        if any(frame.f_locals.get("self") is base for frame, _ in traceback.walk_tb(error.__traceback__)):
+            return  # the environment's own code raised it
+        if call == "reset()" and isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
+            must = "reset() must take seed and options: def reset(self, *, seed=None, options=None)"
+            raise breach(f"{must} ({said(error)})") from error
+        if self.env is base:
             return
         try:
-            check_reset(self.unwrapped.reset())
-            check_step(self.unwrapped.step(self.unwrapped.action_space.sample()))
+            check("reset()", base.reset())
+            check("step()", base.step(base.action_space.sample()))
         except InputError as found:
             raise found from error
         except Exception:  # then the first error says more
@@ -97,66 +100,57 @@ def breach(fault: str) -> InputError:
     return InputError(f"{fault}; gymnasium.utils.env_checker.check_env finds such faults")
 
 
-def check_reset(came: Any) -> None:
-    """Raise InputError unless this is what `reset` must return."""
-    if not isinstance(came, tuple) or len(came) != 2:
-        what = f"{len(came)} values" if isinstance(came, tuple) else f"{_kind(came)}{OLD}"
-        raise breach(f"reset() must return (observation, info); this returned {what}")
-    _check_info("reset()", came[1])
+def check(call: str, came: Any) -> None:
+    """Raise InputError unless this is what `reset()` or `step()` must return."""
+    count, must = RETURNS[call]
+    if not isinstance(came, tuple) or len(came) != count:
+        shape, kind = getattr(came, "shape", None), "None" if came is None else type(came).__name__
+        what = len(came) if isinstance(came, tuple) else kind if shape is None else f"{kind} of shape {shape}"
+        old = ", as before Gymnasium 0.26" * ((len(came) if isinstance(came, tuple) else 1) == count - 1)
+        raise breach(f"{call} must return {must}; this returned {what}{old}")
+    if not isinstance(came[-1], dict):
+        raise breach(f"the info of {call} must be a dict, not {shown(came[-1])}")
 
 
-def check_step(came: Any) -> None:
-    """Raise InputError unless this is what `step` must return."""
-    if not isinstance(came, tuple) or len(came) != 5:
-        what = f"{len(came)}" if isinstance(came, tuple) else _kind(came)
-        old = OLD if isinstance(came, tuple) and len(came) == 4 else ""
-        raise breach(f"step() must return 5 values {STEP}; this returned {what}{old}")
-    _check_info("step()", came[4])
+def number(given: Any) -> float | None:
+    """A number, alone or in an array of one; None for anything else."""
+    array = as_array(given)
+    return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else None
 
 
-def _check_info(call: str, info: Any) -> None:
-    if not isinstance(info, dict):
-        raise breach(f"the info of {call} must be a dict, not {shown(info)}")
-
-
-def one_number(reward: Any) -> Any:
-    """A reward as a number; None stays, and counts as not finite. Raises InputError for anything else."""
-    if reward is None or isinstance(reward, np.floating | np.integer | np.bool_):
-        return reward
-    array = _array(reward)
-    if array.size != 1 or array.dtype.kind not in "biuf":
-        what = f"an array of shape {array.shape}" if array.dtype.kind in "biuf" else shown(reward)
-        raise breach(f"the reward of step() must be a number, not {what}")
-    return array.item()
+def one_number(reward: Any) -> float:
+    """A reward as a number. Raises InputError if it is none."""
+    if (given := number(reward)) is None:
+        raise breach(f"the reward of step() must be a number, not {shown(reward)}")
+    return given
 
 
 def one_bool(name: str, end: Any) -> bool:
     """An end as a bool. Raises InputError if it is none."""
-    array = _array(end)
-    if array.size != 1 or array.dtype.kind not in "biu":
+    if (given := number(end)) not in (0, 1):
         raise breach(f"{name} of step() must be True or False, not {shown(end)}")
-    return bool(array.item())
+    return given == 1
 
 
 def misfit(space: gym.Space[Any], obs: Any) -> str:
     """What is wrong with the form of an observation: `has shape (3,), but its space has (1,)`; empty if nothing is."""
-    if isinstance(space, gym.spaces.Dict):
+    if isinstance(space, Dict):
         if not isinstance(obs, Mapping) or obs.keys() != space.spaces.keys():
             names = f"the keys {', '.join(obs)}" if isinstance(obs, Mapping) and obs else shown(obs)
             return f"is {names}, but its space has the keys {', '.join(space.spaces)}"
         faults = [(name, misfit(part, obs[name])) for name, part in space.spaces.items()]
         return next((f"at {name!r} {fault}" for name, fault in faults if fault), "")
-    if isinstance(space, gym.spaces.Tuple):
+    if isinstance(space, Tuple):
         if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
             return f"is {shown(obs)}, but its space has {len(space.spaces)} parts"
         parts = [misfit(part, obs[k]) for k, part in enumerate(space.spaces)]
         return next((f"at {k} {fault}" for k, fault in enumerate(parts) if fault), "")
     if space.dtype is None or space.shape is None:  # text, graphs
         return ""
-    array = _array(obs)
+    array = as_array(obs)
     if array.dtype.kind not in "biuf":
         return f"is {shown(obs)}, but its space has numbers of shape {space.shape}"
-    if isinstance(space, gym.spaces.Discrete):
+    if isinstance(space, Discrete):
         return "" if array.size == 1 else f"has shape {array.shape}, but its space is {space}"
     if array.shape != space.shape:
         return f"has shape {array.shape}, but its space has {space.shape}"
@@ -164,15 +158,68 @@ def misfit(space: gym.Space[Any], obs: Any) -> str:
     return "" if fits else f"has dtype {array.dtype}, but its space has {space.dtype}"
 
 
-def _array(given: Any) -> np.ndarray:
-    """As an array; of objects, if it has no other."""
-    try:
-        return np.asarray(given)
-    except Exception:  # ragged lists, and whatever an object's own __array__ raises
-        return np.empty((), object)
+def with_masks(env: gym.Env) -> gym.Env:
+    """The environment with its masks in `info["action_mask"]`: itself, unless it gives them in another way."""
+    found = shows_mask(env.observation_space, env.action_space)
+    return MaskInInfo(env) if found or env.has_wrapper_attr(METHOD) else env
 
 
-def _kind(came: Any) -> str:
-    """A value's type, and its shape if it has one."""
-    shape = getattr(came, "shape", None)
-    return "None" if came is None else type(came).__name__ + (f" of shape {shape}" if shape is not None else "")
+def shows_mask(observation: gym.Space[Any], action: gym.Space[Any]) -> bool:
+    """Whether observations are a Dict with the entry "action_mask", and that has a number for each action."""
+    given = observation.spaces.get(KEY) if isinstance(observation, Dict) else None
+    return given is not None and choices(action) > 0 and choices(action) == numbers(given)
+
+
+def choices(action: gym.Space[Any]) -> int:
+    """How many numbers a mask has, over all components of an action; 0 for actions that have no mask."""
+    if isinstance(action, MultiBinary):
+        return 2 * prod(action.shape)
+    return gym.spaces.flatdim(action) if isinstance(action, Discrete | MultiDiscrete) else 0
+
+
+def numbers(space: gym.Space[Any]) -> int:
+    """How many numbers a mask in this space has; 0 if it cannot be one."""
+    if isinstance(space, Tuple):
+        return sum(numbers(part) for part in space.spaces)
+    return prod(space.shape) if isinstance(space, Box | MultiBinary | MultiDiscrete) else 0
+
+
+class MaskInInfo(gym.Wrapper):
+    """Puts the mask into `info["action_mask"]` from an observation's entry, which it takes out, or from the method.
+
+    The entry is "action_mask", as in PettingZoo; the method is `action_masks()`, as in sb3-contrib, of the environment
+    or of a wrapper. A mask that is in the info already stays. Raises InputError for a mask of another size.
+    """
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self._shown = shows_mask(env.observation_space, env.action_space)
+        self._method = None if self._shown else env.get_wrapper_attr(METHOD)
+        self._size = choices(env.action_space)
+        if self._shown:
+            inner = env.observation_space.spaces.items()  # type: ignore[attr-defined]
+            self.observation_space = Dict([(key, part) for key, part in inner if key != KEY])
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return self._apart(obs, info)
+
+    def step(self, action: Any) -> Any:
+        obs, *outcome, info = self.env.step(action)
+        obs, info = self._apart(obs, info)
+        return obs, *outcome, info
+
+    def _apart(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The observation without the mask, and the info with it."""
+        mask = in_one(obs[KEY] if self._method is None else self._method())
+        if self._shown:  # the space has the right size
+            obs = {key: part for key, part in obs.items() if key != KEY}
+        elif KEY not in info and self._size and mask.shape != (self._size,):
+            raise InputError(f"{METHOD}() has shape {mask.shape}, not ({self._size},): one entry per action")
+        return obs, {KEY: mask, **info}
+
+
+def in_one(mask: Any) -> np.ndarray:
+    """A mask as one array: the arrays of its components, one after the other, or the mask itself."""
+    parts = mask if isinstance(mask, tuple | list) else (mask,)
+    return np.concatenate([np.ravel(part) for part in parts])

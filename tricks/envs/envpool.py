@@ -37,8 +37,7 @@ class EnvPoolEnv:
         refuse_changes(config, "env_args")
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._args, self._resumed = config.env_kwargs, 0  # number of resumptions
-        lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
-        self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds), self._args)
+        self._pool, space, action = self._make()
         if isinstance(space, gym.spaces.Dict):
             space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
         self.spaces, self._mission = Spaces(self.id, space, action, as_vector=config.as_vector), None
@@ -78,10 +77,13 @@ class EnvPoolEnv:
         """Start new episodes in a new pool, as in GymnasiumEnv; a pool cannot be reseeded."""
         self.close()
         self._resumed = state["resumed"] + 1
-        streams = [stream(seed, self.purpose, self._resumed) for seed in self.seeds]
-        lane_seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
-        self._pool, *_ = make_pool(self.id, lane_seeds, self._args)
+        self._pool, *_ = self._make()
         self.reset()
+
+    def _make(self) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
+        index = (self._resumed,) if self._resumed else ()
+        streams = [stream(seed, self.purpose, *index) for seed in self.seeds]
+        return make_pool(self.id, np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams]), self._args)
 
     def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
         """[lanes that play] -> [S, N], with 0 for the other lanes."""
@@ -91,19 +93,15 @@ class EnvPoolEnv:
 
     def _show(self, obs: Any, info: dict[str, Any], playing: Tensor) -> None:
         """Copy the playing seeds' observations, [their lanes, ...] per part, into new tensors."""
-        if isinstance(obs, dict):
-            self._check_mission(obs)
+        missions = obs.get("mission", np.zeros(1)) if isinstance(obs, dict) else np.zeros(1)
+        self._mission = missions[0] if self._mission is None else self._mission
+        if (missions != self._mission).any():
+            raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
         self._obs = self._obs.clone()
         self._obs[playing] = self.spaces.encode(obs, (int(playing.sum()), self.lanes))
         if "lives" in info:  # Atari
             lives = self._spread(info["lives"], playing.numpy()).long()
             self._lives = lives if self._lives is None else torch.where(playing.unsqueeze(1), lives, self._lives)
-
-    def _check_mission(self, named: dict[str, Any]) -> None:
-        missions = named.get("mission", np.zeros(1))
-        self._mission = missions[0] if self._mission is None else self._mission
-        if (missions != self._mission).any():
-            raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
 
 
 def make_pool(id: str, seeds: np.ndarray, args: dict[str, Any]) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:

@@ -1,12 +1,23 @@
-"""The global generators of `random`, NumPy and torch: each lane draws from states of its own."""
+"""The random numbers of lanes: what they draw from global generators, and what no seed reaches."""
 
 import random
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+from weakref import WeakValueDictionary
 
+import gymnasium as gym
 import numpy as np
 import torch
 
+from tricks.config import Config
+from tricks.core.env import MakeEnv
 from tricks.core.seeds import PURPOSES, stream
+from tricks.envs.lane import make_lane
+from tricks.envs.statistics import episode, same
 
+IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
+ALIKE = 20  # steps in which two episodes with the same seed and actions are compared
 TRIAL = 32  # resets, and steps, after which a lane that has left `random` and torch alone is no longer watched
 
 
@@ -51,3 +62,24 @@ def _exchange(states: tuple[tuple[object, ...], torch.Tensor]) -> tuple[tuple[ob
     random.setstate(states[0])
     torch.set_rng_state(states[1])
     return before
+
+
+def repeatable(config: Config, make: MakeEnv | None) -> bool:
+    """Whether an environment, of which one more is made, without config.wrap, repeats an episode that begins anew.
+
+    It does not if it draws from a generator that no seed reaches. What fails is left to fail in training.
+    """
+    try:
+        with Draws(0, "env", 0, 0).during("reset"):
+            env = make_lane(replace(config, wrap=(), stack=1, rescale_actions=False), make)
+        if id(env.unwrapped) in IN_USE:  # there is only this one
+            return True
+        with closing(env):
+            episodes, actions = list[list[Any]](), list[Any]()
+            for _ in range(2):
+                with Draws(0, "env", 0, 0).during("reset"):
+                    episodes.append(episode(env, actions, ALIKE))
+    except (Exception, SystemExit):
+        return True
+    one, other = episodes  # one that fails is the shorter one
+    return same(one[: len(other)], other[: len(one)])

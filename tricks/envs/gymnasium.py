@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,9 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.distinct import claimed, release
-from tricks.envs.generators import Draws
+from tricks.envs.generators import IN_USE, Draws
 from tricks.envs.processes import WorkerLanes
-from tricks.envs.stepping import Columns, LocalLanes, Start, naming
-from tricks.envs.vectors import VectorLanes, has_vector_version
+from tricks.envs.stepping import Columns, LocalLanes, Start, VectorLanes, has_vector_version, naming
 from tricks.errors import InputError, in_words
 from tricks.texts import recorded
 
@@ -43,7 +42,7 @@ class GymnasiumEnv:
                 self._lanes.append(make_lanes(config, make, self._draws(seed)))
             self.spaces = self._common([spaces for lanes in self._lanes for spaces in lanes.spaces])
             self.id = self.spaces.env
-            self._claimed = claimed([lane.env for lanes in self._lanes for lane in lanes.lanes])
+            self._claim()
         except BaseException:
             self.close()
             raise
@@ -70,28 +69,23 @@ class GymnasiumEnv:
         self._resumed = state["resumed"] + 1
         self._begin()
 
-    def reset(self) -> Step:
+    def reset(self, starts: Sequence[Sequence[Start]] = ()) -> Step:
         """Start a new episode in every lane."""
-        return self._reset([[Start()] * self.lanes] * len(self.seeds))
+        self._call("reset", dict(enumerate(starts or [[Start()] * self.lanes] * len(self.seeds))))
+        self.now = Step.first(self._obs(), self._legal(), self._count_lives())
+        return self.now
 
     def _begin(self) -> None:
         """Reset every lane with a seed of its own, and with draws of its own if the run is resumed."""
-        index = (self._resumed,) if self._resumed else ()
-        firsts = [int(stream(seed, self.purpose, *index).integers(2**31)) for seed in self.seeds]
-        draws: list[Sequence[Draws | None]] = [[None] * self.lanes] * len(firsts)
-        if self._resumed:
-            draws = [self._draws(seed) for seed in self.seeds]
-        self._reset(
-            [[Start(first + j, own) for j, own in enumerate(each)] for first, each in zip(firsts, draws, strict=True)]
-        )
+        index, starts = (self._resumed,) if self._resumed else (), []
+        for seed in self.seeds:
+            first = int(stream(seed, self.purpose, *index).integers(2**31))
+            draws = self._draws(seed) if self._resumed else [None] * self.lanes
+            starts.append([Start(first + j, own) for j, own in enumerate(draws)])
+        self.reset(starts)
 
     def _draws(self, seed: int) -> list[Draws]:
         return [Draws(seed, self.purpose, self._resumed, lane) for lane in range(self.lanes)]
-
-    def _reset(self, starts: Sequence[Sequence[Start]]) -> Step:
-        self._call("reset", dict(enumerate(starts)))
-        self.now = Step.first(self._obs(), self._legal(), self._count_lives())
-        return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step the playing seeds; the others don't move."""
@@ -125,16 +119,29 @@ class GymnasiumEnv:
 
     def close(self) -> None:
         """Close every environment. If one fails to close, that costs nothing but a line on stderr."""
-        failures = []
-        for lanes in self._lanes:
-            try:
-                lanes.close()
-            except (Exception, SystemExit) as error:  # the training that it served may be finished
-                failures.append(in_words(error))
-        release(self._claimed)
+        try:
+            with ExitStack() as stack:
+                for lanes in self._lanes:
+                    stack.callback(lanes.close)
+        except (Exception, SystemExit) as error:  # the training that it served may be finished
+            print(f"{self.id}: close() failed, which changes no result: {in_words(error)}", file=sys.stderr)
+        for key in self._claimed:
+            IN_USE.pop(key, None)
         self._lanes, self._claimed = [], []
-        for words in failures[:1]:
-            print(f"{self.id}: close() failed, which changes no result: {words}", file=sys.stderr)
+
+    def _claim(self) -> None:
+        """Let nothing else step the objects that are lanes here (worker processes have copies) until `close`.
+
+        Raises InputError if one is already another lane, of this training or of one in progress.
+        """
+        for env in (lane.env.unwrapped for lanes in self._lanes for lane in lanes.lanes):
+            if id(env) in IN_USE:
+                raise InputError(
+                    f"env= made the same {type(env).__name__} object for two lanes, which would step it in turn; it "
+                    f"must make a new one at each call: env=lambda: {type(env).__name__}(...)"
+                )
+            IN_USE[id(env)] = env
+            self._claimed.append(id(env))
 
     def _obs(self) -> Tensor:
         return self.spaces.joined([part.copy() for part in self._parts], self._rows)
@@ -167,18 +174,12 @@ class GymnasiumEnv:
             self._missing -= {
                 name for name, x in zip(self._names, record.unbind(-1), strict=True) if not x.isnan().all()
             }
-            if self._missing and self._ended >= self._all.shape[0] * self.lanes:
-                self._say_missing()
+            if self._missing and self._ended >= len(self.seeds) * self.lanes:  # said once
+                names, keys = ", ".join(sorted(self._missing)), {key for *_, keys in self._each("keys") for key in keys}
+                there, self._missing = ", ".join(sorted(keys)) or "nothing", set()
+                what = f"no info has had {names} in {self._ended} episodes; the last one has {there}"
+                print(f"{self.id}: {what}", file=sys.stderr)
         return record
-
-    def _say_missing(self) -> None:
-        """Say on stderr, once, what is to be recorded and is in no info."""
-        there = ", ".join(sorted({key for _, _, keys in self._each("keys") for key in keys})) or "nothing"
-        names = ", ".join(sorted(self._missing))
-        print(
-            f"{self.id}: no info has had {names} in {self._ended} episodes; the last one has {there}", file=sys.stderr
-        )
-        self._missing = set()
 
     def _each(self, name: str) -> list[tuple[int, int, Any]]:
         """What lanes told in the last call: seed's index, lane, and what."""

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import cache
 from importlib.metadata import entry_points
 from operator import attrgetter
@@ -24,14 +25,12 @@ def make_named(name: str, **args: Any) -> gym.Env:
     make = maker_of(name)
     if make is None:
         return gym.make(import_module_of(name), disable_env_checker=True, **args)  # Contract checks it
-    try:
+    with suppress(ValueError):  # a function in C may not tell what it takes
         takes = inspect.signature(make)
-    except (TypeError, ValueError):  # not known, as of some functions in C
-        return make(**args)
-    try:
-        takes.bind(**args)
-    except TypeError as error:
-        raise _unmade(name, f"{error}; it takes {takes} as arguments of the environment, name=value") from None
+        try:
+            takes.bind(**args)
+        except TypeError as error:
+            raise _unmade(name, f"{error}; it takes {takes} as arguments of the environment, name=value") from None
     return make(**args)
 
 
@@ -106,8 +105,5 @@ def call_plugins(package: str) -> None:
     """
     for entry in entry_points(group="gymnasium.envs"):
         if entry.module.partition(".")[0] == package and callable(register := entry.load()):
-            if entry.name == "__root__":
+            with nullcontext() if entry.name == "__root__" else namespace(entry.name):
                 register()
-            else:
-                with namespace(entry.name):
-                    register()

@@ -1,6 +1,6 @@
 """One lane: an environment with the arguments and the wrappers that the config asks for."""
 
-import importlib
+import pkgutil
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,8 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
-from tricks.envs.contract import Contract
+from tricks.envs.contract import Contract, with_masks
 from tricks.envs.ids import make_named
-from tricks.envs.masks import with_masks
 from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
 from tricks.texts import wrapper_call
@@ -79,12 +78,8 @@ def make_checked(make: MakeEnv, args: dict[str, Any], name: str = "env=") -> gym
 def wrapped(env: gym.Env, name: str) -> gym.Env:
     """The environment in the wrapper module:Wrapper, or module:Wrapper(arguments). Raises InputError if that fails."""
     target, args, named = wrapper_call(name)
-    module, _, attribute = target.partition(":")
     try:
-        wrapper = importlib.import_module(module)
-        for part in attribute.split("."):
-            wrapper = getattr(wrapper, part)
-        around = wrapper(env, *args, **named)  # type: ignore[operator]
+        around = pkgutil.resolve_name(target)(env, *args, **named)
     except (Exception, SystemExit) as error:  # imports and constructors can raise anything
         raise InputError(f"cannot wrap the environment in {name}: {advice(error)}") from error
     if not isinstance(around, gym.Env):

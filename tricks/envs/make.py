@@ -5,10 +5,8 @@ import sys
 import gymnasium as gym
 
 from tricks.config import Config
-from tricks.core.compiler import find_compiler
-from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
-from tricks.core.memory import Need, largest
+from tricks.core.machine import Need, find_compiler, find_device, largest
 from tricks.envs.atari import fire, is_atari
 from tricks.envs.envpool import EnvPoolEnv
 from tricks.envs.gymnasium import GymnasiumEnv
@@ -36,7 +34,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     does not have the device.
     """
     device = find_device(config.device)
-    env = backend(config, purpose) if make is None else make_own(config, purpose, make)
+    env = bare_env(config, purpose, make)
     try:
         if config.life_ends:
             env = LifeEnds(env, press=fire(config.env) if make is None and is_atari(config.env) else None)
@@ -81,20 +79,13 @@ def announce(config: Config, make: MakeEnv | None) -> None:
         print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)
 
 
-def backend(config: Config, purpose: str) -> Env:
-    """The bare environment on the config's backend, before any wrapper."""
-    if lane_kind(config) == "tensor":
+def bare_env(config: Config, purpose: str, make: MakeEnv | None) -> Env:
+    """The environment on the config's backend, before any wrapper."""
+    if make is not None and config.backend in ("tensor", "envpool"):
+        raise InputError(f"backend {config.backend} has only its own environments; env= needs gymnasium or processes")
+    if lane_kind(config, make) == "tensor":
         refuse_changes(config)
         return TensorEnv(WORLDS[config.env], config, purpose)
     if config.backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
-    return EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose)
-
-
-def make_own(config: Config, purpose: str, make: MakeEnv) -> Env:
-    """Lanes made by the user's function. Raises InputError if it isn't callable or the backend can't use it."""
-    if not callable(make):
-        raise InputError(f"env= must be a function that makes a gymnasium.Env, not {make!r}; put an id in Config(env=)")
-    if config.backend in ("tensor", "envpool"):
-        raise InputError(f"backend {config.backend} has only its own environments; env= needs gymnasium or processes")
-    return GymnasiumEnv(config, purpose, make)
+    return EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose, make)

@@ -18,10 +18,10 @@ from gymnasium.vector.utils import CloudpickleWrapper
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
-from tricks.core.orphans import follow_parent
+from tricks.core.machine import follow_parent
 from tricks.core.spaces import Spaces
 from tricks.envs.generators import Draws
-from tricks.envs.stepping import Columns, Lane, Told
+from tricks.envs.stepping import Columns, Lane, Told, naming
 from tricks.errors import InputError, in_words
 
 PATIENCE = 5.0  # seconds a worker has to close its environment
@@ -39,7 +39,8 @@ class WorkerLanes:
     def __init__(self, config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> None:
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         if method is None:
-            refuse_unpicklable(make)
+            with naming(config, make):  # what cannot be sent to a worker
+                cloudpickle.dumps(make)
         context = multiprocessing.get_context(method)
         self._id = config.env
         self._pipes: list[Connection] = []
@@ -82,9 +83,9 @@ class WorkerLanes:
         """What became of a worker whose pipe is closed."""
         worker = self._workers[lane]
         worker.join(1.0)  # its pipe closes just before it exits
-        if (code := worker.exitcode) is None:
-            return InputError(f"{before}the worker process of lane {lane} does not respond ({type(error).__name__})")
-        reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        code, reason = worker.exitcode, type(error).__name__
+        if code is not None:
+            reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         return InputError(f"{before}the worker process of lane {lane} has died ({reason})")
 
     def close(self) -> None:
@@ -100,17 +101,6 @@ class WorkerLanes:
         for pipe in self._pipes:
             pipe.close()
         self._workers, self._pipes = [], []
-
-
-def refuse_unpicklable(make: MakeEnv | None) -> None:
-    """Raise InputError if a function cannot be sent to a worker process."""
-    try:
-        cloudpickle.dumps(make)
-    except Exception as error:  # whatever an object's own method raises
-        raise InputError(
-            f"the environment cannot be sent to worker processes ({in_words(error)}); register it in a module and name "
-            "it module:Id, or use backend gymnasium"
-        ) from error
 
 
 def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draws) -> None:

@@ -1,10 +1,10 @@
 """Wrappers with running statistics. Nobody owns those: each lane has its own, and an evaluation begins without any."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from functools import partial
-from types import FunctionType, MethodType
+from gc import get_referents
+from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -17,7 +17,8 @@ from tricks.flags import switch
 RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
 PAIRS = ("mean|average|mu", "var|std|m2|sigma|squares?|sq|variance"), ("min|low|lowest", "max|high|highest")
 REWARD = re.compile("rew|return|ret", re.IGNORECASE)
-DEPTH, STEPS = 4, 100  # how deep in a wrapper they are looked for, and for how long a wrapper is tried
+DEPTH, STEPS = 5, 100  # how deep in a wrapper they are looked for, and for how long a wrapper is tried
+ELSEWHERE = gym.Env, gym.vector.VectorEnv, gym.Space, type, ModuleType, str, int, float  # where they are not
 
 
 def refuse_statistics(env: Any) -> None:
@@ -56,31 +57,11 @@ def within(layer: Any) -> Iterator[tuple[str, Any]]:
     seen, left = set[int](), [(name, x, DEPTH) for name, x in vars(layer).items() if name != "env"]
     while left:
         name, x, depth = left.pop()
-        if id(x) not in seen and not isinstance(x, gym.Env | gym.vector.VectorEnv | gym.Space | type):
+        module = isinstance(x, dict) and "__name__" in x  # whose names a function holds
+        if id(x) not in seen and not module and not isinstance(x, ELSEWHERE):
             seen.add(id(x))
             yield name, x
-            left += [(name, part, depth - 1) for part in parts(x)] if depth else []
-
-
-def parts(x: Any) -> Iterable[Any]:
-    """What an object, a collection, or a function holds."""
-    if isinstance(x, list | tuple | set | frozenset):
-        return list(x)[:100]
-    if isinstance(x, MethodType):
-        return [x.__self__]
-    if isinstance(x, partial):
-        return [x.func, *x.args, *x.keywords.values()]
-    if isinstance(x, FunctionType):
-        return [part for cell in x.__closure__ or () for part in contents(cell)]
-    return list(names(x).values())
-
-
-def contents(cell: Any) -> list[Any]:
-    """What a function's closure holds in one of its cells, if anything yet."""
-    try:
-        return [cell.cell_contents]
-    except ValueError:
-        return []
+            left += [(name, part, depth - 1) for part in get_referents(x)[:100]] if depth else []
 
 
 def names(x: Any) -> Mapping[str, Any]:
@@ -99,7 +80,7 @@ def statistics(layer: Any) -> dict[str, Any]:
             kinds = [re.compile(rf"(^|_)({words})(_|\d|$)", re.IGNORECASE) for words in pair]
             named = [{name: y for name, y in names(x).items() if kind.search(name) and number(y)} for kind in kinds]
             if all(named):
-                found |= {f"{path} {name} {place}": y for each in named for name, y in each.items()}
+                found |= {f"{path} {name} {place}": np.array(y) for each in named for name, y in each.items()}
     return found
 
 
@@ -110,18 +91,17 @@ def number(x: Any) -> bool:
 
 def matter(env: gym.Env, layer: gym.Wrapper) -> bool:
     """Whether a layer's statistics move in an episode, and the same episode is then another one."""
-    before, actions = deepcopy(statistics(layer)), list[Any]()
+    before, actions = statistics(layer), list[Any]()
     first = episode(env, actions)
-    moved = any(not same(x, before.get(name)) for name, x in statistics(layer).items())
-    return moved and not same(first, episode(env, actions))
+    return not same(before, statistics(layer)) and not same(first, episode(env, actions))
 
 
-def episode(env: gym.Env, actions: list[Any]) -> list[Any]:
-    """The observations and rewards of an episode, at most STEPS of them, by these actions or random ones."""
+def episode(env: gym.Env, actions: list[Any], steps: int = STEPS) -> list[Any]:
+    """The observations and rewards of an episode, so many steps at most, by these actions or random ones."""
     seen: list[Any] = []
     try:
         seen.append(deepcopy(env.reset(seed=0)[0]))
-        for t in range(STEPS):
+        for t in range(steps):
             actions += [env.action_space.sample()] if len(actions) == t else []
             obs, reward, terminated, truncated, _ = env.step(actions[t])
             seen += [deepcopy(obs), float(reward)]
@@ -133,9 +113,9 @@ def episode(env: gym.Env, actions: list[Any]) -> list[Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two results are the same numbers."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(x, other[name]) for name, x in one.items())
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+    """Whether two results, nested alike, are the same numbers; NaN is the same as NaN."""
+    try:
+        np.testing.assert_equal(one, other)
+    except AssertionError:
+        return False
+    return True

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.devices import find_device
 from tricks.core.env import Step
+from tricks.core.machine import find_device
 from tricks.core.owners import Owner, replaced
 from tricks.core.seeds import draw, later
 from tricks.core.spaces import Spaces

@@ -1,4 +1,4 @@
-"""Dense layers and linear heads as numba compiles them: seed by seed, and a few rows through all layers at once.
+"""Layers as numba compiles them, with their gradients: seed by seed, and a few rows through all layers at once.
 
 Every sum is taken in an order that depends on the seed's own rows alone. So a seed gets the same bits in any stack, and
 a row the same features in any batch. Matrices are float32 and contiguous, and travel as addresses, because numba takes
@@ -13,6 +13,9 @@ from tricks.fast.kernels import kernel
 
 LARGEST = np.finfo(np.float32).max
 BLOCK = 32  # rows that go through all layers together, within the fastest cache
+RELU, TANH, LINEAR = range(
+    3
+)  # what a layer does with xW + b; LINEAR leaves the bias to the caller, who may add float64
 
 
 @njit(inline="always")
@@ -38,31 +41,10 @@ def tanh(x):
     return p / (abs(p) if full else q)
 
 
-@kernel("i8[::1](i8[:], i8, i8[:])")
-def moved(addresses, count, spans):
-    """Each address, `count` of its spans further on. (Loops compile faster than sums of arrays.)"""
-    found = np.empty(len(addresses), np.int64)
-    for k in range(len(addresses)):
-        found[k] = addresses[k] + count * spans[k]
-    return found
-
-
-@kernel("(i8[:],)")
+@njit(inline="always")
 def spans_of(sizes):
     """The bytes of each layer's weights, and of a row of its features."""
-    weights, features = np.empty(len(sizes) - 1, np.int64), np.empty(len(sizes) - 1, np.int64)
-    for k in range(len(weights)):
-        weights[k], features[k] = 4 * sizes[k] * sizes[k + 1], 4 * sizes[k + 1]
-    return weights, features
-
-
-@kernel("(i8[:],)")
-def largest(sizes):
-    """The largest of these sizes."""
-    found = sizes[0]
-    for size in sizes:
-        found = max(found, size)
-    return found
+    return 4 * sizes[:-1] * sizes[1:], 4 * sizes[1:]
 
 
 @kernel("(i8, i8, i8, i8)")
@@ -74,14 +56,14 @@ def fill(c, row, rows, columns):
             C[i, j] = R[0, j] if row != 0 else f4(0)
 
 
-@kernel("(i8, i8, i8, b1)")
-def bend(h, rows, columns, curved):
+@kernel("(i8, i8, i8, i8)")
+def bend(h, rows, columns, kind):
     """h ← tanh h, or max(0, h); whether any h was infinite."""
     H, wild = matrix(h, rows, columns), False
     for i in range(rows):
         for j in range(columns):
             wild |= abs(H[i, j]) > LARGEST
-        if curved:
+        if kind == TANH:
             for j in range(columns):
                 H[i, j] = tanh(H[i, j])
         else:
@@ -104,30 +86,19 @@ def mend(x, weight, h, rows, inputs, outputs):
                 H[i, j] = np.nan
 
 
-@kernel("(i8, i8, i8, i8, i8, i8, b1)")
-def unbend(g, h, d, sums, rows, columns, curved):
-    """d = g·(1 − h²), or g where h > 0; the sums of d's columns are added up."""
+@kernel("(i8, i8, i8, i8, i8, i8, i8)")
+def unbend(g, h, d, sums, rows, columns, kind):
+    """d = g·(1 − h²), or g where h > 0, or g; the sums of d's columns are added up."""
     G, H, D, B = matrix(g, rows, columns), matrix(h, rows, columns), matrix(d, rows, columns), matrix(sums, 1, columns)
     for i in range(rows):
-        if curved:
+        if kind == TANH:
             for j in range(columns):
                 D[i, j] = G[i, j] * (f4(1) - H[i, j] * H[i, j])
         else:
             for j in range(columns):
-                D[i, j] = f4(0) if H[i, j] <= f4(0) else G[i, j]
+                D[i, j] = f4(0) if kind == RELU and H[i, j] <= f4(0) else G[i, j]
         for j in range(columns):
             B[0, j] += D[i, j]
-
-
-@kernel("(i8, i8, i8)")
-def silent(g, rows, columns):
-    """Whether all of it is zero, as the gradient of filler rows is."""
-    G = matrix(g, rows, columns)
-    for i in range(rows):
-        for j in range(columns):
-            if G[i, j] != f4(0):
-                return False
-    return True
 
 
 @kernel("(i8, i8, i8)")
@@ -150,28 +121,28 @@ def turn(w, t, rows, columns):
 
 
 @njit(inline="always")
-def block_forward(x, weights, biases, hs, sizes, rows, curved):
-    """The features of every layer, hs[k] [rows, sizes[k+1]], of one seed's x [rows, sizes[0]]."""
+def block_forward(x, weights, biases, hs, sizes, rows, kind, last):
+    """The features of every layer, hs[k] [rows, sizes[k+1]], of one seed's x [rows, sizes[0]]; `last`: its kind."""
     for k in range(len(hs)):
-        h, inputs, outputs = hs[k], sizes[k], sizes[k + 1]
-        fill(h, biases[k], rows, outputs)
+        h, inputs, outputs, linear = hs[k], sizes[k], sizes[k + 1], last == LINEAR and k == len(hs) - 1
+        fill(h, 0 if linear else biases[k], rows, outputs)
         product(x, inputs, 1, weights[k], h, rows, outputs, inputs)
-        if bend(h, rows, outputs, curved):
+        if not linear and bend(h, rows, outputs, kind):
             mend(x, weights[k], h, rows, inputs, outputs)
         x = h
 
 
 @njit(inline="always")
-def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, curved, scratch):
+def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, kind, scratch):
     """Add to the gradients of one seed's weights and biases and, if gx is not 0, set that of x, from that of g.
 
     `turned` are the weights, transposed; the scratch has room for twice the rows of the widest layer.
     """
-    here, other = scratch, scratch + 4 * rows * largest(sizes)
+    here, other = scratch, scratch + 4 * rows * sizes.max()
     for k in range(len(hs) - 1, -1, -1):
         inputs, outputs = sizes[k], sizes[k + 1]
         below = hs[k - 1] if k > 0 else x
-        unbend(g, hs[k], here, to_biases[k], rows, outputs, curved)
+        unbend(g, hs[k], here, to_biases[k], rows, outputs, kind)
         product(below, 1, inputs, here, to_weights[k], inputs, outputs, rows)
         if k > 0 or gx != 0:
             g = other if k > 0 else gx
@@ -179,21 +150,54 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, cur
             product(here, outputs, 1, turned[k], g, rows, inputs, outputs)
 
 
-@kernel("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)")
-def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
-    """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
+@kernel("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, i8)")
+def layers_forward(x, weights, biases, hs, sizes, seeds, rows, kind):
+    """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]. All layers are of a kind."""
     spans, features = spans_of(sizes)
     for s in range(seeds):
-        w, b = moved(weights, s, spans), moved(biases, s, features)
+        w, b = weights + s * spans, biases + s * features
         for first in range(s * rows, (s + 1) * rows, BLOCK):
-            some = min(BLOCK, (s + 1) * rows - first)
-            block_forward(x + first * 4 * sizes[0], w, b, moved(hs, first, features), sizes, some, curved)
+            some, at = min(BLOCK, (s + 1) * rows - first), hs + first * features
+            block_forward(x + first * 4 * sizes[0], w, b, at, sizes, some, kind, kind)
 
 
-@kernel("(i8, i8, i8, i8, i8, i8, i8)")
-def head_forward(h, weight, y, seeds, rows, inputs, outputs):
-    """y = hW."""
+@kernel("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, i8)")
+def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, kind):
+    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
+    spans, features = spans_of(sizes)
+    turned, most = np.empty(len(weights), np.int64), sizes.max()
+    room = np.empty(2 * BLOCK * most + spans.sum() // 4, np.float32)
     for s in range(seeds):
-        at = 4 * s * inputs * outputs
-        fill(y + 4 * s * rows * outputs, 0, rows, outputs)
-        product(h + 4 * s * rows * inputs, inputs, 1, weight + at, y + 4 * s * rows * outputs, rows, outputs, inputs)
+        scratch = room.ctypes.data  # in this loop, because numba frees an array after its last use by name
+        at, w = scratch + 8 * BLOCK * most, weights + s * spans
+        to_w, to_b = to_weights + s * spans, to_biases + s * features
+        tame = True  # 0·∞ is NaN, so only a row of finite numbers adds nothing if its gradient is 0
+        for k in range(len(weights)):
+            tame = tame and finite(w[k], sizes[k], sizes[k + 1])
+            turned[k] = at
+            turn(w[k], at, sizes[k], sizes[k + 1])
+            at += spans[k]
+            fill(to_w[k], 0, sizes[k], sizes[k + 1])
+            fill(to_b[k], 0, 1, sizes[k + 1])
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some, d = min(BLOCK, (s + 1) * rows - first), g + first * features[-1]
+            to_x = gx + first * 4 * sizes[0] if gx != 0 else 0
+            below, h = x + first * 4 * sizes[0], hs + first * features
+            idle = tame and not matrix(d, some, sizes[-1]).any() and finite(below, some, sizes[0])
+            for k in range(len(h)):
+                idle = idle and finite(h[k], some, sizes[k + 1])
+            if not idle:
+                block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, kind, scratch)
+            elif gx != 0:
+                fill(to_x, 0, some, sizes[0])
+
+
+@kernel(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"])
+def column_sums(g, sums):
+    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
+    for s in range(len(g)):
+        for j in range(g.shape[2]):
+            total = 0.0
+            for i in range(g.shape[1]):
+                total += g[s, i, j]
+            sums[s, 0, j] = total

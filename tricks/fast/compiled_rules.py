@@ -11,8 +11,8 @@ f4 = np.float32
 TURN = f4(2 * math.pi)
 
 
-@kernel("(f4[:, ::1], i8[::1], f4[:, ::1], b1[::1])", contract=False)
-def cartpole(state, action, after, terminated):
+@kernel("(f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
+def cartpole(state, action, after, reward, terminated):
     """One Euler step of 0.02 s; whether there are all these actions, else nothing is written."""
     mass, half_length, share = f4(1.1), f4(0.5), f4(0.1 / 1.1)
     for i in range(len(state)):
@@ -27,6 +27,7 @@ def cartpole(state, action, after, terminated):
         after[i, 0], after[i, 1] = x + f4(0.02) * x_dot, x_dot + f4(0.02) * x_acc
         after[i, 2], after[i, 3] = theta + f4(0.02) * theta_dot, theta_dot + f4(0.02) * theta_acc
         terminated[i] = abs(after[i, 0]) > f4(2.4) or abs(after[i, 2]) > f4(math.radians(12))
+        reward[i] = 1.0
     return True
 
 
@@ -93,8 +94,8 @@ def pendulum_shown(state, obs):
         obs[i, 0], obs[i, 1], obs[i, 2] = np.cos(state[i, 0]), np.sin(state[i, 0]), state[i, 1]
 
 
-@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1])", contract=False)
-def pendulum(state, action, after, reward):
+@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
+def pendulum(state, action, after, reward, terminated):
     """One Euler step of 0.05 s under a torque within ±2; NaN is no torque."""
     for i in range(len(state)):
         theta, torque = wrapped(state[i, 0]), action[i]
@@ -102,4 +103,6 @@ def pendulum(state, action, after, reward):
         cost = theta * theta + f4(0.1) * state[i, 1] * state[i, 1] + f4(0.001) * torque * torque
         theta_dot = state[i, 1] + f4(0.05) * (f4(15) * np.sin(theta) + f4(3) * torque)
         theta_dot = min(max(theta_dot, f4(-8)), f4(8))
-        after[i, 0], after[i, 1], reward[i] = theta + f4(0.05) * theta_dot, theta_dot, -cost
+        after[i, 0], after[i, 1] = theta + f4(0.05) * theta_dot, theta_dot
+        reward[i], terminated[i] = -cost, False
+    return True

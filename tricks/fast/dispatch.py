@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from tricks.fast.formulas import all_unchanged, as_written, note, reads
+from tricks.fast.formulas import Formula
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,43 +20,29 @@ KINDS = Tensor, nn.Parameter
 _wanted = True
 
 
-def faster(
-    module: str, name: str = "", late: bool = False, update: bool = False
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def faster(module: str, name: str = "", update: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
-    The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while a
-    function or constant that it reads, or that those it calls read, is replaced, and if its text was edited. Another
-    module is imported at once, before anybody can replace what it stands for, unless it imports the formula's own
-    module (`late`). Of a function of a training, all that is asked once an `update`, and of its text, only the flags
-    count that are on or that the compiled form knows.
+    The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while anything
+    that it reads, or that those it calls read, is replaced, and if its text was edited. Of a function of a training,
+    all that is asked once an `update`, and of its text, only the flags count that are on or that the form knows.
     """
 
-    def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        @cache
-        def form() -> Callable[P, R | None]:
-            found: Callable[P, R | None] = getattr(importlib.import_module(path(module)), name or formula.__name__)
-            return found
-
-        if "." in module and not late:
-            form()
-        known, noted = reads(formula), note(formula, form)
-
-        def unchanged(on: tuple[str, ...] = ()) -> bool:
-            return all_unchanged(known) and all_unchanged(getattr(form(), "formulas", ())) and as_written(noted, on)
+    def chosen(plain: Callable[P, R]) -> Callable[P, R]:
+        formula = Formula(plain, path(module), name)
 
         def usable(training: Any = None) -> bool:
             if not update:
-                return wanted() and unchanged()
-            if noted not in training.compiled:
-                training.compiled[noted] = wanted() and unchanged(training.tricks.on)
-            found: bool = training.compiled[noted]
+                return wanted() and formula.as_written()
+            if formula.name not in training.compiled:
+                training.compiled[formula.name] = wanted() and formula.as_written(training.tricks.on)
+            found: bool = training.compiled[formula.name]
             return found
 
-        @wraps(formula)
+        @wraps(plain)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = form()(*args, **kwargs) if usable(*args[:1]) else None
-            return formula(*args, **kwargs) if found is None else found
+            found = formula.form(*args, **kwargs) if usable(*args[:1]) else None
+            return plain(*args, **kwargs) if found is None else found
 
         return computed
 
@@ -112,40 +97,23 @@ def available() -> bool:
     return wanted() and loaded("compiled_rows") is not None
 
 
-def gradients() -> Any:
-    """What is compiled for the gradients of single layers and rows."""
-    return loaded("compiled_gradients")
-
-
 @cache
 def loaded(module: str) -> ModuleType | None:
-    """A module of compiled functions: from numba's cache on the disk, or compiled now, which is said on stderr.
+    """A module of compiled functions: from numba's cache on the disk, or compiled now.
 
     None if numba, or something that its functions need of the CPU, is not there.
     """
-    start = time.perf_counter()
     try:
-        found = importlib.import_module(path(module))
+        return importlib.import_module(path(module))
     except ImportError:
         return None
     except Exception as error:  # there is no folder to keep them in, or this version of numba can't compile them
-        if "no locator" in str(error):
-            homeless()
-        else:
-            _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
+        folder = "numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"
+        say(f"not compiled ({folder if 'no locator' in str(error) else type(error).__name__})")
         return None
-    stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
-    seconds = time.perf_counter() - start
-    if seconds >= 0.5 and any(each.cache_misses for each in stats):
-        _say(module, f"compiled for this CPU, once, in {seconds:.0f} s")
-    return found
 
 
 @cache
-def homeless() -> None:
-    why = "not compiled, because numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"
-    print(f"{why}. PyTorch computes the plain formulas, which is slower", file=sys.stderr, flush=True)
-
-
-def _say(module: str, what: str) -> None:
-    print(f"{module.rpartition('.')[2]}: {what}", file=sys.stderr, flush=True)
+def say(why: str) -> None:
+    """On stderr, once."""
+    print(f"{why}, so PyTorch computes the plain formulas, which is slower", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ if getattr(config, "DISABLE_JIT", False):
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
-FILES = *COMPILED, Path(__file__), Path(__file__).with_name("formulas.py")
+FILES = *COMPILED, Path(__file__), Path(__file__).with_name("digests.py")
 
 
 def edition(files: Iterable[Path]) -> str:

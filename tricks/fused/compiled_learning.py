@@ -1,40 +1,194 @@
 """A minibatch's gradients as numba compiles them: from the observations to the loss and back, 32 rows at a time.
 
 What lies between them stays in the fastest cache. `tricks.fused.losses` says when this takes the place of the loop's
-losses. Nets are passed as addresses, see `compiled_layers`.
+losses. Nets are passed as addresses, see `compiled_layers`; the tricks' files have the sources of a row's losses.
 """
 
 import numpy as np
 from numba import njit
 
-from tricks.fast.compiled_layers import BLOCK
-from tricks.fast.compiled_product import f4, matrix
-from tricks.fast.compiled_rows import adam_step
+from tricks.action_mask import ILLEGAL
+from tricks.fast.compiled_layers import BLOCK, LARGEST, LINEAR, block_backward, block_forward, fill, spans_of, turn
+from tricks.fast.compiled_product import f4, matrix, product
 from tricks.fast.kernels import kernel
-from tricks.fused.compiled_losses import (
-    ACTION_MASK,
-    ADVANTAGE_NORM,
-    ENTROPY,
-    ENTROPY_COEF,
-    FLAGS,
-    FOUND,
-    MAX_RATIO,
-    MEAN_ENTROPY,
-    NUMBERS,
-    POLICY_LOSS,
-    REUSE,
-    VALUE_COEF,
-    error,
-    gaussian_row,
-    hide,
-    objective,
-    single,
-    softmax_row,
-    standardize,
-)
-from tricks.fused.compiled_nets import backward, count_of, finish, forward, net_of_seed, room_for
 
-__all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradients"]
+FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
+REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, VALUE_CLIP, HUBER, ACTION_MASK = range(8)
+NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
+RANGE, DUAL_LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
+FOUND = ("policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
+POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
+TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
+
+
+@njit(inline="always")
+def single(total):
+    """A sum in float64, but ±∞ if it is too large for float32, in which the loop adds up."""
+    return total if np.isfinite(f4(total)) else float(f4(total))
+
+
+@kernel()
+def standardize(advantage, valid, rows):
+    """(A − mean)/(std + 1e-8) of the valid rows."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(valid)):
+        mean += advantage[i] if valid[i] else f4(0)
+    mean = f4(single(mean) / rows)
+    for i in range(len(valid)):
+        variance += (advantage[i] - mean) ** 2 if valid[i] else f4(0)
+    spread, found = f4(np.sqrt(single(variance) / max(rows - 1, 1.0))) + f4(1e-8), np.empty(len(valid), np.float32)
+    for i in range(len(valid)):
+        found[i] = (advantage[i] - mean) / spread
+    return found
+
+
+@njit(inline="always")
+def objective(log_prob, old, advantage, on, number, found):
+    """A row's objective and its derivative with respect to log π; what is noted of the ratio is added to `found`."""
+    if not on[REUSE]:
+        return log_prob * advantage, advantage
+    ratio, through = np.exp(log_prob - old), f4(1)
+    value = ratio * advantage
+    above = f4(TINY) if ratio < f4(TINY) else ratio
+    found[KL] += above - f4(1) - np.log(above)
+    if ratio > found[MAX_RATIO] or ratio != ratio:
+        found[MAX_RATIO] = ratio
+    if on[CLIP]:
+        low, high = f4(1) - f4(number[RANGE]), f4(1) + f4(number[RANGE])
+        clipped = (low if ratio < low else high if ratio > high else ratio) * advantage
+        if clipped < value:
+            value, through = clipped, f4(0)
+        found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
+    if on[DUAL_CLIP]:
+        limit = f4(number[DUAL_LIMIT])
+        if advantage < f4(0) and value <= limit * advantage:
+            through = f4(0.5) * through if value == limit * advantage else f4(0)
+            value = limit * advantage
+        found[BOUNDED] += ratio > limit and advantage < f4(0)
+    return value, through * advantage * ratio  # 0·∞ is NaN, as in PyTorch, so that the seed stops
+
+
+@njit(inline="always")
+def error(value, old, target, on, number):
+    """A row's value loss, and its derivative with respect to V."""
+    slope = value - target
+    found = 0.5 * slope * slope
+    if on[VALUE_CLIP]:
+        limit = number[VALUE_RANGE]
+        moved = value - old
+        near = old + (-limit if moved < -limit else limit if moved > limit else moved) - target
+        other, within = 0.5 * near * near, abs(moved) <= limit
+        if other > found:
+            found, slope = other, near if within else 0.0
+        elif other == found and not within:
+            slope *= 0.5
+        elif other != other:  # PyTorch's maximum passes the gradient of a NaN on to both
+            found, slope = other, slope + near if within else slope
+    if on[HUBER]:
+        delta = number[DELTA]
+        distance = np.sqrt(2 * max(found, 0.5 * delta * delta))
+        if distance > delta:
+            found, slope = delta * (distance - 0.5 * delta), slope * delta / distance
+    return found, slope
+
+
+@njit(inline="always")
+def hide(logits, i, legal):
+    """Make the illegal actions of a row impossible."""
+    for j in range(len(legal)):
+        logits[i, j] = logits[i, j] if legal[j] else IMPOSSIBLE
+
+
+@njit(inline="always")
+def softmax_row(logits, i, action, p, log_p):
+    """log π(a) and the entropy of a row; π and log π are written."""
+    highest, total, mixed = logits[i, 0], f4(0), f4(0)
+    for j in range(1, len(p)):
+        highest = max(highest, logits[i, j])
+    for j in range(len(p)):
+        p[j] = np.exp(logits[i, j] - highest)
+        total += p[j]
+    for j in range(len(p)):
+        p[j] /= total
+        log_p[j] = logits[i, j] - highest - np.log(total)  # as in `compiled_rows`, so that the first ratio is 1
+        mixed += p[j] * log_p[j]
+    return log_p[action], -mixed
+
+
+@njit(inline="always")
+def gaussian_row(mean, i, log_std, action, s, r, z):
+    """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
+    log_prob, entropy = f4(0), f4(0)
+    for j in range(len(z)):
+        z[j] = (action[s, r, j] - mean[i, j]) / np.exp(log_std[s, j])
+        log_prob -= f4(0.5) * z[j] * z[j] + log_std[s, j] + HALF_LOG_TURN
+        entropy += log_std[s, j] + HALF_LOG_TURN + f4(0.5)
+    return log_prob, entropy
+
+
+@kernel()
+def net_of_seed(s, net, sizes, gradient, room):
+    """One seed's net: addresses of its layers, of where their gradients are added up, and of room for 32 rows.
+
+    net [4, layers]: addresses of weights and biases, and where in a seed's gradients [P] theirs begin.
+    """
+    spans, features = spans_of(sizes)
+    weights, biases = net[0] + s * spans, net[1] + s * features
+    here, at = gradient[s].ctypes.data, room.ctypes.data
+    turned, hs = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
+    for k in range(len(weights)):
+        turned[k] = at
+        turn(weights[k], at, sizes[k], sizes[k + 1])
+        at += spans[k]
+    for k in range(len(hs) - 1):  # the last one is the output
+        hs[k] = at
+        at += 4 * BLOCK * sizes[k + 1]
+    to_head, scratch = at, at + 4 * sizes[-2] * sizes[-1]
+    fill(to_head, 0, sizes[-1], sizes[-2])
+    to_weights, to_biases = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
+    for k in range(len(weights)):
+        to_weights[k], to_biases[k] = here + 4 * net[2, k], here + 4 * net[3, k]
+    return sizes, weights, biases, turned, hs, to_weights, to_biases, to_head, scratch
+
+
+@njit(inline="always")
+def room_for(sizes):
+    """As many numbers as `net_of_seed` needs."""
+    count = sizes[-2] * sizes[-1] + BLOCK * 3 * sizes.max()
+    for k in range(len(sizes) - 1):
+        count += sizes[k] * sizes[k + 1] + BLOCK * sizes[k + 1]
+    return np.empty(count, np.float32)
+
+
+@njit(inline="always")
+def forward(x, net, y, rows, curved):
+    """A net's output without the last bias."""
+    sizes, weights, biases, _, hs, _, _, _, _ = net
+    hs[-1] = y
+    block_forward(x, weights, biases, hs, sizes, rows, curved, LINEAR)
+
+
+@njit(inline="always")
+def backward(g, x, net, rows, curved):
+    """Add to the gradients of all but the last bias, from that of the output."""
+    sizes, _, _, turned, hs, to_weights, to_biases, to_head, scratch = net
+    inputs, outputs = sizes[-2], sizes[-1]
+    product(g, 1, outputs, hs[-2] if len(hs) > 1 else x, to_head, outputs, inputs, rows)
+    if len(hs) > 1:
+        above = scratch + 8 * BLOCK * sizes.max()
+        fill(above, 0, rows, inputs)
+        product(g, outputs, 1, turned[-1], above, rows, inputs, outputs)
+        block_backward(above, x, 0, turned, hs[:-1], to_weights, to_biases, sizes[:-1], rows, curved, scratch)
+
+
+@njit(inline="always")
+def finish(net, bias):
+    """Write the gradients of the last layer."""
+    sizes, _, _, _, _, to_weights, to_biases, to_head, _ = net
+    turn(to_head, to_weights[-1], sizes[-1], sizes[-2])
+    to_bias = matrix(to_biases[-1], 1, sizes[-1])
+    for j in range(sizes[-1]):
+        to_bias[0, j] = bias[j]
 
 
 @njit(inline="always")
@@ -46,9 +200,51 @@ def vain(row):
     return rest
 
 
+@njit(inline="always")
+def unfit(obs, valid, discrete, continuous, advantages, olds, active, on, outputs):
+    """Whether there is no such action, or filler is not finite: 0·∞ is NaN in a mean."""
+    for s in range(len(obs)):
+        for r in range(discrete.shape[1]):
+            if not 0 <= discrete[s, r] < outputs:
+                return True
+        for r in range(obs.shape[1]):
+            if active[s] and not valid[s, r]:
+                odd = vain(obs[s, r]) + f4(0) * advantages[s, r]
+                odd += vain(continuous[s, r]) if continuous.shape[1] > 0 else f4(0)
+                odd += f4(0) * olds[s, r] if on[REUSE] else f4(0)
+                if odd != 0:
+                    return True
+    return False
+
+
+@njit(inline="always")
+def gaussian_slopes(g, i, z, log_std, s, slope, bonus, bias, of_std):
+    """A row's gradients of the means, which are also added to the last bias's, and of log σ."""
+    for j in range(len(z)):
+        sigma = np.exp(log_std[s, j])
+        push = f4(0.5) * slope * (z[j] + z[j])
+        g[i, j] = push / sigma
+        bias[j] += g[i, j]
+        way = push * (z[j] / sigma) * sigma  # slope·z², as PyTorch gets there
+        if np.isfinite(way) and abs(z[j]) < f4(1e19):  # so that z² is, too
+            of_std[j] += slope * (z[j] * z[j] - f4(1)) + bonus
+        else:
+            of_std[j] += way - (slope - bonus)
+
+
+@njit(inline="always")
+def softmax_slopes(g, i, p, log_p, action, entropy, slope, bonus, bias):
+    """A row's gradients of the logits, which are also added to the last bias's."""
+    for j in range(len(p)):
+        chance = (f4(1) if j == action else f4(0)) - p[j]
+        more = log_p[j] + entropy if bonus != f4(0) else f4(0)  # 0·∞ would be NaN
+        g[i, j] = slope * chance - bonus * p[j] * more
+        bias[j] += g[i, j]
+
+
 @kernel(
     "(f4[:, :, ::1], b1[:, :], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f4[:, :], f4[:, :], b1[:], b1[::1], "
-    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, b1, f4[:, ::1], f8[:, ::1])"
+    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, i8, f4[:, ::1], f8[:, ::1])"
 )
 def policy_gradients(
     obs, valid, legal, discrete, continuous, advantages, olds, active, on, numbers,
@@ -56,39 +252,27 @@ def policy_gradients(
 ):  # fmt: skip
     """Add the gradients of the policy's losses to `gradient` [S, P], and write what is noted of them, [S, FOUND].
 
-    False, and less than that, if there is no such action, or if filler is not finite: 0·∞ is NaN in a mean.
-
-    net [4, layers]: addresses of weights and biases, and where in [P] their gradients begin. Of the two kinds of
-    actions, `discrete` [S, B] or `continuous` [S, B, A] is empty, and so is log_std or whatever else is not used.
+    False, and nothing is added, if there is no such action, or if filler is not finite. Of the two kinds of actions,
+    `discrete` [S, B] or `continuous` [S, B, A] is empty, and so is log_std or whatever else is not used.
     """
     seeds, rows, outputs = len(obs), obs.shape[1], sizes[-1]
-    gaussian, room = continuous.shape[1] > 0, room_for(sizes)
-    for s in range(seeds):
-        for r in range(discrete.shape[1]):
-            if not 0 <= discrete[s, r] < outputs:
-                return False
+    gaussian, room, found[:] = continuous.shape[1] > 0, room_for(sizes), 0
+    if unfit(obs, valid, discrete, continuous, advantages, olds, active, on, outputs):
+        return False
     y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
     p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
     for s in range(seeds):
-        noted, number, count, odd = found[s], numbers[s], float(count_of(valid, s, 0, rows)), f4(0)
-        for k in range(len(FOUND)):
-            noted[k] = 0
-        for r in range(rows if active[s] else 0):
-            if not valid[s, r]:
-                odd += vain(obs[s, r]) + f4(0) * advantages[s, r]
-                odd += vain(continuous[s, r]) if gaussian else f4(0)
-                odd += f4(0) * olds[s, r] if on[REUSE] else f4(0)
-        if odd != 0:
-            return False
+        noted, number, count = found[s], numbers[s], float(np.count_nonzero(valid[s]))
         if not active[s] or count == 0:
             continue
         one, advantage, bias = net_of_seed(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
         last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), np.zeros(outputs, np.float32)
         if on[ADVANTAGE_NORM]:
             advantage = standardize(advantage, valid[s], count)
+        bonus = -f4(number[ENTROPY_COEF]) / f4(count) if on[ENTROPY] else f4(0)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
-            if count_of(valid, s, first, first + some) == 0:
+            if not valid[s, first : first + some].any():
                 continue
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):
@@ -109,24 +293,10 @@ def policy_gradients(
                 noted[POLICY_LOSS] -= value
                 noted[MEAN_ENTROPY] += entropy
                 slope = -slope / f4(count)
-                bonus = -f4(number[ENTROPY_COEF]) / f4(count) if on[ENTROPY] else f4(0)
                 if gaussian:
-                    for j in range(outputs):
-                        sigma = np.exp(log_std[s, j])
-                        push = f4(0.5) * slope * (p[j] + p[j])
-                        g[i, j] = push / sigma
-                        bias[j] += g[i, j]
-                        way = push * (p[j] / sigma) * sigma  # slope·z², as PyTorch gets there
-                        if np.isfinite(way) and abs(p[j]) < f4(1e19):  # so that z² is, too
-                            of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
-                        else:
-                            of_std[j] += way - (slope - bonus)
+                    gaussian_slopes(g, i, p, log_std, s, slope, bonus, bias, of_std)
                 else:
-                    for j in range(outputs):
-                        chance = (f4(1) if j == discrete[s, r] else f4(0)) - p[j]
-                        more = log_p[j] + entropy if on[ENTROPY] else f4(0)
-                        g[i, j] = slope * chance - bonus * p[j] * more
-                        bias[j] += g[i, j]
+                    softmax_slopes(g, i, p, log_p, discrete[s, r], entropy, slope, bonus, bias)
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         for j in range(outputs if gaussian else 0):
@@ -138,7 +308,7 @@ def policy_gradients(
 
 
 @kernel(
-    "(f4[:, :, ::1], b1[:, :], f8[:, :], f8[:, :], b1[:], b1[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], b1, "
+    "(f4[:, :, ::1], b1[:, :], f8[:, :], f8[:, :], b1[:], b1[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], i8, "
     "f4[:, ::1], f8[::1])"
 )
 def value_gradients(
@@ -146,24 +316,23 @@ def value_gradients(
 ):  # fmt: skip
     """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S].
 
-    False, and less than that, if filler is not finite. `olds` may be anything finite without value_clip.
+    False, and nothing is added, if filler is not finite. `olds` may be anything finite without value_clip.
     """
     seeds, rows = len(obs), obs.shape[1]
     y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
+    found[:] = 0
     for s in range(seeds):
-        count, total, number = float(count_of(valid, s, 0, rows)), 0.0, numbers[s]
-        found[s], odd = 0, 0.0
-        for r in range(rows if active[s] else 0):
-            if not valid[s, r]:
-                odd += vain(obs[s, r]) + 0.0 * targets[s, r] + 0.0 * olds[s, r]
-        if odd != 0:
-            return False
+        for r in range(rows):
+            if active[s] and not valid[s, r] and vain(obs[s, r]) + 0.0 * targets[s, r] + 0.0 * olds[s, r] != 0:
+                return False
+    for s in range(seeds):
+        count, total, number = float(np.count_nonzero(valid[s])), 0.0, numbers[s]
         if not active[s] or count == 0:
             continue
         one, bias = net_of_seed(s, net, sizes, gradient, room), np.zeros(1, np.float32)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
-            if count_of(valid, s, first, first + some) == 0:
+            if not valid[s, first : first + some].any():
                 continue
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):
@@ -194,6 +363,14 @@ def step(m, v, t, change, gradient, learning_rate, limits, eps, moving, norms):
         norms[s] = np.sqrt(single(total))
         if moving[s] and np.isfinite(norms[s]):
             factor = min(f4(limits[s]) / (norms[s] + f4(1e-6)), f4(1))
-            adam_step(m, v, t, change, gradient, s, factor, learning_rate[s], eps[s])
+            t[s, 0] += 1
+            root = np.sqrt(1 - 0.999 ** t[s, 0])
+            rate, small = f4(learning_rate[s] * root / (1 - 0.9 ** t[s, 0])), f4(eps[s] * root)
+            for i in range(m.shape[1]):  # as in `core.adam.Adam.plan`
+                g = gradient[s, i] * factor
+                g = f4(0) if g != g else min(max(g, -LARGEST), LARGEST)
+                m[s, i] += (g - m[s, i]) * f4(0.1)
+                v[s, i] = v[s, i] * f4(0.999) + g * g * f4(0.001)
+                change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
         else:
             change[s] = 0.0

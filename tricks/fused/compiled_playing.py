@@ -1,9 +1,10 @@
 """Three worlds as numba compiles them: policy, rules, and resets, row by row, one seed after the other."""
 
 import numpy as np
+from numba import njit
 
-from tricks.fast.compiled_layers import BLOCK, block_forward, fill, largest, moved, spans_of
-from tricks.fast.compiled_product import matrix, product
+from tricks.fast.compiled_layers import BLOCK, LINEAR, block_forward, spans_of
+from tricks.fast.compiled_product import matrix
 from tricks.fast.compiled_rules import acrobot, acrobot_shown, cartpole, pendulum, pendulum_shown
 from tricks.fast.kernels import kernel
 
@@ -29,13 +30,9 @@ def move(world, state, action, torque, after, reward, terminated):
     if world == ACROBOT:
         acrobot(state, action, after, reward, terminated)
     elif world == PENDULUM:
-        pendulum(state, torque, after, reward)
-        for n in range(len(state)):
-            terminated[n] = False
+        pendulum(state, torque, after, reward, terminated)
     else:
-        cartpole(state, action, after, terminated)
-        for n in range(len(state)):
-            reward[n] = 1.0
+        cartpole(state, action, after, reward, terminated)
 
 
 @kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", contract=False)
@@ -58,10 +55,39 @@ def choose(logits, noise, action):
         action[n] = best
 
 
+@njit(inline="always")
+def look(s, t, shown, obs, seen, mean, scale, limit):
+    """Write what one seed's lanes show in a row, and as the policy sees it."""
+    for n in range(len(shown)):
+        for j in range(shown.shape[1]):
+            x = shown[n, j]
+            obs[s, t, n, j] = x
+            if mean.shape[1] > 0:
+                x = (x - mean[s, j]) * scale[s, j]
+                x = limit if x > limit else -limit if x < -limit else x  # NaN stays NaN
+            seen[n, j] = x
+
+
+@njit(inline="always")
+def turn_over(s, t, state, age, resetting, fresh, after, pay, over, ends, time_limit):
+    """Take on one seed's states after a step, or the fresh ones, and write what came of it."""
+    rewards, terminated, truncated, resets = ends
+    for n in range(len(after)):
+        going = not resetting[s, n]
+        resets[s, t, n] = not going
+        for j in range(state.shape[2]):
+            state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
+        age[s, n] = age[s, n] + 1 if going else 0
+        rewards[s, t, n] = pay[n] if going else 0.0
+        terminated[s, t, n] = over[n] and going
+        truncated[s, t, n] = age[s, n] >= time_limit
+        resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
+
+
 @kernel(
     "(i8, f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
     "f4[:, ::1], b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], f4[:, :, :, ::1], f8[:, :, ::1], "
-    "b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
+    "b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], i8, i8, i8)"
 )
 def play(
     world, state, age, resetting, fresh, noise, mean, scale, std, playing, count, obs, discrete, continuous,
@@ -76,63 +102,39 @@ def play(
     [S, T, N] or `continuous` [S, T, N, A] is written; std [S, A] is σ of the latter, and empty for the former.
     """
     seeds, rows, lanes = discrete.shape
-    outputs, (spans, features) = sizes[-1], spans_of(sizes)
+    outputs, (spans, features), ends = sizes[-1], spans_of(sizes), (rewards, terminated, truncated, resets)
     seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
     after, pay, over = np.empty_like(state[0]), np.empty(lanes), np.empty(lanes, np.bool_)
     y, torque = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.float32)
-    hs, room = np.empty(len(sizes) - 2, np.int64), np.empty((len(sizes) - 2, BLOCK * largest(sizes)), np.float32)
+    hs, room = np.empty(len(spans), np.int64), np.empty((len(spans), BLOCK * sizes.max()), np.float32)
     for s in range(seeds):
         for k in range(len(hs)):  # in this loop, because numba frees an array after its last use by name
             hs[k] = room[k].ctypes.data
-        weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
+        weights, biases = net[0] + s * spans, net[1] + s * features
         last_bias = matrix(biases[-1], 1, outputs)
         for t in range(rows):
-            going = enough == 0
-            for n in range(lanes):
-                going = going or playing[s, n]
             show(world, state[s], shown)
-            for n in range(lanes):
-                for j in range(sizes[0]):
-                    x = shown[n, j]
-                    obs[s, t, n, j] = x
-                    if mean.shape[1] > 0:
-                        x = (x - mean[s, j]) * scale[s, j]
-                        x = limit if x > limit else -limit if x < -limit else x  # NaN stays NaN
-                    seen[n, j] = x
-            if not going:
+            look(s, t, shown, obs, seen, mean, scale, limit)
+            if enough != 0 and not playing[s].any():
                 break
             for first in range(0, lanes, BLOCK):
-                part = seen[first : first + BLOCK]
-                some, x = len(part), part.ctypes.data
-                block_forward(x, weights, biases, hs, sizes, some, curved)
-                fill(y[first:].ctypes.data, 0, some, outputs)
-                below = hs[-1] if len(hs) > 0 else x
-                product(below, sizes[-2], 1, weights[-1], y[first:].ctypes.data, some, outputs, sizes[-2])
+                part, hs[-1] = seen[first : first + BLOCK], y[first:].ctypes.data
+                block_forward(part.ctypes.data, weights, biases, hs, sizes, len(part), curved, LINEAR)
             for n in range(lanes):
                 for j in range(outputs):
                     y[n, j] += last_bias[0, j]
             if std.shape[1] > 0:
                 sample(y, std[s], noise[s, t], continuous[s, t])
-                for n in range(lanes):
-                    torque[n] = continuous[s, t, n, 0]
+                torque[:] = continuous[s, t, :, 0]
             else:
                 choose(y, noise[s, t], discrete[s, t])
             move(world, state[s], discrete[s, t], torque, after, pay, over)
             for n in range(lanes):
                 count[s] += playing[s, n] and not resetting[s, n]
+                played[s, t, n] = playing[s, n]
+            turn_over(s, t, state, age, resetting, fresh, after, pay, over, ends, time_limit)
             for n in range(lanes):
-                going = not resetting[s, n]
-                resets[s, t, n], played[s, t, n] = not going, playing[s, n]
-                for j in range(state.shape[2]):
-                    state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
-                age[s, n] = age[s, n] + 1 if going else 0
-                rewards[s, t, n] = pay[n] if going else 0.0
-                terminated[s, t, n] = over[n] and going
-                truncated[s, t, n] = age[s, n] >= time_limit
-                resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
-                if enough != 0 and count[s] >= enough and (resetting[s, n] or not going):
+                if enough != 0 and count[s] >= enough and (resetting[s, n] or resets[s, t, n]):
                     playing[s, n] = False
         show(world, state[s], shown)
-        for n in range(lanes):
-            for j in range(sizes[0]):
-                obs[s, rows, n, j] = shown[n, j]
+        look(s, rows, shown, obs, seen, mean, scale, limit)

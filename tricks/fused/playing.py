@@ -9,16 +9,14 @@ import torch
 from torch import Tensor
 
 from tricks.core.agent import Agent
-from tricks.core.faults import observed
 from tricks.core.moments import LIMIT
 from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical, DiagonalGaussian
-from tricks.core.rollout import Player, Policy, Rollout
+from tricks.core.rollout import Player, Policy, Rollout, observed
 from tricks.core.seeds import draw, later
 from tricks.envs.tensor import TensorEnv
-from tricks.fast.dense import chained
+from tricks.fast.dense import addresses, chained
 from tricks.fast.dispatch import compiled, simple
-from tricks.fast.formulas import attributes
 from tricks.fused.guard import of_layers, own, unhooked
 from tricks.state_norm import ObsStats
 from tricks.worlds import acrobot, cartpole, pendulum
@@ -26,7 +24,7 @@ from tricks.worlds.world import everything_legal, reward_itself
 
 WORLDS = cartpole, acrobot, pendulum  # by their numbers in `compiled_playing`
 SIZES = (4, 4, 2), (4, 6, 3), (2, 3, 1)  # how many numbers their states and observations have, and how many actions
-FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
+FORMULAS = (  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
     *((Player, name) for name in ("step", "rollout", "overlong")),
     *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
@@ -119,8 +117,8 @@ class Game:
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
         how = *seen(agent), self.std
         rows = state, age, resetting, fresh, noise, *how, playing, count, *block
-        net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
-        sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
+        net = np.array([addresses(weights), addresses(biases)])
+        sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), int(cast(Dense, agent.policy_net.body).tanh)
         self.code.play(self.world, *(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
         env.arrive(state, age, reward[:, -1], block.terminated[:, -1], block.truncated[:, -1], reward[:, -1])
         return block

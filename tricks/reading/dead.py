@@ -49,9 +49,6 @@ class _Liveness:
             if isinstance(orelse, cst.Else):
                 inner, otherwise = self.block(orelse.body, live)
                 orelse = orelse.with_changes(body=inner)
-            elif orelse is not None:
-                found, otherwise = self.statement(orelse, live)
-                orelse = cst.ensure_type(found, cst.If)
             return statement.with_changes(body=body, orelse=orelse), before | otherwise | reads(statement.test)
         if isinstance(statement, cst.For | cst.While) and statement.orelse is None:
             head = reads(statement.iter if isinstance(statement, cst.For) else statement.test)

@@ -43,7 +43,7 @@ def text(node: cst.CSTNode) -> str:
 
 
 class Decide(cst.CSTTransformer):
-    """Answers each test whose text is in `known`, and what `not`, `and` and `or` make of it."""
+    """Answers each test whose text is in `known`, or that with `not` before it. None of them has an `elif`."""
 
     def __init__(self, known: Mapping[str, bool]) -> None:
         self.known = known
@@ -62,47 +62,19 @@ class Decide(cst.CSTTransformer):
                 blank = [line for line in lead(statement) if line.comment is None] or blank
         return updated_node.with_changes(body=until_left(body))
 
-    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
-        verdict = self.verdict(original_node.test)
-        if verdict is None:
-            return updated_node
-        return updated_node.body if verdict else updated_node.orelse
-
-    def verdict(self, test: cst.BaseExpression) -> bool | None:
-        """Whether the test is true, if that is known."""
-        if (said := self.known.get(text(test))) is not None:
-            return said
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            inner = self.verdict(test.expression)
-            return None if inner is None else not inner
-        if isinstance(test, cst.BooleanOperation):
-            settles = isinstance(test.operator, cst.Or)
-            sides = {self.verdict(test.left), self.verdict(test.right)}
-            return settles if settles in sides else None if None in sides else not settles
-        return None
-
     def _decided(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
         """What is left of a statement: itself, unless it is an `if` whose test is known."""
-        if not isinstance(statement, cst.If):
+        test = text(statement.test) if isinstance(statement, cst.If) else ""
+        said = self.known.get(test.removeprefix("not "))
+        if not isinstance(statement, cst.If) or said is None:
             return [statement]
-        verdict = self.verdict(statement.test)
-        if verdict is None:
-            return [statement.with_changes(orelse=self._otherwise(statement.orelse))]
-        if not verdict and isinstance(statement.orelse, cst.If):
-            return [led(s, statement.leading_lines) for s in self._decided(statement.orelse)]
-        block = statement.body if verdict else statement.orelse and statement.orelse.body
+        taken = said is not test.startswith("not ")
+        block = statement.body if taken else statement.orelse and statement.orelse.body
         if not isinstance(block, cst.IndentedBlock):
             return []
-        said = [cst.EmptyLine(comment=block.header.comment)] if block.header.comment else []
+        remark = [cst.EmptyLine(comment=block.header.comment)] if block.header.comment else []
         first, *rest = (s for s in block.body if isinstance(s, cst.SimpleStatementLine | cst.BaseCompoundStatement))
-        return [led(first, [*statement.leading_lines, *said]), *rest]
-
-    def _otherwise(self, orelse: cst.If | cst.Else | None) -> cst.If | cst.Else | None:
-        """What is left of an `elif` after an `if` that stays."""
-        if not isinstance(orelse, cst.If) or self.verdict(orelse.test) is None:
-            return orelse
-        branch = self._decided(orelse)
-        return cst.Else(body=cst.IndentedBlock(body=branch)) if branch else None
+        return [led(first, [*statement.leading_lines, *remark]), *rest]
 
 
 def until_left(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:

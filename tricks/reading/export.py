@@ -1,4 +1,7 @@
-"""One file to take home: `tricks/one_agent.py` with its flags decided, which needs nothing of this package."""
+"""One file to take home: `tricks/one_agent.py` with its flags decided, which needs nothing of this package.
+
+Where observations are images, the definitions of `tricks/one_game.py` take their place in it.
+"""
 
 import textwrap
 from collections import Counter
@@ -7,25 +10,37 @@ from importlib import resources
 from itertools import chain
 from typing import TypeVar
 
+import gymnasium as gym
 import libcst as cst
 
 from tricks import one_agent
 from tricks.config import Config, PerSeed
 from tricks.errors import InputError
 from tricks.flags import switch
-from tricks.ladder import HYPERPARAMETERS, LADDER, Tricks
+from tricks.ladder import HYPERPARAMETERS, Tricks
+from tricks.one_run import FLAGS
 from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import Decide, assigned, assignment, inside, reads, text
 from tricks.reading.doors import CloseDoors
 from tricks.reading.listing import answers, reduced
 from tricks.reading.source import Code
+from tricks.replaced import REPLACED
 from tricks.values import checked
 
 DEFAULTS = Config()
 OURS = {"self", "agent", "player", "config"}  # whose attributes are those of the one agent's classes
 Definition = cst.FunctionDef | cst.ClassDef
 Node = TypeVar("Node", bound=cst.CSTNode)
+KEPT = ("__init__", "forward", "reset", "step")  # methods that PyTorch and Gymnasium call
 NUMBERS = [f.name for f in fields(one_agent.Config)]
+LANES = "gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec(config.env, config.lanes))"
+VECTORS = {
+    "setting": "torch.set_num_threads(1)  # tensors this small gain nothing from more\n    ",
+    "make": 'gym.make_vec(asked["env"], 1)',
+    "axes": 1,
+    "kind": "vectors",
+}
+IMAGES = {"setting": "", "make": 'make(Config(env=asked["env"], lanes=1))', "axes": 3, "kind": "images"}
 PROGRAM = """
 
 if __name__ == "__main__":
@@ -37,14 +52,13 @@ if __name__ == "__main__":
     for name, x in (asked := vars(parser.parse_args())).items():
         if not isinstance(x, str) and not isinstance(x, int) <= x < 2**53:
             parser.error(f"--{{name}} must be at least {{int(isinstance(x, int))}}, not {{x}}")
-    torch.set_num_threads(1)  # tensors this small gain nothing from more
-    try:
-        env = gym.make(asked["env"])
+    {setting}try:
+        env = {make}
     except (gym.error.Error, ImportError) as error:
         parser.error(str(error))
-    spaces, known = (env.observation_space.shape or (), env.action_space), gym.spaces.Discrete | gym.spaces.Box
-    if len(spaces[0]) != 1 or not isinstance(spaces[1], known):
-        parser.error("--env must have observations that are vectors, and actions that are Discrete or Box")
+    seen, known = env.single_observation_space.shape or (), gym.spaces.Discrete | gym.spaces.Box
+    if len(seen) != {axes} or not isinstance(env.single_action_space, known):
+        parser.error("--env must have observations that are {kind}, and actions that are Discrete or Box")
     for seed in range(asked.pop("seeds")):
         print(f"seed {{seed}}")
         train(Config(seed=seed, **asked))
@@ -61,11 +75,21 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     Raises InputError for what the one agent lacks: flags beyond the ladder, of which `listing` prints the loop, and
     numbers such as a device.
     """
-    numbers = _numbers(tricks, config)
-    source = cst.parse_module(resources.files("tricks").joinpath("one_agent.py").read_text(encoding="utf-8"))
+    if REPLACED:
+        raise InputError(f"an export has this package's {REPLACED[0]}, not another: call it outside of patched()")
+    images = _shows_images(config.env)
+    numbers = _numbers(tricks, config, images)
+    folder = resources.files("tricks")
+    page, game = (folder.joinpath(f"one_{x}.py").read_text(encoding="utf-8") for x in ("agent", "game"))
     known = answers(tricks) | {f"self.{question}": answer for question, answer in answers(tricks).items()}
-    decided = source.visit(Decide(known)).visit(_WithoutTricks())
-    definitions = [node for node in decided.body if isinstance(node, cst.FunctionDef | cst.ClassDef)]
+    known |= {f"config.{name}": getattr(config, name) for name in ("life_ends", "reward_sign")}
+    if tricks.clip_anneal and config.value_clip_anneals:
+        page = page.replace("config.value_clip_range", "clip_range")
+    source = cst.parse_module(page.replace(LANES, "make(config)") if images else page)
+    definitions = _definitions(source.visit(Decide(known)).visit(_WithoutTricks()))
+    if images:
+        place = [_name(node) for node in definitions].index("net")
+        definitions[place : place + 1] = _definitions(cst.parse_module(game).visit(Decide(known)))
     functions = {_name(node): called for node in definitions if (called := _called(node)) is not None}
     left = _used(_changed(definitions, CloseDoors(functions), _WithoutDeadStores()), numbers)
     mentioned = {"argparse"}.union(*(reads(node) for node in left))
@@ -73,23 +97,39 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     named = ", ".join(tricks.on) or "none, so it is REINFORCE"
     about = textwrap.fill(f"One agent in one file, with these tricks of PPO: {named}.", 116)
     title = f'"""{about}\n\n`python FILE --env {config.env}` trains it.\n"""'
-    program = PROGRAM.format(seeds=len(config.seed_list))
+    program = PROGRAM.format(seeds=len(config.seed_list), **(IMAGES if images else VECTORS))
     return Code(f"{title}\n\nimport argparse\n{imports.strip()}\n\n\n{cst.Module(left).code.strip()}\n{program}")
 
 
-def _numbers(tricks: Tricks, config: Config) -> dict[str, object]:
+def _shows_images(env: str) -> bool:
+    """Whether observations are images; of an environment that cannot be made here, they count as vectors."""
+    try:
+        return "ALE/" in env or len(gym.make(env).observation_space.shape or ()) == 3
+    except Exception:  # the file itself will say what is wrong, where it runs
+        return False
+
+
+def _definitions(module: cst.Module) -> list[Definition]:
+    return [node for node in module.body if isinstance(node, cst.FunctionDef | cst.ClassDef)]
+
+
+def _numbers(tricks: Tricks, config: Config, images: bool) -> dict[str, object]:
     """The one agent's numbers as this config has them. Raises InputError for a trick or a number that it lacks."""
-    if beyond := [name for name in tricks.on if name not in LADDER]:
+    beyond = [name for name in tricks.on if name not in FLAGS or (images and name == "state_norm")]
+    if beyond:
         advice = "leave it off; python -m tricks listing prints the loop with any flags"
-        raise InputError(f"an export has the tricks of the ladder, not {', '.join(beyond)}", advice)
+        raise InputError(f"an export{' for images' * images} has no {', '.join(beyond)}", advice)
+    if config.value_clip_anneals and tricks.clip_anneal and config.clip_range != config.value_clip_range:
+        raise InputError("an export with value_clip_anneals has one clip range for both, so give them the same number")
     if config.seed_list != tuple(range(len(config.seed_list))):
         raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")
+    games = ["value_clip_anneals"] + ["reward_sign"] * images + ["life_ends"] * ("ALE/" in config.env)
     off = set(chain.from_iterable(numbers for name, numbers in HYPERPARAMETERS.items() if name not in tricks.on))
     for f in fields(config):
         own = getattr(config, f.name)
         if f.type == PerSeed and isinstance(own, tuple):
             raise InputError(f"an export has one {switch(f.name)} for all seeds, not {own}")
-        known = f.name in {*NUMBERS, *off, "seeds", "backend"} or own == getattr(DEFAULTS, f.name)
+        known = f.name in {*NUMBERS, *off, *games, "seeds", "backend"} or own == getattr(DEFAULTS, f.name)
         if not known or (f.name == "backend" and own not in ("auto", "gymnasium")):
             raise InputError(f"an export has no {switch(f.name)}, so it cannot be {own}")
     if len(set(config.hidden)) != 1 or len(config.hidden) != 2:
@@ -198,7 +238,7 @@ class _OfUse(cst.CSTTransformer):
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         members = updated_node.body.body
-        kept = [each for each in members if not _name(each) or _name(each) == "__init__" or self.said[_name(each)]]
+        kept = [each for each in members if _name(each) in ("", *KEPT) or self.said[_name(each)]]
         return updated_node.with_deep_changes(updated_node.body, body=kept)
 
     def leave_SimpleStatementLine(

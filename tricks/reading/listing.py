@@ -8,13 +8,13 @@ code for optional arguments (checkpoints, a listener, ...) and dead stores are r
 import difflib
 import textwrap
 from functools import cache
-from importlib import resources
 
 import libcst as cst
 
 from tricks.ladder import NEEDS, Tricks
+from tricks.own_trick import text_of_loop
 from tricks.reading.decide import Decide, reads, text
-from tricks.reading.doors import CloseDoors, closed_doors, without_unused
+from tricks.reading.doors import CloseDoors, without_unused
 from tricks.reading.source import Code
 from tricks.values import checked
 
@@ -45,9 +45,13 @@ def _title(tricks: Tricks) -> str:
     return ", ".join(tricks.on) or "reinforce"
 
 
-@cache
 def _source() -> cst.Module:
-    return cst.parse_module(resources.files("tricks").joinpath("loop.py").read_text(encoding="utf-8"))
+    return _parsed(text_of_loop())
+
+
+@cache
+def _parsed(text: str) -> cst.Module:
+    return cst.parse_module(text)
 
 
 @cache
@@ -56,8 +60,7 @@ def _loop(tricks: Tricks) -> tuple[cst.FunctionDef, ...]:
     functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
     close, decided, reached = CloseDoors(functions), {}, ["train"]
     for name in reached:
-        questions = answers(tricks) | closed_doors(close.gone[name] - {"tricks"})
-        function = functions[name].visit(Decide(questions))
+        function = functions[name].visit(Decide(answers(tricks)))
         function = cst.ensure_type(cst.ensure_type(function, cst.FunctionDef).visit(close), cst.FunctionDef)
         function = function.with_changes(decorators=())  # they check the arguments of a call
         decided[name] = cst.ensure_type(function.visit(_Constant()), cst.FunctionDef)

@@ -9,9 +9,11 @@ import json
 import math
 import pickle
 import re
+import sys
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
 
 import gymnasium as gym
@@ -20,18 +22,17 @@ import torch
 from msgspec import Meta, Struct
 
 from tricks.config import Config
-from tricks.core.plain_spaces import from_plain, to_plain
-from tricks.core.spaces import Spaces
+from tricks.core.spaces import Spaces, from_plain, to_plain
 from tricks.errors import InputError, said
-from tricks.ladder import Tricks, switched
-from tricks.runs.provenance import MadeWith
+from tricks.ladder import NEEDS, Tricks, own_files, switched
+from tricks.runs.evaluation import Evaluation
+from tricks.runs.provenance import Made, MadeWith, unknown_to_us
 
 Count = Annotated[int, Meta(ge=0)]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
 ORIGIN = ("joined", "from")  # attributes of a curve, see `Run`
 SEAL = b"\ntricks sha256 "  # before the checksum, at the end of a checkpoint
-END = b"PK\5\6"  # begins the last 22 bytes of a PyTorch file
 
 
 class Both(Struct, forbid_unknown_fields=True):
@@ -60,23 +61,57 @@ def numbers(plain: Mapping[str, Any]) -> int:
     return plain["n"] if "n" in plain else sum(plain.get("nvec", ())) or math.prod(plain.get("shape", ()))
 
 
-class About(Struct, forbid_unknown_fields=True):
-    """The content of run.json."""
+@dataclass(frozen=True)
+class Settings:
+    """What was asked of a training, and what it was made with, as a file has it."""
+
+    config: Config
+    tricks: Tricks
+    evaluation: Evaluation | None
+    own: Own  # what was passed to `train` and is not in the file
+    spaces: Both
+    made_with: MadeWith
+
+
+class NotLoaded(InputError):
+    """A file names a trick that comes from another file of the user's."""
+
+
+class Told(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The same as JSON, in run.json and in a checkpoint."""
 
     config: dict[str, Any]
     tricks: list[str]
+    evaluation: dict[str, Any] | None = None
+    own: Own
+    spaces: Both
+    made_with: MadeWith
+
+    def settings(self) -> Settings:
+        """Raises ValueError or InputError if they are invalid."""
+        files = str(self.made_with.get("files", ""))
+        if files and (lost := {*self.tricks} - {*NEEDS}):
+            raise NotLoaded(f"has a trick from a file, {', '.join(sorted(lost))}: --trick or load_trick ({files})")
+        for name in (name for name in own_files(switched(self.tricks)) if name not in files):
+            print(f"not the file that this run was made with: {name}", file=sys.stderr)
+        if unknown := set(self.config) - {field.name for field in fields(Config)}:
+            raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
+        evaluation = None if self.evaluation is None else Evaluation.read(self.evaluation)
+        what = msgspec.convert(self.config, Config), switched(self.tricks), evaluation
+        return Settings(*what, self.own, self.spaces, self.made_with)
+
+
+class About(Told):
+    """The content of run.json."""
+
     diverged: list[tuple[Count, Count]]
     rows: Count
     reasons: list[tuple[Count, str]]
     seconds: Annotated[float, Meta(ge=0)] | None
-    spaces: Both
-    own: Own
     checksums: dict[str, str]
     checksum: str
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
-    made_with: MadeWith = {}
-    evaluation: dict[str, Any] | None = None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -85,33 +120,42 @@ class About(Struct, forbid_unknown_fields=True):
         return {name: each for name, each in given if each}
 
 
-def plain_spaces(spaces: Spaces) -> dict[str, Any]:
-    """What run.json says about the spaces."""
+def told(
+    config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Sequence[str], spaces: Spaces
+) -> dict[str, Any]:
+    """What a file says of a training, without what it was made with: see `Told`."""
+    how = None if evaluation is None else evaluation.told()
     both = {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)}
-    return {**both, "tasks": spaces.tasks, "seen": spaces.seen}
+    plain = {**both, "tasks": spaces.tasks, "seen": spaces.seen}
+    return {"config": asdict(config), "tricks": tricks.on, "evaluation": how, "own": list(own), "spaces": plain}
 
 
 def read_back(config: Config, spaces: Spaces) -> None:
     """Raise InputError unless run.json would tell these numbers and spaces as it was told them."""
     try:
-        told = plain_spaces(spaces)
-        both = msgspec.json.decode(msgspec.json.encode(told), type=Both)
-        same, _ = asked(msgspec.json.decode(msgspec.json.encode(asdict(config))), [])
-        if same != config or plain_spaces(Spaces(config.env, *both.pair(), both.tasks, config.as_vector)) != told:
+        before = told(config, Tricks(), None, (), spaces)
+        found = msgspec.json.decode(msgspec.json.encode(before | {"made_with": {}}), type=Told).settings()
+        again = Spaces(config.env, *found.spaces.pair(), found.spaces.tasks, config.as_vector)
+        if told(found.config, Tricks(), None, (), again) != before:
             raise ValueError("it would be read as something else")
     except Exception as error:
         what = f"this run, with the spaces {spaces.observation} and {spaces.action}"
         raise InputError(f"{config.env}: no file can keep {what}: {said(error)}") from error
 
 
-def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
-    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid.
-
-    A run.json without `as_vector` was written before images of other forms were recognized, and is read with it on.
-    """
-    if unknown := set(config) - {field.name for field in fields(Config)}:
-        raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
-    return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
+@contextmanager
+def judged(where: str, made: Made | None, file: str = "", passing: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Turn whatever is wrong with the content of a file into an InputError. made: with what, if the file is whole."""
+    try:
+        yield
+    except passing:
+        raise
+    except NotLoaded as error:
+        raise InputError(f"{where} {error}") from error
+    except Exception as error:  # what a file holds can be wrong in any way
+        kind = f"{type(error).__name__}: " * isinstance(error, LookupError)  # which says but a name
+        reason = f"{file}: " * bool(file) + kind + said(error)
+        raise unknown_to_us(where, made, reason) or InputError(f"{where} is damaged: {reason}") from error
 
 
 def digest(content: bytes) -> str:
@@ -125,18 +169,10 @@ def write_about(about: Mapping[str, Any]) -> bytes:
     return text.replace('"checksum": ""', f'"checksum": "{digest(text.encode())}"', 1).encode()
 
 
-def read_about(content: bytes) -> About:
-    """Parse run.json. Raises ValueError if it is not what `write_about` wrote."""
-    about = msgspec.json.decode(content, type=About)
-    if not whole(content):
-        raise ValueError("it does not match its checksum")
-    return about
-
-
 def whole(content: bytes) -> bool:
-    """Whether this run.json, of any version, matches its checksum; the first versions wrote none."""
-    found = re.search(rb'"checksum": "([^"]*)"', content)
-    return found is None or digest(content.replace(found[1], b"", 1)) == found[1].decode(errors="replace")
+    """Whether this run.json, of any version, matches its checksum."""
+    found = re.search(rb'"checksum": "(\w*)"', content)
+    return found is not None and digest(content.replace(found[1], b"", 1)) == found[1].decode()
 
 
 def tensor_bytes(content: Any) -> bytes:
@@ -170,14 +206,7 @@ def sealed(content: bytes) -> bytes:
 
 def unsealed(content: bytes) -> bytes:
     """The inverse of `sealed`. Raises ValueError if the checksum is missing or does not match."""
-    body, seal, checksum = content.rpartition(SEAL)
-    if not seal:
-        raise ValueError("it has no checksum: it was cut off, or an older version of this package wrote it")
+    body, _, checksum = content.rpartition(SEAL)
     if digest(body).encode() != checksum:
-        raise ValueError("it does not match its checksum")
+        raise ValueError("it has no checksum, or does not match it")
     return body
-
-
-def seals_nothing(content: bytes) -> bool:
-    """Whether this is a whole PyTorch file without a checksum, as early versions wrote them."""
-    return content[-22:].startswith(END)

@@ -1,29 +1,94 @@
 """Checkpoints: everything needed to resume training, in one file that is written atomically."""
 
+import json
 import shlex
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import msgspec
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from tricks.config import Config
 from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
+from tricks.runs.about import Settings, Told, judged, sealed, tensor_bytes, tensors_in, told, unsealed
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, remove_empty, take, write_whole
-from tricks.runs.provenance import provenance_of_a_run, wrote
+from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, trying, write_whole
+from tricks.runs.provenance import and_this_is, made_with, provenance_of_a_run
 from tricks.runs.signals import Patience
-from tricks.runs.state import Part, Saved, State, parse
 from tricks.texts import wrapper_name
 from tricks.values import checked
 
 SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
 GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
+
+TRAIN = "python -m tricks train"
+
+
+class About(Told):
+    """What a checkpoint says about its run, as JSON."""
+
+    every: int | None
+
+
+@dataclass(frozen=True)
+class Saved(Settings):
+    """A checkpoint read from disk: the run's settings, and the state of its parts at `step`."""
+
+    every: int | None
+    step: int
+    parts: dict[str, Any]
+
+
+class State:
+    """Knows a training's settings and its parts that have state. `Checkpoints` also writes them to a folder.
+
+    Random streams need no saving: they are identified by the counts of updates, rollouts, steps and resets.
+    """
+
+    every: int | None = None
+    """Steps between two checkpoints, if the training writes any."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
+
+    def begin(
+        self,
+        config: Config,
+        tricks: Tricks,
+        evaluation: Evaluation | None = None,
+        own: Sequence[str] = (),
+        **parts: Any,
+    ) -> None:
+        """Register the run's settings and its parts with state, which include env and log; own: see `Settings`."""
+        config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
+        self._about = told(config, tricks, evaluation, own, parts["env"].spaces) | {"every": self.every}
+        self._parts = parts
+
+    def end_update(self, steps: Tensor) -> None:
+        """Take note of the end of an update. steps [S]: environment steps taken by each seed."""
+
+    def give_way(self) -> None:
+        """Let a signal stop the training, if one asks for that."""
+
+    def patience(self) -> AbstractContextManager[Any]:
+        """In which the training runs; see `Checkpoints`."""
+        return nullcontext()
+
+    def now(self) -> Callable[[], bytes]:
+        """What makes the bytes of a file with the state as it is between two updates, or after the last one."""
+        parts = {name: tree_map_only(Tensor, Tensor.cpu, part.state_dict()) for name, part in self._parts.items()}
+        return partial(packed, self._about, int(self._parts["log"].steps.max()), parts)
 
 
 class Checkpoints(State):
@@ -47,41 +112,35 @@ class Checkpoints(State):
         self._patience = Patience()
         if every is not None and every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
-        with opened(self.folder, overwrite or saved is not None) as new:
+        with opened(self.folder, overwrite or saved is not None) as held:
             if saved is None:
                 refuse_unfinished(self.folder)
-            self.release = weakref.finalize(self, _leave, take(self.folder), new)
+            self.release = weakref.finalize(self, held.pop_all().close)
 
-    def begin(
-        self,
-        config: Config,
-        tricks: Tricks,
-        evaluation: Evaluation | None = None,
-        own: Sequence[str] = (),
-        **parts: Any,
-    ) -> None:
-        super().begin(config, tricks, evaluation, own, **parts)
+    def begin(self, config: Config, *asked: Any, **parts: Any) -> None:
+        """Register settings and parts, see `State`; of a resumed run, restore the parts."""
+        super().begin(config, *asked, **parts)
         self._about["made_with"] = provenance_of_a_run(config.device)
-        if self._saved and not parts["env"].resumable:
-            print(f"{parts['env'].id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
-
-    def add(self, **parts: Part) -> None:
-        """Add parts to the checkpoint; in a resumed run, restore them."""
-        super().add(**parts)
         if self._saved:
-            path, writer = self.folder / CHECKPOINT, wrote(self._saved.made_with)
-            for name, part in parts.items():
-                if name not in self._saved.parts:
-                    raise InputError(f"{path} has no part {name!r}: {writer}")
-                try:
-                    part.load_state_dict(self._saved.parts[name])
-                except InputError:
-                    raise
-                except Exception as error:  # a state that does not fit can raise anything
-                    body = "; or body makes other networks now" if "body" in self._saved.own else ""
-                    raise InputError(f"{path} has a part {name!r} that does not fit: {writer}{body}") from error
-                if not self._parts["env"].resumable:
-                    forget_episodes(part)
+            self._restore(self._saved, parts["env"].resumable)
+            if not parts["env"].resumable:
+                print(f"{parts['env'].id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
+
+    def _restore(self, saved: Saved, resumable: bool) -> None:
+        path, writer = self.folder / CHECKPOINT, f"it was written by {and_this_is(saved.made_with)}"
+        if other := min(saved.parts.keys() ^ self._parts.keys(), default=""):
+            has = "an unknown" if other in saved.parts else "no"
+            raise InputError(f"{path} has {has} part {other!r}: {writer}")
+        for name, part in self._parts.items():
+            try:
+                part.load_state_dict(saved.parts[name])
+            except InputError:
+                raise
+            except Exception as error:  # a state that does not fit can raise anything
+                body = "; or body makes other networks now" if "body" in saved.own else ""
+                raise InputError(f"{path} has a part {name!r} that does not fit: {writer}{body}") from error
+            if not resumable:
+                forget_episodes(part)
 
     def patience(self) -> Patience:
         return self._patience
@@ -91,9 +150,6 @@ class Checkpoints(State):
 
         If it cannot be written, a line says so, the previous one stays, and the training goes on.
         """
-        if self._saved and (unknown := self._saved.parts.keys() - self._parts.keys()):
-            path, writer = self.folder / CHECKPOINT, wrote(self._saved.made_with)
-            raise InputError(f"{path} has an unknown part {min(unknown)!r}: {writer}")
         step = int(steps.max())
         if self.every is not None and step // self.every > self._kept // self.every:
             self._kept = step
@@ -113,42 +169,44 @@ class Checkpoints(State):
             print(f"{error}{consequence}", file=sys.stderr)
 
 
+def packed(about: dict[str, Any], step: int, parts: dict[str, Any]) -> bytes:
+    """The content of checkpoint.pt and of last.pt."""
+    about = {"made_with": provenance_of_a_run(about["config"]["device"])} | about
+    return sealed(tensor_bytes({"about": json.dumps(about), "step": step, "parts": parts}))
+
+
+def parse(path: Path, content: bytes) -> Saved:
+    """The checkpoint with this content, which was read from `path`. Raises InputError, see `read`."""
+    with judged(str(path), None):
+        found = tensors_in(unsealed(content))
+        told = found["about"]
+    with judged(str(path), made_with(told)):
+        about = msgspec.json.decode(told, type=About)
+        return Saved(**vars(about.settings()), every=about.every, step=int(found["step"]), parts=dict(found["parts"]))
+
+
 def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     """Read the checkpoint in `folder`, or its LAST.
 
     Raises InputError if there is none, if it is damaged, or if it is of a version whose files differ from today's.
     """
     path = folder / name
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"nothing to {_why_not(folder, name)}") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    return parse(path, content)
-
-
-def _why_not(folder: Path, name: str) -> str:
-    """Which file is missing in the folder, and why."""
+    with trying(f"read {path}"):
+        if path.is_file():
+            return parse(path, path.read_bytes())
     missing = f"in {folder}: there is no {name}; "
     if name == CHECKPOINT:
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
         if finished(folder):
-            longer = shlex.join(["python", "-m", "tricks", "train", "--continue", str(folder), "--steps", "STEPS"])
-            why = "its run is complete" + f"; train it further with: {longer}" * (folder / LAST).is_file()
-        return f"resume {missing}{why}"
+            longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
+            why = "its run is complete" + longer * (folder / LAST).is_file()
+        raise InputError(f"nothing to resume {missing}{why}")
+    why = "it holds no run"
     if (folder / CHECKPOINT).is_file():
-        return f"continue {missing}its run is unfinished; resume it with: {how_to_resume(folder)}"
-    if finished(folder):
-        why = "an earlier version saved its run, or it is a part of one"
-        return f"continue {missing}{why}; --start-from begins a new training with its agents"
-    return f"continue {missing}it holds no run"
-
-
-def _leave(release: Callable[[], None], new: Sequence[Path]) -> None:
-    """Release the lock of the folder, and remove the folders that were made for it if nothing came of that."""
-    release()
-    remove_empty(new)
+        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}"
+    elif finished(folder):
+        why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
+    raise InputError(f"nothing to continue {missing}{why}")
 
 
 def how_to_resume(folder: Path) -> str:
@@ -156,17 +214,14 @@ def how_to_resume(folder: Path) -> str:
     try:
         saved = read(folder)
     except InputError:  # `resume` says why
-        return resume_command(folder)
-    if "body" in saved.own:
-        return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) in Python"
-    env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation
-    eval_env = "" if told is None else "module:Id" if told.make is not None else str(told.env)
-    return resume_command(folder, env, saved.config.wrap, eval_env)
-
-
-def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = (), eval_env: str = "") -> str:
-    """The shell command that resumes the run in the folder, in these environments and wrappers."""
-    return shlex.join(["python", "-m", "tricks", "train", "--resume", str(folder), *naming(env, wrap, eval_env)])
+        named = []
+    else:
+        if "body" in saved.own:
+            return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) in Python"
+        env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation
+        eval_env = "" if told is None else "module:Id" if told.make is not None else str(told.env)
+        named = naming(env, saved.config.wrap, eval_env)
+    return f"{TRAIN} {shlex.join(['--resume', str(folder), *named])}"
 
 
 def naming(env: str, wrap: Sequence[str], eval_env: str = "") -> list[str]:

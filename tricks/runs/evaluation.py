@@ -11,19 +11,32 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.agent import Agent
+from tricks.core.agent import Agent, RecurrentState
 from tricks.core.env import Env, MakeEnv
-from tricks.core.memory import Need, refuse_too_large, row_bytes
-from tricks.core.policies import deterministic
-from tricks.core.recurrent_state import RecurrentState
-from tricks.core.rollout import Player, Policy, Rollout
+from tricks.core.machine import Need, refuse_too_large, row_bytes
+from tricks.core.policies import noiseless
+from tricks.core.rollout import Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.runs.log import Log
-from tricks.runs.tally import Tally, beginning
+from tricks.runs.log import Log, beginning, means, tallied
 from tricks.texts import as_texts, as_values, recorded
 from tricks.values import Checked, fitted
+
+
+@dataclass(frozen=True)
+class Unnamed:
+    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
+
+    message: str
+    custom: bool
+    """Whether it was made by a function that was passed to `train`."""
+
+    def __call__(self, **args: object) -> NoReturn:
+        raise InputError(self.message)
+
+
+NOT_IN_THE_FILE = Unnamed("this run was evaluated in an environment of your own, which its file does not hold", True)
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class Evaluation(Checked):
         """What `told` gave; without the function, which is no part of a file. Raises InputError or TypeError."""
         given = dict(told)
         own = fitted("own", bool, given.pop("own", False))
-        return cls(**given, make=_not_in_the_file if own else None)
+        return cls(**given, make=NOT_IN_THE_FILE if own else None)
 
     @property
     def apart(self) -> bool:
@@ -141,10 +154,6 @@ def _seen(spaces: Spaces) -> list[object]:
     return [(x.path, x.shape, x.axes, x.axes and x.brightest, whole and str(x.space)) for x, whole in leaves]
 
 
-def _not_in_the_file(**args: object) -> NoReturn:
-    raise InputError("this run was evaluated in an environment of your own, which its file does not hold")
-
-
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
@@ -179,27 +188,29 @@ def play_games(
         here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))
         raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
-    player.family = agent.family
+    player.family = noiseless(agent.family) if greedy else agent.family
     if agent.state_size:
         player.state = RecurrentState(agent, env)
-    policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     left = left if playing is None else left & playing.unsqueeze(1)
     scores, patience = torch.zeros(left.shape, dtype=torch.float64, device=left.device), config.episode_limit
-    tally, record = Tally(recorded(config.record), len(left), games, left.device), torch.zeros(())
+    rules = recorded(config.record)
+    record = tally = scores.new_zeros(len(left), 2, games, len(rules))
     failed: dict[int, str] = {}
     with contextlib.closing(env):
         env.reset()
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(min(config.horizon, patience)):
                 if left.any():
-                    player.step(policy, left)
+                    player.step(agent.policy, left)
                     left, patience = left & ~env.now.over, patience - 1
             segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
-            record = record if segment.record is None else record + tally.ended(segment)
+            if segment.record is not None:
+                ended, tally = tallied(rules, tally, segment)
+                record = record + ended
             for seed, fault in segment.faults.items():
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
             left = left & scores.isfinite()
-    return Played(scores, failed, tally.means(record) if record.dim() else {})
+    return Played(scores, failed, means(rules, record))

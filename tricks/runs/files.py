@@ -6,7 +6,8 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -57,37 +58,24 @@ def make_folder(folder: Path) -> list[Path]:
     return new
 
 
-def remove_empty(folders: Sequence[Path]) -> None:
-    """Remove those of the folders, innermost first, in which there is nothing."""
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, whoever else writes it: after a kill, it is the old or the new one. Or InputError."""
-    with trying(f"write {path}"), _written(path, content) as part:
-        os.replace(part, path)
-
-
 def partial_path(path: Path) -> Path:
     """The temporary file next to `path`, named after its writer: its machine and its process."""
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
 
 
-@contextmanager
-def _written(path: Path, content: str | bytes) -> Iterator[Path]:
-    """A temporary file with the content, safe on the disk; it is gone afterwards."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file atomically, whoever else writes it: after a kill, it is the old or the new one. Or InputError."""
     part = partial_path(path)
-    try:
-        with part.open("wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        yield part
-    finally:
-        with suppress(OSError):  # after success there is nothing to remove
-            part.unlink()
+    with trying(f"write {path}"):
+        try:
+            with part.open("wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        finally:
+            with suppress(OSError):  # after success there is nothing to remove
+                part.unlink()
 
 
 def found(folder: Path, name: str) -> Path:
@@ -101,36 +89,40 @@ def finished(folder: Path) -> bool:
     return found(folder, "run.json").is_file()
 
 
-@contextmanager
-def opened(folder: Path, overwrite: bool = False) -> Iterator[list[Path]]:
-    """Lock the folder, which is made if it doesn't exist, for a training that writes to it.
+def opened(folder: Path, overwrite: bool = False) -> ExitStack:
+    """Make the folder if it doesn't exist, and lock it for a training that writes to it, until the result is closed.
 
-    Yields the folders that are new. Those that are still empty at the end are removed. Raises InputError if another
-    process trains in it, if it holds a finished run and `overwrite` is off, or if it cannot be written, which is tried.
+    Folders that are new and then still empty are removed. Raises InputError if another process trains in it, if it
+    holds a finished run and `overwrite` is off, or if it cannot be written, which is tried.
     """
-    new = make_folder(folder)
-    try:
-        with hold(folder):
-            clear(folder)
-            if finished(folder) and not overwrite:
-                how = "add --overwrite to replace it (overwrite=True in Python)"
-                raise InputError(f"{folder} holds a finished run; {how}")
-            with trying(f"write to {folder}"), _written(folder / "probe", bytes(4096)):
-                pass
-            for name in (*RUN, CHECKPOINT, PICTURE):
-                if (folder / name).is_dir():
-                    raise InputError(f"cannot write {folder / name}: Is a directory")
-            yield new
-    finally:
-        remove_empty(new)
+    with ExitStack() as stack:
+        stack.callback(_remove_empty, make_folder(folder))
+        stack.enter_context(hold(folder))
+        clear(folder)
+        if finished(folder) and not overwrite:
+            how = "add --overwrite to replace it (overwrite=True in Python)"
+            raise InputError(f"{folder} holds a finished run; {how}")
+        with trying(f"write to {folder}"), tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(4096))
+            probe.flush()
+            os.fsync(probe.fileno())
+        for name in (*RUN, CHECKPOINT, PICTURE):
+            if (folder / name).is_dir():
+                raise InputError(f"cannot write {folder / name}: Is a directory")
+        return stack.pop_all()
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
 
-    The files are written to a hidden subfolder, and its renaming makes them the folder's run. After it, they only have
-    to be moved to their places; if a kill prevents that, `found` finds them, and `clear` moves them. Raises InputError
-    as `opened` does.
+    The files are written to a hidden subfolder, whose renaming makes them the folder's run. If a kill then keeps them
+    from being moved, `found` finds them, and `clear` moves them. Raises InputError as `opened` does.
     """
     with suppress(OSError):
         overwrite |= all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))
@@ -140,23 +132,12 @@ def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
             part.mkdir()
             for name, content in files.items():
                 write_whole(part / name, content)
-            _sync(part)
             part.rename(folder / SAVED)
-            _sync(folder)
         finally:
             shutil.rmtree(part, ignore_errors=True)  # after success there is nothing to remove
         clear(folder)
         if LAST not in files:  # the one there is of an earlier run; should it stay, nothing else fits it
-            with suppress(OSError):
-                (folder / LAST).unlink()
-
-
-def _sync(folder: Path) -> None:
-    """Make a folder's renames survive a power failure, where the system can do that."""
-    with suppress(OSError), ExitStack() as stack:  # Windows opens no folders
-        number = os.open(folder, os.O_RDONLY)
-        stack.callback(os.close, number)
-        os.fsync(number)
+            (folder / LAST).unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:
@@ -174,10 +155,7 @@ def clear(folder: Path) -> None:
             writer = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
             # the sweeper itself is not writing: what has its own id, another process wrote before
             if writer and (int(writer[1]) == os.getpid() or not psutil.pid_exists(int(writer[1]))):
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
 
 
 def clean_up(folder: Path) -> None:
@@ -188,20 +166,13 @@ def clean_up(folder: Path) -> None:
 
 
 def hold(folder: Path) -> ExitStack:
-    """Keep other processes from training in the folder or saving to it, in a `with` block; see `take`."""
-    stack = ExitStack()
-    stack.callback(take(folder))
-    return stack
+    """Keep other processes from training in the folder or saving to it, until the result is closed.
 
-
-def take(folder: Path) -> Callable[[], None]:
-    """Lock the folder; returns a function that releases it. Within one process, any number may hold the lock.
-
-    The system drops the lock of a process that ends, even if it is killed; the file `.lock` may stay behind and locks
-    nothing. On file systems without locks, nothing is locked. Raises InputError, with the other's process id, if
-    another process holds the lock, or if the folder cannot be written.
+    Within one process, any number may hold the lock. The system drops it if the process is killed; the file `.lock`
+    then stays behind and locks nothing. File systems without locks lock nothing. Raises InputError if another process
+    holds it, with its id, or if the folder cannot be written.
     """
-    path, process = folder.resolve() / LOCK, os.getpid()
+    path, process, stack = folder.resolve() / LOCK, os.getpid(), ExitStack()
     lock = FileLock(path, timeout=0, thread_local=False, is_singleton=True, on_acquired=_sign)
 
     def release() -> None:
@@ -215,21 +186,17 @@ def take(folder: Path) -> Callable[[], None]:
         try:
             lock.acquire()
         except Timeout as error:
-            raise InputError(f"{folder} is in use: {_holder(path)} is training in it") from error
+            who = "another process"
+            with suppress(OSError):  # Windows lets nobody else read it
+                who = path.read_text(encoding="utf-8", errors="replace")[:200].strip() or who
+            raise InputError(f"{folder} is in use: {who} is training in it") from error
         except OSError as error:
             if error.errno not in LOCKLESS:
                 raise
-    return release
+    stack.callback(release)
+    return stack
 
 
 def _sign(file: int) -> None:
-    """Write into a lock's file whose it is, after the first byte: Windows lets nobody else read that one."""
     os.truncate(file, 0)
-    os.write(file, f"\nprocess {os.getpid()} on {HOST}\n".encode())
-
-
-def _holder(path: Path) -> str:
-    with suppress(OSError), path.open("rb", buffering=0) as file:
-        file.seek(1)
-        return file.read(200).decode(errors="replace").split("\n")[0] or "another process"
-    return "another process"
+    os.write(file, f"process {os.getpid()} on {HOST}".encode())

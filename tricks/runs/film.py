@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from PIL import Image
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
-from tricks.core.faults import ENDLESS
+from tricks.core.rollout import ENDLESS
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import fire, is_atari
@@ -34,12 +35,8 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     Raises InputError if a rendering package is missing or fails, if the episode is longer than config.episode_limit, or
     if the file cannot be written.
     """
-    try:
+    with drawing(run):
         env = make_playable(run.config, run.env)
-    except InputError:
-        raise
-    except Exception as error:  # of a missing package, or of an environment that takes no render_mode
-        raise _undrawable(run, error) from error
     if env is None or not _same_spaces(env, run):
         return f"{run.config.env} cannot be rendered"
     with contextlib.closing(env):
@@ -48,9 +45,16 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
 
 
-def _undrawable(run: Run, error: Exception) -> InputError:
-    hint = " (without a display, set MUJOCO_GL=egl)" if "OpenGL" in said(error) else ""
-    return InputError(f"cannot draw {run.config.env}: {advice(error)}{hint}, or add --no-gif")
+@contextlib.contextmanager
+def drawing(run: Run) -> Iterator[None]:
+    """Turn whatever a renderer raises into an InputError: of a missing package or display, or of what is no picture."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        hint = " (without a display, set MUJOCO_GL=egl)" if "OpenGL" in said(error) else ""
+        raise InputError(f"cannot draw {run.config.env}: {advice(error)}{hint}, or add --no-gif") from error
 
 
 def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None:
@@ -150,9 +154,7 @@ def in_bytes(frame: np.ndarray) -> np.ndarray:
 
 def _drawn(run: Run, env: gym.Env) -> np.ndarray:
     """The current picture. Raises InputError if the environment cannot draw it."""
-    try:
+    with drawing(run):
         frame = in_bytes(np.asarray(env.render()))
         Image.fromarray(frame)  # refuses what is no picture
-    except Exception as error:  # a renderer can raise anything, MuJoCo's if there is no display
-        raise _undrawable(run, error) from error
     return frame

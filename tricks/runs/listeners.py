@@ -20,7 +20,7 @@ class CurveFile:
     def __init__(self, folder: Path) -> None:
         self.folder, self.path, self.begun = folder, folder / "curve.csv", False
 
-    def __call__(self, rows: Rows) -> None:
+    def __call__(self, rows: Rows, agent: object = None) -> None:
         with trying(f"write {self.path}"):
             if not self.begun:
                 header = ",".join(rows[0]) + "\n"
@@ -60,7 +60,7 @@ class TensorBoard:
         self._new = extra("tensorboard", "torch.utils.tensorboard").SummaryWriter
         self._writers: dict[int, Any] = {}
 
-    def __call__(self, rows: Rows) -> None:
+    def __call__(self, rows: Rows, agent: object = None) -> None:
         for row in rows:
             seed, step = int(row["seed"]), int(row["step"])
             if seed not in self._writers:

@@ -1,42 +1,120 @@
-"""The learning curve during training: one row per seed and update, and which seeds are still active."""
+"""What a training records: a row per seed and update, who is still active, episodes' own numbers, the best agents."""
 
 import inspect
 import time
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.devices import find_device
+from tricks.core.machine import find_device
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
-from tricks.kl_stop import OF_POLICY, reached
+from tricks.ladder import FILES
 from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, OF_BOX, as_curve, columns_of
 from tricks.runs.progress import progress
-from tricks.runs.tally import Best, State, Tally
 from tricks.texts import recorded
+from tricks.values import shown
 
-WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
+Tensors = dict[str, Tensor]  # an agent's `state_dict`; every tensor leads with S
+PREFIX = "best."  # of the best agents' tensors in agent.pt
+ADDED = ("sum", "mean")  # rules of numbers that add up over an episode
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
-Listener = Callable[[Rows], object] | Callable[[Rows, Agent], object]  # False or StopTraining ends the run
+Listener = Callable[[Rows, Agent], object]  # False or StopTraining ends the run
 
 
-def takes_two(listener: Listener) -> bool:
-    """Whether the listener has a second parameter, for the agents, that must be given."""
+def declared(tricks: Iterable[str], name: str) -> list[Any]:
+    """What the files of these tricks call so, if they do: a function, or diagnostics."""
+    modules = [import_module(f"tricks.{file}") for file in dict.fromkeys(FILES[trick] for trick in tricks)]
+    return [getattr(module, name) for module in modules if hasattr(module, name)]
+
+
+OF_POLICY = {"policy_loss", "entropy", "grad_norm"}.union(*declared(FILES, "OF_POLICY"))  # of the policy's own steps
+WATCHED = ("policy_loss", "grad_norm", *chain(*declared(FILES, "WATCHED")))  # a seed ends if one is not finite
+
+
+def refuse_other(listener: Listener) -> None:
+    """Raise InputError unless the listener can be called with the rows and the agents."""
     try:
-        needed = [each for each in inspect.signature(listener).parameters.values() if each.default is each.empty]
-    except (TypeError, ValueError):  # of some functions written in C, nothing is known
-        return False
-    return len([each for each in needed if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]) > 1
+        inspect.signature(listener).bind([], None)
+    except (TypeError, ValueError):  # of some functions written in C, no signature is known
+        raise InputError(f"on_update must be a function of (rows, agent), not {shown(listener)}") from None
+
+
+def tallied(rules: Mapping[str, str], open: Tensor, rollout: Rollout) -> tuple[Tensor, Tensor]:
+    """Of episodes that ended in the rollout: the sum of their numbers, how many had one; then `open` at its end.
+
+    open: the same of each lane's episode so far, [S, 2, N, R], for R names with a rule each: last, sum, or mean of what
+    steps gave. A step that gives no number, or NaN, changes nothing; an episode whose steps gave none counts for none.
+    """
+    assert rollout.record is not None
+    adds, divides = (open.new_tensor([rule in those for rule in rules.values()]) > 0 for those in (ADDED, ("mean",)))
+    number, count = open.unbind(1)  # [S, N, R]
+    total, ended = torch.zeros_like(number), torch.zeros_like(count)
+    for given, over in zip(rollout.record.unbind(1), rollout.over.unbind(1), strict=True):
+        some = ~given.isnan()
+        number = torch.where(some, torch.where(adds, number, 0) + given, number)
+        count = count + some
+        last = over.unsqueeze(-1) & (count > 0)
+        total = total + torch.where(last, number / torch.where(divides, count, 1), 0)
+        ended = ended + last
+        number, count = (x.masked_fill(over.unsqueeze(-1), 0) for x in (number, count))
+    return torch.stack([total, ended], 1), torch.stack([number, count], 1)
+
+
+def means(rules: Mapping[str, str], ended: Tensor) -> dict[str, Tensor]:
+    """The mean over all episodes in the sum of what `tallied` gave, by name: [S]; NaN where none gave a number."""
+    total, count = ended.sum(2).unbind(1)
+    return dict(zip(rules, (total / count).unbind(1), strict=True))  # 0/0 = NaN
+
+
+class Best(NamedTuple):
+    """Each seed's best score so far, [S] with NaN before its first evaluation, and the agents that earned them."""
+
+    score: Tensor
+    state: Tensors
+
+    def or_better(self, score: Tensor, agent: Agent) -> "Best":
+        """With the seeds that have now scored higher, score [S], or for the first time; NaN is no score.
+
+        Weights that are not finite are never the best.
+        """
+        state = agent.state_dict()
+        whole = torch.stack([x.reshape(len(x), -1).isfinite().all(1) for x in state.values()]).all(0)
+        better = whole & ((score > self.score) | (self.score.isnan() & ~score.isnan()))  # [S]
+        chosen = {
+            name: torch.where(better.view(-1, *[1] * (x.dim() - 1)), x, self.state[name]) for name, x in state.items()
+        }
+        return Best(torch.where(better, score, self.score), chosen)
+
+
+def beginning(agent: Agent) -> Best:
+    """No score yet; until there is one, the agents as they are now."""
+    nothing = torch.full((len(agent.seeds),), torch.nan, dtype=torch.float64, device=agent.return_mean.device)
+    return Best(nothing, {name: x.clone() for name, x in agent.state_dict().items()})
+
+
+def named_best(state: Mapping[str, Tensor]) -> Tensors:
+    """The best agents' tensors under the names that they have in agent.pt."""
+    return {f"{PREFIX}{name}": x.cpu() for name, x in state.items()}
+
+
+def parted(tensors: Mapping[str, Tensor]) -> tuple[Tensors, Tensors]:
+    """The tensors in agent.pt: those of the last agents, and those of the best ones, if there are any."""
+    last = {name: x for name, x in tensors.items() if not name.startswith(PREFIX)}
+    return last, {name.removeprefix(PREFIX): x for name, x in tensors.items() if name not in last}
 
 
 class Log:
@@ -63,7 +141,8 @@ class Log:
         self._stacked: dict[Any, Tensor | None] = {}  # the same, [S, M], for those of this update
         self.columns = columns_of(config)
         self._rows: list[np.ndarray] = []  # [active seeds, columns]
-        self._tally = Tally(recorded(config.record), size, config.lanes, device)
+        self._rules = recorded(config.record)
+        self.tally = torch.zeros(size, 2, config.lanes, len(self._rules), dtype=torch.float64, device=device)
         self.open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = progress(size * self.budget)
@@ -81,8 +160,8 @@ class Log:
     def note(self, *, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K]; of [S]: the seeds that it is of.
 
-        The curve shows their mean over the update and over tasks (for max_ratio, the max). Under kl_stop, those of the
-        policy are over the minibatches up to and including the one that stopped the seed.
+        The curve shows their mean over the update and over tasks (for max_ratio, the max). If steps_taken says that a
+        seed stood still, those of the policy are over the minibatches up to and including the one that stopped it.
 
         Raises KeyError for a diagnostic that is neither built in nor named in a trick's field in `ladder`.
         """
@@ -107,18 +186,18 @@ class Log:
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
-        columns |= {} if rollout.record is None else self._tally(rollout)
+        if rollout.record is not None:
+            ended, self.tally = tallied(self._rules, self.tally, rollout)
+            columns |= means(self._rules, ended)
+        faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
         if rollout.faults:
-            faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
         columns["update"] = taken.new_tensor(self.update)
         table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self.notes[name]).isfinite().all(0) for name in WATCHED if name in self.notes]
-        finite = torch.stack(watched).all(0)
-        if rollout.faults:
-            finite = finite & ~faulty
+        finite = torch.stack(watched).all(0) & ~faulty
         for i in (self.active & ~finite).nonzero()[:, 0].tolist():
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
@@ -130,25 +209,13 @@ class Log:
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
-        kinds = [int if name in COUNTS else float for name in self.columns]
-        return [
-            {name: kind(x) for name, kind, x in zip(self.columns, kinds, row.tolist(), strict=True)}
-            for row in self._rows[-1]
-        ]
-
-    @property
-    def best(self) -> State | None:
-        """The state of each seed's best agent, if an evaluation keeps them, see `Run`."""
-        return self.kept and self.kept.state
+        rows = [dict(zip(self.columns, row.tolist(), strict=True)) for row in self._rows[-1]]
+        return [row | {name: int(row[name]) for name in COUNTS} for row in rows]
 
     def tell(self, listener: Listener, agent: Agent) -> None:
-        """Show the listener the latest rows, and the agents if it takes both.
-
-        If it returns False or raises StopTraining, every seed is done.
-        """
-        shown = (self.latest(), agent) if takes_two(listener) else (self.latest(),)
+        """Show the listener the latest rows and the agents. Every seed is done if it returns False or StopTraining."""
         try:
-            going = listener(*shown) is not False
+            going = listener(self.latest(), agent) is not False
         except StopTraining:
             going = False
         self.active = self.active & going
@@ -158,29 +225,24 @@ class Log:
         self._bar.close()
         return as_curve(np.concatenate(self._rows), self.columns, self.origin)
 
-    tally = property(lambda log: log._tally.open, lambda log, open: setattr(log._tally, "open", open))
-    """What is recorded of the open episodes, [S, 2, N, R]."""
-
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(self.columns))), *self._rows])
-        state: dict[str, Any] = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
+        state: dict[str, Any] = {name: getattr(self, name) for name in ("steps", "active", "open", "tally", "seconds")}
+        state |= {"update": torch.tensor(self.update), "rows": torch.from_numpy(rows)}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
-        state |= {} if self.held is None else {"held": self.held}
-        state |= {} if self.kept is None else {"kept": self.kept._asdict()}
-        state |= {"origin": self.origin} if self.origin else {}
-        return state | {"open": self.open, "tally": self.tally, "rows": torch.from_numpy(rows), "seconds": self.seconds}
+        rare = {"held": self.held, "kept": self.kept and self.kept._asdict(), "origin": self.origin or None}
+        return state | {name: x for name, x in rare.items() if x is not None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(self.columns):
             raise ValueError("its curve has other columns")
-        device = self.steps.device
+        state = tree_map_only(Tensor, lambda x: x.to(self.steps.device), state)
         for name in ("steps", "active", "open", "tally"):
-            setattr(self, name, state[name].to(device))
-        self.held = state["held"].to(device) if "held" in state else None
-        self.kept = Best.of(state["kept"], device) if "kept" in state else None
+            setattr(self, name, state[name])
+        self.held, self.kept = state.get("held"), Best(**state["kept"]) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
-        self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].numpy()]
+        self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].cpu().numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
@@ -190,10 +252,10 @@ class Log:
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         each = [note if note.dim() == 1 else note.mean(1) for note in self.notes[name]]
         notes, seen = torch.stack(each, 1).double(), self._seen(name)  # [S, M]
-        if seen is None:
-            return notes.amax(1) if name == "max_ratio" else notes.mean(1)
-        notes = notes.where(seen, 0)
-        return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
+        notes = notes if seen is None else notes.where(seen, 0)
+        if name == "max_ratio":
+            return notes.amax(1)
+        return notes.mean(1) if seen is None else notes.sum(1) / seen.sum(1)
 
     def _seen(self, name: str) -> Tensor | None:
         """Which notes of a diagnostic are of which seeds, [S, M]; None if all are of all."""
@@ -203,8 +265,9 @@ class Log:
             seen = None if of is None else torch.stack(of, 1)
             self._stacked[key] = None if seen is None or seen.all() else seen
         seen = self._stacked[key]
-        if "steps_taken" in self.notes and name in OF_POLICY and name != "steps_taken":
-            near = reached(torch.stack(self.notes["steps_taken"])).mT
+        if "steps_taken" in self.notes and name in OF_POLICY:
+            taken = torch.stack(self.notes["steps_taken"], 1)  # [S, M]: 1 where a seed took a minibatch's step
+            near = torch.cat([torch.ones_like(taken[:, :1]), taken[:, :-1]], 1) > 0
             seen = near if seen is None else near & seen
         return seen
 

@@ -5,19 +5,18 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tqdm import tqdm
 
 EVERY = 30.0  # seconds between two lines
+LOOK: dict[str, Any] = {"unit": "step", "unit_scale": True}
 LINE = "{percentage:.0f}%: {n_fmt} of {total_fmt} steps in {elapsed}, {remaining} left"
+silent = False  # set by `train --quiet`
 
-_silent = False
 
-
-class Lines:
+class Lines(AbstractContextManager["Lines"]):
     """For a log file: a line on standard error every EVERY seconds, on an update or, in a `with` block, at any time."""
 
     def __init__(self, total: int, initial: int = 0) -> None:
@@ -27,25 +26,23 @@ class Lines:
 
     def update(self, steps: int = 0) -> None:
         self.n += steps
-        now = time.monotonic()
-        if now - self._last >= EVERY:
+        if (now := time.monotonic()) - self._last >= EVERY:
             self._last, done = now, min(self.n, self.total)  # the last batch is always completed
-            look: dict[str, Any] = {"initial": self.initial, "unit_scale": True, "bar_format": LINE}
-            print(tqdm.format_meter(done, self.total, now - self._start, **look), file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        self._left.set()
+            line = tqdm.format_meter(done, self.total, now - self._start, initial=self.initial, bar_format=LINE, **LOOK)
+            print(line, file=sys.stderr, flush=True)
 
     def __enter__(self) -> "Lines":
-        threading.Thread(target=self._watch, daemon=True).start()
+        def watch() -> None:
+            while not self._left.wait(EVERY / 10):
+                self.update()
+
+        threading.Thread(target=watch, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def close(self, *_: object) -> None:
+        self._left.set()
 
-    def _watch(self) -> None:
-        while not self._left.wait(EVERY / 10):
-            self.update()
+    __exit__ = close
 
 
 def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
@@ -53,25 +50,13 @@ def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
 
     It is tqdm's bar in a terminal, tqdm's widget in a notebook, and Lines elsewhere. leave: whether a bar stays.
     """
-    look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, "unit": "step", "unit_scale": True}
     shell = sys.modules.get("IPython")
     kernel = shell and any("ZMQ" in base.__name__ for base in type(shell.get_ipython()).__mro__)
-    if _silent:
-        return tqdm(disable=True, **look)
-    if kernel and multiprocessing.parent_process() is None:  # not in a notebook's workers
+    if kernel and not silent and multiprocessing.parent_process() is None:  # not in a notebook's workers
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # without ipywidgets, tqdm falls back to text, and says so
             from tqdm.auto import tqdm as notebook_bar
-        return notebook_bar(file=sys.stdout, **look)
-    return tqdm(**look) if sys.stderr.isatty() else Lines(total, initial)
-
-
-@contextmanager
-def unseen() -> Iterator[None]:
-    """Show no progress."""
-    global _silent
-    _silent = True
-    try:
-        yield
-    finally:
-        _silent = False
+        return notebook_bar(total=total, initial=initial, leave=leave, file=sys.stdout, **LOOK)
+    if silent or sys.stderr.isatty():
+        return tqdm(total=total, initial=initial, leave=leave, disable=silent, **LOOK)
+    return Lines(total, initial)

@@ -4,6 +4,7 @@ The first is a courtesy, which never stops a training. A file that is whole, but
 another version's.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from tricks.errors import InputError
+from tricks.ladder import OWN, own_files
 from tricks.version import ALGORITHM, BENEATH, DISTRIBUTION, __version__, installed
 
 VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
@@ -32,18 +34,34 @@ def provenance() -> dict[str, str | None]:
 
 
 def provenance_of_a_run(device: str) -> MadeWith:
-    """What run.json says beside the numbers: `provenance`, whether the checkout has changes, the date, the device.
+    """What run.json says beside the numbers: `provenance`, whether the package has changes, the date, the device.
 
-    algorithm: see `version`. numba: its version; None where it compiles nothing, as on a GPU. dirty: whether tracked
-    files differ from the commit; None if there is no commit. date: today's, UTC.
+    algorithm: see `version`. numba: its version; None where it compiles nothing, as on a GPU. dirty: whether the
+    package differs from the commit; None if there is no commit. date: today's, UTC. files: the tricks that were loaded
+    from files of the user's, if any were.
     """
     from tricks.fast.dispatch import available  # slow to load
 
     made: MadeWith = {**provenance(), **({} if device == "cpu" and available() else {"numba": None})}
-    changes = _git("status", "--porcelain", "--untracked-files=no") if made["commit"] else None
     gpu, date = gpu_name(device), datetime.now(UTC).isoformat(timespec="seconds")
-    made |= {"algorithm": ALGORITHM, "dirty": None if changes is None else bool(changes), "date": date}
+    made |= {"algorithm": ALGORITHM, "dirty": dirty(), "date": date}
+    made |= {"files": ", ".join(own_files())} if OWN else {}
     return made | {"device": f"{device} ({gpu})" if gpu else device}
+
+
+def dirty() -> bool | None:
+    """Whether a tracked file of this package differs from the commit; None if there is no commit."""
+    if not provenance()["commit"]:
+        return None
+    changes = _git("status", "--porcelain", "--untracked-files=no", "--", str(ROOT / "tricks"))
+    return None if changes is None else bool(changes)
+
+
+@cache
+def changed() -> str:
+    """Eight digits of what this package's files say, if they differ from the commit; else empty."""
+    texts = sorted((str(path), path.read_bytes()) for path in (ROOT / "tricks").rglob("*.py")) if dirty() else []
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:8] if texts else ""
 
 
 def gpu_name(device: str) -> str | None:
@@ -95,32 +113,25 @@ def made_with(about: str | bytes) -> MadeWith | None:
     return said if isinstance(said, dict) else {}
 
 
-def unknown_to_us(where: str, made: Made | None, reason: str, anew: str = "train it anew") -> InputError | None:
+def unknown_to_us(where: str, made: Made | None, reason: str) -> InputError | None:
     """The refusal of a file of another version, which was `made` with that; None if it is one of this version's own."""
-    who, version = of_another(where, made), made and made.get("tricks")
-    advice = f"install {DISTRIBUTION} {version} to open it, or {anew}" if version else anew
-    return InputError(f"{who}: {advice} ({reason})") if who else None
-
-
-def of_another(where: str, made: Made | None) -> str:
-    """Whose file this is, `made` with that, if this version can't read it; empty if it is one of its own."""
     if made is None or made.items() >= _ours().items():
-        return ""
-    return f"{where} was saved by {_named(made)}; this is {_named(_ours())}, which can't read it"
-
-
-def wrote(made: Made) -> str:
-    """Who wrote what doesn't fit, in a sentence's end."""
-    if made.items() >= _ours().items():
-        return "another version of this package wrote it"
-    return f"{_named(made)} wrote it; this is {_named(_ours())}"
+        return None
+    advice = f"install {DISTRIBUTION} {made.get('tricks')} to open it, or " * bool(made.get("tricks"))
+    fault = f"{where} was saved by {and_this_is(made)}, which can't read it"
+    return InputError(fault, f"{advice}train it anew ({reason})")
 
 
 def refuse_other_numbers(where: str, made: Made) -> None:
     """Raise InputError if this version computes other numbers than the one that began a training."""
     if made.get("algorithm") != ALGORITHM:
-        who = f"was begun by {_named(made)}; this is {_named(_ours())}, which computes other numbers"
+        who = f"was begun by {and_this_is(made)}, which computes other numbers"
         raise InputError(f"{where} {who}: continue it with that version, or train it anew")
+
+
+def and_this_is(made: Made) -> str:
+    """`ppo-tricks 0.1.0 (ALGORITHM 4, commit 1a2b3c4); this is ppo-tricks 0.3.0 (...)`."""
+    return f"{_named(made)}; this is {_named(_ours())}"
 
 
 def _ours() -> Made:
@@ -128,9 +139,8 @@ def _ours() -> Made:
 
 
 def _named(made: Made) -> str:
-    """`ppo-tricks 0.1.0 (ALGORITHM 4, commit 1a2b3c4)`."""
     if not made.get("tricks"):
-        return f"an early version of {DISTRIBUTION}, which doesn't say its number"
-    algorithm, commit = made.get("algorithm"), made.get("commit")
-    parts = [f"ALGORITHM {algorithm}"] * (algorithm is not None) + [f"commit {str(commit)[:7]}"] * bool(commit)
-    return f"{DISTRIBUTION} {made['tricks']}" + f" ({', '.join(parts)})" * bool(parts)
+        return f"another version of {DISTRIBUTION}"
+    parts = {"ALGORITHM": made.get("algorithm"), "commit": str(made.get("commit") or "")[:7]}
+    told = ", ".join(f"{name} {x}" for name, x in parts.items() if x)
+    return f"{DISTRIBUTION} {made['tricks']}" + f" ({told})" * bool(told)

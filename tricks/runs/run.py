@@ -5,7 +5,7 @@ import io
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -21,12 +21,12 @@ from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import NEEDS, PRESETS, Tricks
-from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, tensor_bytes, write_about
+from tricks.runs.about import ORIGIN, Own, digest, tensor_bytes, told, write_about
 from tricks.runs.evaluation import Evaluation, play_games
-from tricks.runs.files import LAST, as_path, put, write_whole
+from tricks.runs.files import LAST, as_path, put
 from tricks.runs.learning_curve import FEWEST, late_return, over, students_interval
+from tricks.runs.log import Tensors, named_best
 from tricks.runs.provenance import Made, provenance_of_a_run
-from tricks.runs.tally import State, named_best
 from tricks.values import checked
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Run:
     diverged: dict[int, int]
     reasons: dict[int, str]
     seconds: float
-    best: State | None = None
+    best: Tensors | None = None
     env: MakeEnv | None = None
     body: MakeBody | None = None
     made_with: Made | None = None
@@ -110,16 +110,12 @@ class Run:
         files |= {} if self.last is None else {LAST: self.last()}
         made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
         about = {
-            "config": asdict(self.config),
-            "tricks": self.tricks.on,
+            **told(self.config, self.tricks, self.evaluation, own(self.env, self.body), self.agent.spaces),
             "diverged": list(self.diverged.items()),
             "reasons": list(self.reasons.items()),
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
-            "spaces": plain_spaces(self.agent.spaces),
-            "own": own(self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
-            **({} if self.evaluation is None else {"evaluation": self.evaluation.told()}),
             **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
             "made_with": dict(made),
         }
@@ -192,7 +188,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         table = "".join(ROW.format(name, escape(value)) for name, value in rows(self).items())
-        picture = base64.b64encode(_png(self, 80)).decode()
+        picture = base64.b64encode(curve_png(self, 80)).decode()
         return f'<table>{table}</table><img alt="the learning curve" src="data:image/png;base64,{picture}">'
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -250,17 +246,6 @@ def rows(run: Run) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def draw_curve(run: Run, path: Path) -> None:
-    """Plot the run's curve to `path`. Raises InputError if that fails."""
-    write_whole(path, _png(run, 150))
-
-
-def _png(run: Run, dpi: int) -> bytes:
-    box = io.BytesIO()
-    curve_figure(run).savefig(box, dpi=dpi, format="png")
-    return box.getvalue()
-
-
 def curve_figure(run: Run) -> "Figure":
     """A figure with the run's curve."""
     from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
@@ -268,6 +253,13 @@ def curve_figure(run: Run) -> "Figure":
     figure = Figure(figsize=SIZE, layout="constrained")
     run.plot(figure.subplots())
     return figure
+
+
+def curve_png(run: Run, dpi: int = 150) -> bytes:
+    """The same as a picture."""
+    box = io.BytesIO()
+    curve_figure(run).savefig(box, dpi=dpi, format="png")
+    return box.getvalue()
 
 
 def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:

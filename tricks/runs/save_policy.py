@@ -18,10 +18,8 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor
 
 from tricks.core.extras import extra
-from tricks.core.images import KERNEL, Joined, Shallow, UnitNature
-from tricks.core.leaves import Leaf
-from tricks.core.nets import NATURE, Dense, Nature
-from tricks.core.spaces import Spaces
+from tricks.core.nets import KERNEL, NATURE, Dense, Joined, Nature, Shallow, UnitNature
+from tricks.core.spaces import Leaf, Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.runs import plain_policy

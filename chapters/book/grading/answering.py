@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from chapters.book.exercise import Case, called
 from chapters.book.grading.fence import TOO_LONG, enclose, limit
 from chapters.book.grading.needed import needed
-from chapters.book.grading.wire import decoded, encoded
 
 LONGEST = 300  # characters of a message
+MOST = 100_000  # numbers in a result
+DTYPES = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)} | {"bool"}
 OWN = ("chapters", "tricks", "ablations")
 
 
@@ -83,16 +85,13 @@ def answered(
     if first and "raised" in given[-1]:
         kind, message = given[-1]["raised"]
         given[-1] = {"raised": (kind, f"{message} ({first})")}
-    uses = [name for name in found.names if _own(known.get(name))]
+    homes = {
+        name: getattr(known.get(name), "__module__", getattr(known.get(name), "__name__", "")) for name in found.names
+    }
+    uses = [name for name, home in homes.items() if str(home).partition(".")[0] in OWN]
     hidden = {name.partition(".")[0] for name in sys.modules.keys() - loaded}  # an import inside of a function
     uses = uses or sorted(hidden.intersection(OWN))
     return {"name": str(getattr(function, "__name__", "your function")), "uses": uses, "results": given}
-
-
-def _own(value: Any) -> bool:
-    """Whether a value comes from this project."""
-    name = value.__name__ if isinstance(value, type(sys)) else getattr(value, "__module__", None)
-    return str(name).partition(".")[0] in OWN
 
 
 def results(function: Callable[..., Any], cases: Sequence[Case], gradients: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -113,3 +112,40 @@ def raised(error: BaseException) -> tuple[str, str]:
         return type(error).__name__, str(error)[:LONGEST]
     except BaseException:
         return type(error).__name__, ""
+
+
+def encoded(value: Any) -> Any:
+    """Numbers, and tuples and lists of them, as JSON. Of a function, where it is; of anything else, its type's name."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        array = value.detach().numpy() if isinstance(value, torch.Tensor) else value
+        if array.size <= MOST and str(array.dtype) in DTYPES:
+            kind = "tensor" if isinstance(value, torch.Tensor) else "array"
+            return {kind: array.tolist(), "dtype": str(array.dtype), "shape": array.shape}
+    if isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
+        return {"number": value if isinstance(value, bool | int | float) else value.item()}
+    if isinstance(value, tuple | list) and len(value) <= MOST:
+        return {"list" if type(value) is list else "tuple": [encoded(each) for each in value]}
+    if value is None or value is Ellipsis:
+        return {"nothing": value is None}
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, partial):
+        return {"function": (value.func.__module__, value.func.__name__), "with": value.keywords}
+    if callable(value) and hasattr(value, "__name__"):
+        return {"function": (value.__module__, value.__name__), "with": {}}
+    return {"other": type(value).__name__}
+
+
+def decoded(result: dict[str, Any]) -> Any:
+    """What `encoded` made JSON of; of anything but numbers, an object of no use. Raises an error for other JSON."""
+    ((kind, value),) = ((k, v) for k, v in result.items() if k not in ("dtype", "shape", "with"))
+    if kind in ("tensor", "array"):
+        if result["dtype"] not in DTYPES:
+            raise ValueError(f"no numbers: {result['dtype']}")
+        array = np.array(value, dtype=result["dtype"]).reshape(result["shape"])
+        return torch.from_numpy(array) if kind == "tensor" else array
+    if kind in ("tuple", "list"):
+        return {"tuple": tuple, "list": list}[kind](decoded(each) for each in value)
+    if kind in ("number", "text"):
+        return value
+    return (None if value else ...) if kind == "nothing" else type(str(value), (), {})()

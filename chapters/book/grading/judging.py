@@ -4,7 +4,9 @@ That process gets the student's code, inputs, and a copy of the packages without
 numbers. What else it is kept from is in `fence`, and in the command `apart`, which cuts it off from the network.
 """
 
+import ast
 import contextlib
+import inspect
 import json
 import os
 import shutil
@@ -15,7 +17,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -24,18 +26,22 @@ from types import ModuleType
 from typing import IO, Any
 
 from chapters.book.exercise import Case, Draw, Exercise, Outcome
-from chapters.book.grading.answering import OWN
+from chapters.book.grading.answering import OWN, decoded, encoded
 from chapters.book.grading.asked import Asked
-from chapters.book.grading.copying import ROOT, SYSTEM, copy_packages, libraries, readable
 from chapters.book.grading.fence import TOO_LONG
 from chapters.book.grading.submission import cut
-from chapters.book.grading.wire import decoded, encoded
 
+ROOT = Path(__file__).parents[3]
+GRADING = ("__init__", "answering", "fence", "needed")
+BOOK = ("exercise.py", *(f"grading/{name}.py" for name in GRADING))  # what the copy has of the package `book`
+SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/random")
 START = 120  # seconds for Python and the libraries to start
 LONGEST = 8_000_000  # bytes of a reply
 SAID = 2000  # characters of a verdict
 DRAWN = 10  # cases at random
+# What an answer sees of the environment: where programs and libraries are, and no secrets.
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+OWN_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "NUMBA_DISABLE_JIT": "1"}
 APART = ("unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "--kill-child")
 RUN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])\nfrom chapters.book.grading.answering import main; main()"
@@ -132,9 +138,11 @@ def _run(request: dict[str, Any], module: ModuleType, limits: Limits) -> tuple[s
         tempfile.TemporaryFile() as replies,
     ):
         packages, folder = Path(place, "packages"), Path(place, "own")
-        copy_packages(packages, module, [name for case in request["cases"] for name in _functions(case)])
+        values = [value for case in request["cases"] for value in case.values()]
+        copy_packages(packages, module, [value["function"][1] for value in values if "function" in value])
         folder.mkdir()
         path = [str(packages), *libraries()]
+        places = dict.fromkeys(("HOME", "TMPDIR", "TEMP", "MPLCONFIGDIR"), str(folder))
         may = readable((*SYSTEM, sys.prefix, sys.base_prefix, *path), [*limits.hidden, *(ROOT / each for each in OWN)])
         whole = request | {"readable": may, "memory": limits.memory, "seconds": limits.seconds}
         asks.write(json.dumps(whole).encode())
@@ -145,20 +153,17 @@ def _run(request: dict[str, Any], module: ModuleType, limits: Limits) -> tuple[s
             stdout=replies,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env=_environment(str(folder)),
+            env={name: os.environ[name] for name in KEPT if name in os.environ} | OWN_ENVIRONMENT | places,
             start_new_session=True,
         )
         try:
             status = _wait(process, replies, limits.seconds)
-        finally:
-            _end(process)
+        finally:  # with all that it started
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
+            process.wait()
         replies.seek(0)
         return status, replies.read(LONGEST).decode(errors="replace").removeprefix("ready\n")
-
-
-def _functions(case: dict[str, Any]) -> Iterator[str]:
-    """The functions among the arguments of a case."""
-    yield from (value["function"][1] for value in case.values() if "function" in value)
 
 
 def _wait(process: subprocess.Popen[bytes], replies: IO[bytes], seconds: float) -> str:
@@ -173,26 +178,67 @@ def _wait(process: subprocess.Popen[bytes], replies: IO[bytes], seconds: float) 
     return f"status {process.returncode}"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and those that it started."""
-    if os.name == "nt":
-        process.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _environment(folder: str) -> dict[str, str]:
-    """What the student's code sees of the environment: where programs and libraries are, and no secrets."""
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    places = {"HOME": folder, "TMPDIR": folder, "TEMP": folder, "MPLCONFIGDIR": folder}
-    return kept | places | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "NUMBA_DISABLE_JIT": "1"}
-
-
 @cache
 def apart() -> tuple[str, ...]:
     """The command that gives a process no network, and ends with all its descendants; empty where there is none."""
     if sys.platform != "linux" or shutil.which(APART[0]) is None:
         return ()
     return APART if subprocess.run([*APART, "true"], capture_output=True).returncode == 0 else ()
+
+
+def copy_packages(target: Path, module: ModuleType, kept: Sequence[str] = ()) -> None:
+    """Copy what an answer may import: the library, and the module of its exercise without anything to judge by."""
+    ignored = shutil.ignore_patterns("__pycache__", "results")
+    for package in ("tricks", "ablations"):
+        shutil.copytree(ROOT / package, target / package, ignore=ignored)
+    for each in ("book/grading", "exercises"):
+        (target / "chapters" / each).mkdir(parents=True)
+    for each in ("__init__.py", "book/__init__.py", "exercises/__init__.py"):
+        (target / "chapters" / each).touch()
+    for each in BOOK:
+        shutil.copy(ROOT / "chapters" / "book" / each, target / "chapters" / "book" / each)
+    path = target / "chapters" / "exercises" / f"{module.__name__.rpartition('.')[2]}.py"
+    path.write_text(without_answers(inspect.getsource(module), kept), encoding="utf-8")
+
+
+def without_answers(source: str, kept: Sequence[str] = ()) -> str:
+    """A module of exercises without the right functions, the mistakes, and the cases: what has a private name goes,
+    except for what is `kept`, and a check does nothing."""
+    body = list[ast.stmt]()
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        names = [str(getattr(each, "name", getattr(each, "id", ""))) for each in targets]
+        if names[0].startswith("check_"):
+            body += ast.parse(f"def {names[0]}(answer): ...").body
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("chapters."):
+            continue
+        elif not names[0].startswith("_") or names[0] in kept:
+            body.append(node)
+    return ast.unparse(ast.Module(body, []))
+
+
+@cache
+def libraries() -> list[str]:
+    """The path of this process without the folder that it was started in, and without a clone of this project."""
+    own = {Path.cwd(), *([ROOT] if (ROOT / "pyproject.toml").is_file() else [])}
+    found = [(each, Path(each).resolve()) for each in sys.path if each]
+    python = Path(sys.prefix).resolve()  # may be in a clone
+    return [x for x, path in found if path not in own and (ROOT not in path.parents or python in path.parents)]
+
+
+def readable(roots: Sequence[str | Path], hidden: Sequence[Path]) -> list[str]:
+    """As few files and folders as name everything in these folders but what is hidden."""
+    secret = {path.resolve() for path in hidden}
+    above = {parent for path in secret for parent in path.parents}
+    seen, found, todo = set(secret), list[str](), list(roots)
+    while todo:
+        path = Path(os.path.realpath(todo.pop()))
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        if path not in above:
+            found.append(str(path))
+            continue
+        with contextlib.suppress(OSError):
+            todo += path.iterdir()
+    return found

@@ -7,7 +7,7 @@ import ast
 import builtins
 import re
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MAGIC = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
@@ -52,7 +52,7 @@ def needed(code: Sequence[tuple[int, str]], check: str, answer: str) -> Needed:
     asked = ast.Expression(expression)
     used = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     chosen, names = _closure(bound, used, place)
-    chosen |= {k for k, each in enumerate(statements) if _star(each)}
+    chosen |= {k for k, x in enumerate(statements) if isinstance(x, ast.ImportFrom) and x.names[0].name == "*"}
     kept = [ast.Module([statements[k]], []) for k in sorted(chosen)]
     lost = sorted(names.difference(vars(builtins), *(binds for binds, _, _ in bound)))
     other = _mentioned(broken, "|".join(map(re.escape, lost))) if lost else ""
@@ -91,20 +91,16 @@ Symbols = tuple[set[str], set[str], set[str]]
 def _symbols(statement: ast.stmt) -> Symbols:
     """The global names that a statement binds, those that it needs when it runs, and those that its functions need."""
     try:
-        table = symtable.symtable(ast.unparse(statement), "<notebook>", "exec")
+        scopes = [symtable.symtable(ast.unparse(statement), "<notebook>", "exec")]
     except UNREADABLE:
         return set(), set(), set()
-    top = table.get_symbols()
+    for scope in scopes:
+        scopes += scope.get_children()
+    top = scopes[0].get_symbols()
     binds = {each.get_name() for each in top if each.is_assigned() or each.is_imported() or each.is_namespace()}
     now = {each.get_name() for each in top if each.is_referenced()}
-    later = {each.get_name() for scope in _scopes(table) for each in scope.get_symbols() if each.is_global()}
+    later = {each.get_name() for scope in scopes[1:] for each in scope.get_symbols() if each.is_global()}
     return binds, now, later - now
-
-
-def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    for child in table.get_children():
-        yield child
-        yield from _scopes(child)
 
 
 def _closure(bound: Sequence[Symbols], names: set[str], place: int) -> tuple[set[int], set[str]]:
@@ -127,7 +123,3 @@ def _closure(bound: Sequence[Symbols], names: set[str], place: int) -> tuple[set
         open_ += [(each, k) for each in now]
         open_ += [(each, max(place, k + 1)) for each in later]
     return chosen, seen
-
-
-def _star(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"

@@ -39,8 +39,7 @@ class Cell(msgspec.Struct):
 class File(msgspec.Struct):
     """What is read of a notebook's file; outputs are not."""
 
-    cells: list[Cell] | None = None
-    nbformat: int = 4
+    cells: list[Cell]
 
 
 @dataclass(frozen=True)
@@ -88,21 +87,18 @@ class Submission:
                     found.setdefault(asked, []).extend(own)
         return {asked: cut("\n".join(own), WRITTEN) for asked, own in found.items()}
 
-    @cached_property
-    def _by_number(self) -> dict[int, Asked]:
-        return {each.number: each for each in reversed(exercises(self.name))}
-
     def _place(self, cell: Cell, text: str, before: Asked | None) -> tuple[Asked | None, bool]:
         """The exercise that a text belongs to, and whether it was handed out."""
+        by_number = {each.number: each for each in reversed(exercises(self.name))}
         heading = HEADING.match(text)
-        if heading and int(heading[1]) in self._by_number:
-            return self._by_number[int(heading[1])], True
+        if heading and int(heading[1]) in by_number:
+            return by_number[int(heading[1])], True
         by_id, by_text = _handed_out(self.name)
         handed = by_text.get(bare(text, cell.cell_type)) or by_id.get(cell.id)
         if handed and handed.kind == cell.cell_type:
             return handed.asked, True
         named = NAMED.match(text[:200])
-        return (self._by_number.get(int(named[1]), before) if named else before), False
+        return (by_number.get(int(named[1]), before) if named else before), False
 
 
 @cache
@@ -130,10 +126,6 @@ def read(path: Path) -> Submission:
         file = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=File)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not a Jupyter notebook ({said(error)})") from error
-    if file.nbformat < 4:
-        raise InputError(f"{path} has notebook format {file.nbformat}; save it again in a Jupyter of today")
-    if file.cells is None:
-        raise InputError(f"{path} is not a Jupyter notebook (it has no cells)")
     name = _name(path, file.cells)
     if name not in known():
         raise InputError(f"{path} is not a notebook of a chapter with exercises; those are {', '.join(known())}")

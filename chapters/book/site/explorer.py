@@ -1,19 +1,19 @@
 """What the explorer shows: the tricks, and every stored arm's curve, area, rates and effects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ablations import SCALES, Study, area, flags, interval, rows_of
 from chapters.book.evidence import NOTHING, evidence
 from chapters.book.results import beyond, studies
+from chapters.book.site.playground import sets
 from tricks import Tricks
-from tricks.ladder import EXCLUDES, NEEDS, PRESETS, rungs
+from tricks.ladder import NEEDS
 
-FACTS = {f.name: f.metadata for f in fields(Tricks)}
+KEPT = ("adds", "paper", "color", "beyond", "needs", "excludes")  # of what a trick's field says
 EVERY = 5  # of the hundred points of a curve, every fifth is enough for a small picture
 LOOKS = {"helps": "helps", "hurts": "hurts", NOTHING: "nothing"}  # verdicts; all others look unknown
 PAGE = """# The explorer
@@ -33,31 +33,15 @@ The commands need the package: `pip install -e .` in a clone of its repository.
 
 def explored() -> dict[str, Any]:
     """All that the explorer knows, as plain values."""
+    settings: dict[tuple[str, int], list[Study]] = {}  # those in one environment with one budget, the first one first
+    for study in (*studies(), *beyond()):
+        settings.setdefault((study.env, study.steps), []).append(study)
     return {
-        "tricks": [_about(name) for name in NEEDS],
-        "starts": {**{name: list(tricks.on) for name, tricks in PRESETS.items()}, **_rungs()},
-        "environments": [environment_data(same) for same in _by_setting([*studies(), *beyond()])],
+        "tricks": [{"name": f.name, **{key: f.metadata[key] for key in KEPT}} for f in fields(Tricks)],
+        "starts": sets(),
+        "environments": [environment_data(same) for same in settings.values()],
         "effects": {name: effects_data(name) for name in NEEDS},
     }
-
-
-def _about(name: str) -> dict[str, Any]:
-    facts = FACTS[name]
-    kept = {key: facts[key] for key in ("adds", "paper", "color", "beyond")}
-    return {"name": name, **kept, "needs": NEEDS[name], "excludes": EXCLUDES[name]}
-
-
-def _rungs() -> dict[str, list[str]]:
-    """Every rung but REINFORCE by the name of its last trick, as `python -m tricks train` knows it."""
-    return {tricks.on[-1]: list(tricks.on) for tricks in rungs()[1:]}
-
-
-def _by_setting(every: Sequence[Study]) -> list[list[Study]]:
-    """The studies, those in one environment with one budget together, the first one first."""
-    found: dict[tuple[str, int], list[Study]] = {}
-    for study in every:
-        found.setdefault((study.env, study.steps), []).append(study)
-    return list(found.values())
 
 
 def environment_data(same: Sequence[Study]) -> dict[str, Any]:
@@ -75,23 +59,19 @@ def environment_data(same: Sequence[Study]) -> dict[str, Any]:
 
 
 def arm_data(study: Study, tricks: Tricks) -> dict[str, Any]:
+    """An arm's curve and area with their intervals, and each learning rate with its mean area on the tuning seeds."""
     runs, grid = study.of(tricks), study.grid(tricks)
     curve = grid.to_numpy()[:, EVERY - 1 :: EVERY]
     low, high = interval(curve)
     areas = area(grid).to_numpy()
+    tuned = rows_of(study.env, study.steps, str(study.runs.numbers.iloc[0]), flags(tricks)).sort_values("lr")
     return {
         "seeds": len(runs),
         "lr": float(runs.lr.iloc[0]),
         "curve": [_short(each) for each in (curve.mean(0), low, high)],
-        "area": _short(np.array([areas.mean(), *interval(areas)])),
-        "rates": _rates(study, flags(tricks)),
+        "area": _short([areas.mean(), *interval(areas)]),
+        "rates": [[float(lr), _short([score])[0]] for lr, score in zip(tuned.lr, tuned.area, strict=True)],
     }
-
-
-def _rates(study: Study, name: str) -> list[list[float]]:
-    """Pairs of a learning rate and its mean area on the tuning seeds."""
-    here = rows_of(study.env, study.steps, str(study.runs.numbers.iloc[0]), name).sort_values("lr")
-    return [[float(lr), float(f"{score:.4g}")] for lr, score in zip(here.lr, here.area, strict=True)]
 
 
 def effects_data(name: str) -> list[dict[str, Any]]:
@@ -102,5 +82,5 @@ def effects_data(name: str) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
 
 
-def _short(values: np.ndarray) -> list[float]:
+def _short(values: Iterable[Any]) -> list[float]:
     return [float(f"{value:.4g}") for value in values]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -23,22 +23,6 @@ class Line(NamedTuple):
     text: str
     kind: str
     shapes: str
-
-
-class Rung(TypedDict):
-    """A rung as the page shows it: each line is a place in `texts`, a kind, and a place in `notes`."""
-
-    name: str
-    title: str
-    lines: list[tuple[int, str, int]]
-
-
-class Loop(TypedDict):
-    """All rungs. Texts and notes stand once, however many rungs share them."""
-
-    rungs: list[Rung]
-    texts: list[str]
-    notes: list[str]
 
 
 def steps() -> Iterator[tuple[str, Tricks, Tricks]]:
@@ -79,9 +63,12 @@ def origins(ladder: Sequence[str]) -> list[tuple[str, str]]:
     return [(colored(line), brought[line]) for line in body(switched(ladder))]
 
 
-def loop() -> Loop:
-    """All rungs, with their code highlighted."""
-    texts, notes, rungs = dict[str, int](), {"": 0}, list[Rung]()
+def loop() -> dict[str, Any]:
+    """All rungs, with their code highlighted. Each line is a place in `texts`, a kind, and a place in `notes`.
+
+    Texts and notes stand once, however many rungs share them.
+    """
+    texts, notes, rungs = dict[str, int](), {"": 0}, list[dict[str, Any]]()
     for name, before, after in steps():
         placed = [
             (texts.setdefault(each.text, len(texts)), each.kind, notes.setdefault(each.shapes, len(notes)))

@@ -28,12 +28,16 @@ def ladder() -> dict[str, Any]:
     kept = ("adds", "color", "beyond", "needs", "numbers")
     numbers = dict.fromkeys([*CORE, *(number for name in names for number in HYPERPARAMETERS[name])])
     defaults = asdict(Config())
-    sets = {name: tricks.on for name, tricks in PRESETS.items()} | {each.on[-1]: each.on for each in rungs()[1:]}
     return {
         "tricks": [{"name": name, **{key: metadata[name][key] for key in kept}} for name in names],
         "numbers": [{"name": name, "value": defaults[name]} for name in numbers],
-        "presets": {name: on for name, on in sets.items() if set(on) <= set(names)},
+        "presets": {name: on for name, on in sets().items() if set(on) <= set(names)},
     }
+
+
+def sets() -> dict[str, tuple[str, ...]]:
+    """The flags of every preset, and of every rung but REINFORCE by its last trick, as the shell has it."""
+    return {name: tricks.on for name, tricks in PRESETS.items()} | {each.on[-1]: each.on for each in rungs()[1:]}
 
 
 def engine() -> str:

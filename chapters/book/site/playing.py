@@ -29,22 +29,23 @@ def place(name: str, heading: str = "##") -> str:
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in values.items())
     color = COLORS[here.adds[0]] if here.adds else "inherit"
     body = f'<div class="train-here mechanism" {data} style="--color: {color}"></div>'
-    return f"{heading} Train it here\n\n{here.says}\n\n{_raw(body)}"
+    return f"{heading} Train it here\n\n{here.says}\n\n{raw(body)}"
 
 
 def scripts(up: str = "") -> str:
     """What loads the playground into a page, once for all places on it."""
-    return _raw("\n".join(f'<script defer src="{up}_static/{name}"></script>' for name in SCRIPTS))
+    return raw("\n".join(f'<script defer src="{up}_static/{name}"></script>' for name in SCRIPTS))
 
 
-def _raw(html: str) -> str:
+def raw(html: str) -> str:
+    """HTML in a page of Markdown."""
     return f"```{{raw}} html\n{html}\n```"
 
 
 def large(start: str = START) -> str:
     """The large playground, in which `start`, an address, is trained first."""
     body = f'<div id="playground" data-start="{escape(start)}"></div>'
-    return f"{_raw(body)}\n\n{scripts()}"
+    return f"{raw(body)}\n\n{scripts()}"
 
 
 def page() -> str:

@@ -8,15 +8,13 @@ from itertools import chain
 from types import ModuleType
 from typing import Any
 
-from sphinx.application import Sphinx
-
 import ablations
 import tricks
 from tricks.ladder import NEEDS, PRESETS
 from tricks.reading.ladder_table import described
 
 FOLDER = "reference"
-CORE = ("returns", "moments", "reductions", "per_seed", "policies", "adam", "seeds", "sequences")
+CORE = ("moments", "reductions", "policies", "adam", "seeds", "sequences")
 TOGETHER = {"clip_anneal": "annealing", "lr_anneal": "annealing"}  # tricks whose file has another name
 PRESETS_IN_PYTHON = [name.upper() for name in PRESETS]
 MANY = 10  # fields of a dataclass, too many for one line
@@ -34,15 +32,6 @@ def pages() -> dict[str, str]:
         "each-trick": _page("Each trick's functions", "Pure functions, one file per trick.", tasks),
         "core": _page("The core's formulas", "What every rung shares, from `tricks.core`.", core),
     }
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension, which lets autodoc read docstrings that are written like Markdown."""
-    app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", as_rst)
-    app.connect("autodoc-process-signature", of_fields)
-    app.connect("autodoc-skip-member", leave_out)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def as_rst(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:

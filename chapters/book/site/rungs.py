@@ -1,27 +1,9 @@
-"""A Sphinx extension: every chapter's page says at which rung of the ladder it stands."""
+"""At which rung of the ladder a chapter stands, and which chapter is about a trick."""
 
 from dataclasses import fields
-from typing import Any
-
-from sphinx.application import Sphinx
 
 from chapters.book.build import names
 from tricks.ladder import LADDER, Tricks
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension."""
-    app.connect("html-page-context", say_rung)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def say_rung(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Put the rung into the page's head; pages that are not chapters have none."""
-    name = page.removeprefix("chapters/")
-    if name in names():
-        own = "yes" if has_trick(name) else "no"
-        meta = f'<meta name="rung" content="{rung_of(name)}" data-trick="{own}">'
-        context["metatags"] = context.get("metatags", "") + meta
 
 
 def has_trick(chapter: str) -> bool:

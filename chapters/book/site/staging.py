@@ -54,7 +54,9 @@ def stage(folder: Path) -> None:
     for path in linked:
         if path.suffix == ".py":
             page = _place(folder, path.with_name(f"{path.name}.md"))
-            page.write_text(ORPHAN + code_page(path), encoding="utf-8")
+            code = path.read_text(encoding="utf-8")
+            head = f"# {path.relative_to(ROOT).as_posix()}\n\n"
+            page.write_text(f"{ORPHAN}{head}````python\n{code}````\n", encoding="utf-8")
         elif path.suffix == ".md":
             _place(folder, path).write_text(ORPHAN + path.read_text(encoding="utf-8"), encoding="utf-8")
         else:
@@ -108,7 +110,7 @@ def _relinked(text: str, page: Path, linked: set[Path]) -> str:
         text, place = match[1], match[3] or ""
         path = (page.parent / match[2]).resolve()
         if path in (ROOT / "README.md", CHAPTERS / "README.md"):
-            return f"[{text}]({_up(page)}index.md)"
+            return f"[{text}]({'../' * (len(page.relative_to(ROOT).parts) - 1)}index.md)"
         if path.is_dir():
             return text
         if not path.is_file():
@@ -120,30 +122,20 @@ def _relinked(text: str, page: Path, linked: set[Path]) -> str:
     return LINK.sub(target, text)
 
 
-def _up(page: Path) -> str:
-    return "../" * (len(page.relative_to(ROOT).parts) - 1)
-
-
 def _mechanism(match: re.Match[str]) -> str:
     """The place of a moving figure, in the color of its trick."""
     name = match[1]
     if not (STATIC / "mechanisms" / f"{name}.js").is_file():
         raise ValueError(f"there is no mechanism {name}")
     place = f'<figure class="mechanism" id="mechanism-{name}" style="--color: {COLORS[OF.get(name, name)]}"></figure>'
-    return f'```{{raw}} html\n{place}\n<script defer src="../_static/mechanisms/{name}.js"></script>\n```'
-
-
-def code_page(path: Path) -> str:
-    """A page with the code of a file."""
-    name = path.relative_to(ROOT).as_posix()
-    return f"# {name}\n\n````python\n{path.read_text(encoding='utf-8')}````\n"
+    return playing.raw(f'{place}\n<script defer src="../_static/mechanisms/{name}.js"></script>')
 
 
 def whole_ppo() -> str:
     """The page after chapter 4: the whole loop, each line with the chapter that brought it."""
-    rows, before = [], "reinforce"
+    rows, before, homes = [], "reinforce", {name[3:]: name for name in names()}
     for text, trick in origins(LADDER[: LADDER.index("gae") + 1]):
-        label = f"<a class='brought' href='{_chapter_of(trick)}.html'>{trick}</a>" if trick != before else ""
+        label = f"<a class='brought' href='{homes[trick]}.html'>{trick}</a>" if trick != before else ""
         before = trick
         rows.append(f"<span class='loop-line' data-brought='{trick}'>{label}{text or ' '}</span>")
     code = "".join(rows)
@@ -156,9 +148,7 @@ Schulman et al. 2017: they learn from [segments](13_segments.ipynb) of equal len
 The names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to
 this page, or replaces some.
 
-```{{raw}} html
-<div class='highlight whole'><pre>{code}</pre></div>
-```
+{playing.raw(f"<div class='highlight whole'><pre>{code}</pre></div>")}
 
 To get these lines as a file that runs without this package, with its nets, its optimizer, and its environments:
 
@@ -168,16 +158,16 @@ python -m tricks export gae > my_ppo.py
 """
 
 
-def _chapter_of(trick: str) -> str:
-    return next(name for name in names() if name[3:] == trick)
-
-
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
     cards, tree = "", _tree("Two hours to the core of PPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
-        shown = "\n".join(_card(name) for name in chapters)
-        cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"
+        cards += f"<h2>{part}</h2>\n<div class='cards'>\n"
+        for name in chapters:
+            (heading, question), picture = title(name), f"<img src='_static/thumbnails/{name}.png' alt=''>"
+            says = f"{picture}<b>{number(name)}. {heading}</b><i>{question}</i>"
+            cards += f"<a class='card' href='chapters/{name}.html'>{says}</a>\n"
+        cards += "</div>\n"
         pages = [f"chapters/{name}" for name in chapters]
         if "chapters/04_gae" in pages:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
@@ -186,7 +176,7 @@ def front_page() -> str:
     for want, paths in documentation().items():
         tree += _tree(want.capitalize(), (path.relative_to(ROOT).with_suffix("").as_posix() for path in paths))
     tree += _tree("Reference", (f"{reference.FOLDER}/{name}" for name in reference.pages()))
-    html = f"```{{raw}} html\n<div id='chapters'></div>\n{cards}{CHART}\n```"
+    html = playing.raw(f"<div id='chapters'></div>\n{cards}{CHART}")
     return f"# What makes PPO work\n\n{FRONT}\n\n{playing.large()}\n\n{html}\n\n{tree}"
 
 
@@ -202,12 +192,6 @@ def documentation() -> dict[str, list[Path]]:
         folders = {page: PARTS.get(page.name, page.with_suffix("")) for page in pages}
         found[want] = [part for page in pages for part in (page, *sorted(folders[page].glob("*.md")))]
     return found
-
-
-def _card(name: str) -> str:
-    heading, question = title(name)
-    picture = f"<img src='_static/thumbnails/{name}.png' alt=''>"
-    return f"<a class='card' href='chapters/{name}.html'>{picture}<b>{number(name)}. {heading}</b><i>{question}</i></a>"
 
 
 def _tree(caption: str, pages: Iterable[str]) -> str:

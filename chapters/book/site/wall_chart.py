@@ -1,10 +1,7 @@
 """The wall chart, one page as PDF: PPO's numbers, what the diagnostics should show, and what to look for if not."""
 
-import ast
-import inspect
 import io
 import re
-from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -15,7 +12,8 @@ from matplotlib.axes import Axes
 
 from ablations import style
 from chapters.book.build import CHAPTERS
-from tricks import PPO, Config, config
+from tricks import PPO, Config
+from tricks.cli.shell import sentences
 from tricks.ladder import HYPERPARAMETERS
 
 A4 = (11.69, 8.27)  # inches, landscape
@@ -70,14 +68,8 @@ def numbers() -> list[Row]:
 
 def described() -> dict[str, str]:
     """What each field of Config is: the first sentence of the text below it, without the trick's name."""
-    (body,) = (node.body for node in ast.parse(inspect.getsource(config)).body if isinstance(node, ast.ClassDef))
-    found = {}
-    for field, text in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-            (said,) = (node.value for node in ast.walk(text) if isinstance(node, ast.Constant))
-            first = re.split(r"(?<=[.;])\s|;", " ".join(str(said).split()))[0]
-            found[field.target.id] = re.sub(r"\s*\([\w, ]+\)\.?$|\.$", "", first)
-    return found
+    firsts = {name: re.split(r"(?<=[.;])\s|;", text)[0] for name, text in sentences(Config).items()}
+    return {name: re.sub(r"\s*\([\w, ]+\)\.?$|\.$", "", first) for name, first in firsts.items()}
 
 
 def tables_of_diagnostics() -> tuple[list[Row], list[Row]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from chapters.book.build import CHAPTERS
 from chapters.book.lines import read
+from chapters.book.results import FOLDER
 from chapters.book.site.explorer import explored
 from chapters.book.site.growing import colored, loop
 from chapters.book.site.playground import engine, page
@@ -18,11 +19,10 @@ from chapters.book.site.playing import played
 from chapters.book.site.reference import SETTINGS
 from chapters.book.site.staging import STATIC, stage
 from chapters.book.site.wall_chart import wall_chart
-from chapters.book.store import FOLDER
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
-EXTENSIONS = ("myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline")
+EXTENSIONS = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.extension"]
 SCRIPTS = ("data.js", "loop.js", "plot.js")
 
 
@@ -83,7 +83,7 @@ def settings(static: list[str]) -> dict[str, Any]:
     return {
         "project": "What makes PPO work",
         "author": "the authors of tricks",
-        "extensions": [*EXTENSIONS, *(f"chapters.book.site.{name}" for name in ("rungs", "revealed", "reference"))],
+        "extensions": EXTENSIONS,
         **SETTINGS,
         "nb_execution_mode": "off",
         "nb_render_markdown_format": "gfm",  # tables in outputs

@@ -12,13 +12,11 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from chapters.book.build import CHAPTERS, names
+from chapters.book.build import CHAPTERS, known
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.slides.outline import Slide, outline
 from tricks.cli.shell import POSITIONAL
 from tricks.core.extras import extra
-from tricks.errors import InputError
-from tricks.flags import meant
 from tricks.ladder import COLORS
 
 STATIC = Path(__file__).parent / "static"
@@ -39,23 +37,17 @@ class SlidesOptions:
 
 def main(chosen: SlidesOptions) -> int:
     """Write the slides. Returns the exit status. Raises InputError for an unknown chapter."""
-    if unknown := [name for name in chosen.chapters if name not in names()]:
-        hint = meant(unknown[0], names()) or f"; the chapters are {', '.join(names())}"
-        raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
-    mathjax = _mathjax()
+    asked = known(chosen.chapters)
+    package = Path(str(extra("site", "sphinx-mathjax-offline").__file__)).parent
+    # the script that sets formulas as pictures, which need no fonts
+    mathjax = (package / "static" / "mathjax" / "tex-svg.js").read_text(encoding="utf-8")
     chosen.out.mkdir(parents=True, exist_ok=True)
-    for name in chosen.chapters or names():
+    for name in asked:
         path = chosen.out / f"{name}.html"
         slides = outline(name)
         path.write_text(deck(name, slides, mathjax), encoding="utf-8")
         print(f"wrote {path}: {len(slides)} slides")
     return 0
-
-
-def _mathjax() -> str:
-    """The script that sets formulas as pictures, which need no fonts. Raises InputError without the extra `site`."""
-    package = Path(str(extra("site", "sphinx-mathjax-offline").__file__)).parent
-    return (package / "static" / "mathjax" / "tex-svg.js").read_text(encoding="utf-8")
 
 
 def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
@@ -87,25 +79,23 @@ def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
 
 def _body(slide: Slide) -> str:
     """What stands on a slide."""
-    heading = f"<h1>{_inline(slide.heading)}</h1>"
+    heading, below = f"<h1>{_inline(slide.heading)}</h1>", f'<div class="below">{_text(slide.below)}</div>'
     if slide.kind == "title":
-        return f'{heading}<p class="question">{_inline(slide.body)}</p><div class="below">{_text(slide.below)}</div>'
-    return f'{heading}<div class="fit"><div>{_content(slide)}</div></div>'
-
-
-def _content(slide: Slide) -> str:
+        return f'{heading}<p class="question">{_inline(slide.body)}</p>{below}'
+    lead = below if slide.below else ""
     if slide.kind == "figure":
         picture = f'<img alt="{html.escape(slide.heading)}" src="data:image/png;base64,{slide.body.strip()}">'
         printed = f"<pre>{html.escape(slide.printed)}</pre>" if slide.printed else ""
-        return f'{picture}{printed}<div class="below">{_text(slide.below)}</div>'
-    lead = f'<div class="below">{_text(slide.below)}</div>' if slide.below else ""
-    if slide.kind == "code":
+        content = f"{picture}{printed}{below}"
+    elif slide.kind == "code":
         language, *code = slide.body.removeprefix("```").splitlines()[:-1]
         lexer = get_lexer_by_name(language, stripnl=False)
         lines = highlight("\n".join(code), lexer, HtmlFormatter(nowrap=True)).splitlines()
         shown = "\n".join(lines[k] for k in slide.rows)
-        return f'{lead}<div class="lines"><pre>{shown}</pre></div>'
-    return lead + _text(slide.body)
+        content = f'{lead}<div class="lines"><pre>{shown}</pre></div>'
+    else:
+        content = lead + _text(slide.body)
+    return f'{heading}<div class="fit"><div>{content}</div></div>'
 
 
 def _text(markdown: str) -> str:

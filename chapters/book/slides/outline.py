@@ -51,25 +51,16 @@ def outline(name: str) -> list[Slide]:
             slides += _outputs(section, cell, _caption(cells[place + 1 : end]))
             continue
         for made in _prose(section, blocks(cell.source)[1 if place == 0 else 0 :]):
-            section = made if isinstance(made, str) else section
-            slides += [] if isinstance(made, str) or _said(made, slides[-1]) else [made]
-    return [*_without_openings(slides), *exercises(cells[end:])]
-
-
-def _said(slide: Slide, before: Slide) -> bool:
-    """Whether the caption of the slide before says it already."""
-    caption = " ".join(before.below.replace("**", "").split())
-    return before.kind == "figure" and slide.kind == "text" and " ".join(slide.body.split()) in caption
-
-
-def _without_openings(slides: Sequence[Slide]) -> Iterator[Slide]:
-    """The slides, without the openings of sections that have something else to show."""
+            if isinstance(made, str):
+                section = made
+                continue
+            caption = " ".join(slides[-1].below.replace("**", "").split()) if slides[-1].kind == "figure" else ""
+            slides += [] if made.kind == "text" and " ".join(made.body.split()) in caption else [made]
+    # the opening of a section that has something else to show goes
     shown = {re.sub(r" \(\d+ of \d+\)$", "", slide.heading) for slide in slides if slide.kind != OPENING}
-    for slide in slides:
-        if slide.kind != OPENING:
-            yield slide
-        elif slide.heading not in shown:
-            yield replace(slide, kind="text")
+    slides = [slide for slide in slides if slide.kind != OPENING or slide.heading not in shown]
+    slides = [replace(slide, kind="text") if slide.kind == OPENING else slide for slide in slides]
+    return slides + exercises(cells[end:])
 
 
 def blocks(text: str) -> list[str]:
@@ -165,9 +156,8 @@ def in_parts(lines: Sequence[str]) -> list[range]:
 
 def _caption(cells: Sequence[NotebookNode]) -> str:
     """The first sentence or two after a figure, if text follows that is about it."""
-    if not cells or cells[0].cell_type != "markdown":
-        return ""
-    return _brief(next(iter(blocks(cells[0].source)), ""))
+    text = cells[0].source if cells and cells[0].cell_type == "markdown" else ""
+    return _brief(next(iter(blocks(text)), ""))
 
 
 def _brief(text: str) -> str:

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import Said, run
 
-from ablations.analysis.study_files import RESULTS, SUFFIX
+from ablations.analysis.records import RESULTS, SUFFIX
 from ablations.cli import ReportOptions
 from ablations.cli import main as ablations
-from ablations.design.registry import DESIGNS, TRIALS
-from ablations.design.trial import once
-from ablations.experiments import design_runs, random_design, sweep, worlds
-from ablations.findings import calibrate, games, speed, stopwatch
-from ablations.training import estimate, rate_table, workers
+from ablations.experiments import design_runs, drawn, worlds
+from ablations.question.designs import DESIGNS, TRIALS
+from ablations.question.trial import Dose
+from ablations.tools import calibrate, games, speed
+from ablations.training import estimate, workers
+from ablations.training import rates as rate_table
 from tricks.cli.main import Playing, Saving
 from tricks.cli.main import main as tricks
 from tricks.cli.train import Output
@@ -127,8 +128,8 @@ ABLATIONS = st.one_of(
     joined("run", "--dry-run", options(design_runs.Options, usual=TINY_STUDY)),
     joined("tune", options(design_runs.TuneOptions, usual=TINY_STUDY | {"seeds_per_rate": "1"})),
     joined("worlds", options(worlds.Options, usual=TINY_STUDY)),
-    joined("sweep", options(sweep.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
-    joined("random", options(random_design.Options, usual={"draws": "20"} | TINY_STUDY)),
+    joined("sweep", options(drawn.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
+    joined("random", options(drawn.RandomOptions, usual={"draws": "20"} | TINY_STUDY)),
     joined("report", options(ReportOptions, usual={"out": NEW})),
     joined("calibrate", options(calibrate.Options, usual={"draws": "2", "out": NEW})),
     joined("games", FOLDER, options(games.Options, usual={"games": "5", "out": NEW})),
@@ -160,19 +161,15 @@ def in_this_process(folder: Path) -> Iterator[None]:
     shipped.mkdir()
     for path in sorted(RESULTS.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_size)[:2]:
         shutil.copy(path, shipped)
-    short = tuple(replace(trial, doses=once(replace(trial.config, steps=64))) for trial in TRIALS)
+    short = tuple(replace(trial, doses=(Dose(1, replace(trial.config, steps=64)),)) for trial in TRIALS)
 
     def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
         return ((job, task(job)) for job in jobs)
 
-    def alone(processes: int, job: Any, *arguments: Any) -> Any:
-        stopwatch.barrier = mock.Mock()
-        return job(*arguments)
-
     with (
         mock.patch.object(workers, "in_pool", in_turn),
         mock.patch.object(estimate, "in_pool", in_turn),
-        mock.patch.object(speed, "together", alone),
+        mock.patch.object(speed, "in_pool", in_turn),
         mock.patch.object(worlds, "TRIALS", short),
         mock.patch("ablations.cli.RESULTS", shipped),
         mock.patch.object(rate_table, "TABLE", Path(table)),

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import in_words
 from support.commands import begin, ended
+from support.jobs import FILE, finished
 from support.waiting import alive, until
 
-from ablations.analysis.study_files import SUFFIX
+from ablations.analysis.records import SUFFIX
 from tricks import load
 from tricks.runs.files import LOCK
 
@@ -117,6 +118,8 @@ def content(folder: Path) -> dict[str, object]:
         if path.is_file() and path.name.endswith((".csv", SUFFIX)):
             text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             found[name] = text.split(b"\n", 1)[1]  # rows, without the line that says how they were made
+    if (folder / FILE).is_file():
+        found[FILE] = sorted(finished(folder))
     if (folder / "run.json").is_file():
         run = load(folder)
         found["run.json"] = run.config, run.tricks, run.diverged

@@ -1,0 +1,481 @@
+"""Records: what was trained, a row for each seed, from which every table and figure is made, with or without training.
+
+A row says what ran (`arm, env, steps, numbers, tricks, lr, tuned, seed`), what made it (`algorithm, version, commit,
+clean, compiled, platform`), how it ended (`diverged, late`), and the return at 1%, 2%, ... 100% of the budget. The file
+of a study is these rows as a compressed CSV, whose first line names its designs and says how long it all took.
+"""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
+
+import numpy as np
+import pandas as pd
+
+from ablations.analysis.choosing import Areas, table_areas
+from ablations.analysis.scales import MARGIN, SCALES, Scale
+from ablations.analysis.stats import LEVEL
+from ablations.question.arms import Arm, Design, flags, numbers
+from ablations.question.designs import as_design, as_stored, position
+from ablations.question.story import subject
+from ablations.training.jobs import ALGORITHM, Job
+from ablations.training.rates import FIXED, Rate
+from ablations.training.scores import POINTS, Scored
+from ablations.training.store import Store, digest, set_aside
+from ablations.training.tagged import check_sum, tagged, untagged
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+from tricks.runs.files import write_whole
+from tricks.runs.learning_curve import read_table
+from tricks.runs.provenance import VERSIONS, MadeWith
+
+if TYPE_CHECKING:
+    from ablations.training.question import Question, Tuned
+
+SUFFIX = ".runs.csv.gz"
+RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package
+SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
+SETTING = ["env", "steps", "numbers", "tricks"]  # what tells the runs of a design apart, besides their seeds
+MADE = ["algorithm", "version", "commit", "clean", "compiled", "platform"]
+COLUMNS = ["arm", *SETTING, "lr", "tuned", "seed", *MADE, "diverged", "late", *SHARES]
+TEXTS = dict.fromkeys(("arm", "env", "numbers", "tricks", "tuned", *MADE), str)
+EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
+REINFORCE = "reinforce"  # in files, for the arm without any flag: others' readers take an empty text for a missing one
+
+
+class Games(TypedDict):
+    """Scores of whole games, a row per agent."""
+
+    trained: list[list[float]]
+    random: list[list[float]]
+
+
+About = TypedDict(  # the first line of a study's file, under the file's keys
+    "About",
+    {
+        "command": str,
+        "seconds": float,  # NaN if unknown
+        "steps": float,
+        "made with": dict[str, list[str]],  # versions, machines, commits, backends, devices and GPUs of the jobs
+        "seeds": list[int],  # the first, and one past the last
+        "left out": NotRequired[Sequence[str]],
+        "confirms": NotRequired[str],  # the name of the study whose detected effects these runs try again
+        # games only: the run's name, scores of whole games, whether the agents took their most likely actions
+        "run": NotRequired[str],
+        "games": NotRequired[Games],
+        "greedy": NotRequired[bool],
+        "designs": NotRequired[list[dict[str, Any]]],
+        "question": NotRequired[str],  # tells it from others of the same name
+        "rates": NotRequired[str],  # how the learning rates came about, in words
+        "tuning": NotRequired[dict[str, list[Any]]],  # what each arm scored at each rate: pairs of a rate and areas
+        "margin": NotRequired[float],  # a difference in return that counts as practically nothing
+        "answer": NotRequired[str],  # the name of the first study of the answer that it is a part of
+        "score": NotRequired[str],  # late, if the last tenth of the curve is compared, and not the area under it
+        "level": NotRequired[float],  # see `Study.level`
+        "own env": NotRequired[bool],  # whether a function of the user's made it, so that its name says nothing
+    },
+)
+
+
+@dataclass(frozen=True, eq=False)  # compared by identity, so that results computed from a study can be cached
+class Study:
+    """Records, the designs they belong to, and facts about them: the command, the versions, the time they took.
+
+    All runs of a study with designs share one environment and budget.
+    """
+
+    name: str
+    designs: tuple[Design, ...]
+    runs: pd.DataFrame
+    about: About
+    again: "Study | None" = None
+    """The arms of detected effects, tried again on seeds that come after those of `runs`."""
+
+    @property
+    def kind(self) -> Literal["designs", "games", "worlds"]:
+        """Arms of designs, games of a saved run, or trials in the worlds made for tricks."""
+        if self.designs:
+            return "designs"
+        return "games" if "games" in self.about else "worlds"
+
+    @property
+    def subject(self) -> str:
+        """The subject of its designs: of one that isn't about the ladder, if there is one."""
+        found = [subject(design) for design in self.designs]
+        return next((subject for subject in found if subject != "ladder"), "ladder")
+
+    @cached_property
+    def env(self) -> str:
+        return str(self.runs.env.iloc[0])
+
+    @cached_property
+    def steps(self) -> int:
+        return int(self.runs.steps.iloc[0])
+
+    @property
+    def seeds(self) -> int:
+        """How many were asked for; arms that half of a design's comparisons share have twice as many."""
+        first, end = self.about["seeds"]
+        return end - first
+
+    @cached_property
+    def origins(self) -> list[str]:
+        """What made the runs, in words; see `origin`."""
+        return sorted({origin(row) for row in self.runs[MADE].drop_duplicates().to_dict("records")})
+
+    @property
+    def algorithm(self) -> str:
+        """The `ALGORITHM` of its jobs; empty if it was not noted, as before it was."""
+        return ", ".join(sorted({*self.runs.algorithm} - {""}))
+
+    def of(self, arm: Tricks | Arm) -> pd.DataFrame:
+        """The runs of one arm, one row per seed; empty if there are none."""
+        return self._runs.get(self.key(arm), self.runs.iloc[:0])
+
+    def key(self, arm: Tricks | Arm) -> str:
+        """By what the runs of an arm are known: its name if they have names, else its flags."""
+        on = flags(arm.tricks if isinstance(arm, Arm) else arm)
+        return arm.name if isinstance(arm, Arm) and self.runs.arm.iloc[0] else on
+
+    @cached_property
+    def keys(self) -> pd.Series:
+        """The `key` of each run."""
+        return self.runs.arm.where(self.runs.arm.ne(""), self.runs.tricks)
+
+    @cached_property
+    def _runs(self) -> dict[str, pd.DataFrame]:
+        return {str(name): runs for name, runs in self.runs.groupby(self.keys.to_numpy(), sort=False)}
+
+    @property
+    def scale(self) -> Scale | None:
+        """The environment's scale, if it has one."""
+        return None if self.about.get("own env") else SCALES.get(self.env)
+
+    @property
+    def unit(self) -> float:
+        """The return that a normalized area of 1 is away from that of 0; 1 without a scale."""
+        return self.scale.ceiling - self.scale.random if self.scale else 1.0
+
+    @property
+    def margin(self) -> float:
+        """A difference in normalized area that counts as practically nothing; NaN without a scale, if none was given.
+
+        (In return, without a scale.)
+        """
+        given = self.about.get("margin")
+        return given / self.unit if given else MARGIN if self.scale else np.nan
+
+    @property
+    def level(self) -> float:
+        """How often an interval may miss: 5%, or the part of them that this look of several has."""
+        return self.about.get("level", LEVEL)
+
+    def tuning(self, arm: Arm) -> Areas:
+        """The areas of an arm's tuning seeds at each rate that was tried; empty if they are not known."""
+        if self.about.get("tuning"):
+            return {lr: np.array(areas) for lr, areas in self.about["tuning"].get(arm.name, ())}
+        runs = self.of(arm).head(1).to_dict("records")
+        return table_areas(self.env, self.steps, runs[0]["numbers"], runs[0]["tricks"]) if runs else {}
+
+    def grid(self, arm: Tricks | Arm) -> pd.DataFrame:
+        """An arm's returns: one row per seed, one column per step."""
+        return grid(self.of(arm), self.steps)
+
+    def missing(self, design: Design) -> list[str]:
+        """The names of the design's arms that lack some of the requested seeds."""
+        first, end = self.about["seeds"]
+        counts = {arm.name: int(self.of(arm).seed.between(first, end - 1).sum()) for arm in design.arms}
+        return [name for name, count in counts.items() if count < self.seeds]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every arm of every design has all its seeds."""
+        return not any(self.missing(design) for design in self.designs)
+
+
+def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
+    """The returns of one arm's runs in one setting: one row per seed, one column per step."""
+    found = runs.set_index("seed")[SHARES].sort_index(kind="stable")
+    return found.set_axis(np.linspace(steps / POINTS, steps, POINTS), axis=1)
+
+
+def origin(row: Mapping[Any, Any]) -> str:
+    """What made a run, as far as it changes numbers: its algorithm, and the tree if that was no commit's.
+
+    Runs of different origins never enter one estimate.
+    """
+    known = f"ALGORITHM {row['algorithm']}" if row["algorithm"] else f"version {row['version'] or 'unknown'}"
+    return known + (f", commit {row['commit'][:7]} with changes" if row["clean"] == "False" else "")
+
+
+def question_of(asked: Iterable[Job]) -> str:
+    """Eight digits that tell what is trained, whatever the seeds and the algorithm, from all else."""
+    every = {json.dumps(job.at((0,), job.config.rates[0]).what | {"algorithm": 0}, sort_keys=True) for job in asked}
+    return digest(sorted(every))
+
+
+class Done(NamedTuple):
+    """A finished job, with any reservation about its learning rate, and the name of its arm if that has one."""
+
+    job: Job
+    reservation: str
+    result: Scored
+    arm: str = ""
+
+
+def study_of(asked: "Question", rates: Mapping[Arm, Rate], tried: "Tuned", store: Store, command: str) -> Study:
+    """The finished part of a question, with its arms at these rates. tried: what each scored at each rate, if known.
+
+    Raises InputError if nothing is finished.
+    """
+    done = [
+        Done(job, rate.reservation, result, arm.name if asked.named else "")
+        for arm, own in rates.items()
+        for job, rate in asked.jobs({arm: own}).items()
+        if (result := store.scored(job)) is not None
+    ]
+    tuning = {arm.name: [[lr, [*each.areas]] for lr, each in seen.items()] for arm, seen in tried.items()}
+    said = {"left out": asked.left_out, "question": asked.digest, "rates": asked.rates_in_words}
+    unusual = {"margin": asked.margin, "score": asked.score.replace("area", ""), "tuning": tuning}
+    unusual["own env"] = asked.env is not None
+    about = about_runs(command, done, asked.seeds) | said | {name: each for name, each in unusual.items() if each}
+    reported = {seed for arm in asked.arms for seed in asked.seeds_of(arm)}
+    return Study(asked.name, asked.designs, gather(done, reported), cast(About, about))
+
+
+def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
+    """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
+    made = [each.result.made_with for each in done]
+    found = {key: sorted({str(each[key]) for each in made if each.get(key)}) for key in (*VERSIONS, "device", "date")}
+    found["backend"] = sorted({each.job.config.backend for each in done})
+    found["date"] = found["date"][-1:]  # of the last
+    found["own code"] = sorted({each.job.own.fingerprint for each in done if each.job.own})
+    return {
+        "command": command,
+        "seconds": round(sum(each.result.seconds for each in done), 1),
+        "steps": sum(each.result.steps for each in done),
+        "made with": {key: some for key, some in found.items() if some},
+        "seeds": [min(seeds), max(seeds) + 1],
+    }
+
+
+def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
+    """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
+    facts: list[tuple[Any, ...]] = []
+    returns, wanted = list[np.ndarray](), set(seeds)
+    for job, reservation, found, arm in done:
+        config, made = job.config, made_by(found.made_with)
+        setting = (arm, config.env, config.steps, numbers(config), flags(job.tricks))
+        rate = dict(zip(config.seed_list, config.rates, strict=True))
+        for seed, late, grid in zip(found.seeds, found.late, found.grid, strict=True):
+            if seed in wanted:
+                facts.append((*setting, rate[seed], reservation, seed, *made, found.diverged.get(seed, np.nan), late))
+                returns.append(grid)
+    if not facts:
+        raise InputError("there are no results")
+    shares = pd.DataFrame(np.array(returns), columns=SHARES)
+    return pd.concat([pd.DataFrame(facts, columns=COLUMNS[:-POINTS]), shares], axis=1).copy()  # in one piece: faster
+
+
+def made_by(made: MadeWith) -> list[str]:
+    """The columns MADE of a run."""
+    clean = "" if made.get("dirty") is None else str(not made["dirty"])
+    found = [made.get("algorithm"), made.get("tricks"), made.get("commit"), clean, bool(made.get("numba"))]
+    return ["" if each is None else str(each) for each in (*found, made.get("machine"))]
+
+
+def save(study: Study, folder: Path) -> tuple[Study, Path]:
+    """Write `<name>.runs.csv.gz`. Returns the study as it will be read back, with five digits, and the path.
+
+    If the file answers another question, this one gets a name of its own. An existing file with more seeds is kept, and
+    so is, under another name, one of another origin or one that cannot be read; a printed line says so.
+    """
+    about = study.about | {"designs": [as_stored(design) for design in study.designs]}
+    text = tagged(about, study.runs.assign(tricks=study.runs.tricks.replace("", REINFORCE)), digits=5)
+    path = folder / f"{study.name}{SUFFIX}"
+    before, question = load_if_whole(path), study.about.get("question", "")
+    if before and before.origins == study.origins and before.about.get("question", "") != question:
+        path = folder / f"{study.name}_{question}{SUFFIX}"
+        before = load_if_whole(path)
+    if path.exists() and (before is None or before.origins != study.origins):
+        why = f"is by {' and '.join(before.origins)}" if before else "cannot be read"
+        by = f"algorithm{before.algorithm or '-older'}" if before else "unreadable"
+        print(f"kept {path}, which {why}, as {set_aside(path, f'{by}-kept').name}")
+        before = None
+    first, end = before.about["seeds"] if before else study.about["seeds"]
+    if end > study.about["seeds"][1]:
+        print(f"kept {path}, which has seeds {first} to {end - 1}")
+    else:
+        write_whole(path, gzip.compress(text.encode(), mtime=0))
+    return _parse(text, path), path
+
+
+def save_again(again: Study, first: Study, folder: Path) -> Study:
+    """Write what tries a study's effects again as `<name>_again.runs.csv.gz`. Returns it as it will be read back."""
+    about = again.about.copy()
+    about["confirms"], about["question"] = first.name, first.about.get("question", "")  # whichever arms it tries
+    return save(replace(again, name=f"{first.name}_again", about=about), folder)[0]
+
+
+def load_if_whole(path: Path) -> Study | None:
+    """The study that is there. What cannot be read is no obstacle, see `save`."""
+    try:
+        return load(path) if path.exists() else None
+    except InputError:
+        return None
+
+
+def seeds_in(path: Path) -> set[int]:
+    """The seeds of a study that may be one of another version, or have a trick from a file; empty if it is none."""
+    try:
+        return {*read_table(path, comment="#", usecols=["seed"]).seed}
+    except (OSError, EOFError, zlib.error, ValueError):
+        return set()
+
+
+def load(path: Path) -> Study:
+    """The study that `save` wrote. Raises InputError if the file is missing, damaged, or of another version."""
+    try:
+        return _parse(gzip.decompress(path.read_bytes()).decode(), path)
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError, InputError) as error:
+        why = f"no {error} in it" if isinstance(error, KeyError) else error
+        if "unknown trick" in str(error):
+            raise InputError(f"{path}: {error}; a trick of your own needs --trick FILE") from error
+        raise InputError(
+            f"{path} is damaged, of another version, or not a run file: {why}; "
+            "the command that made it can rebuild it from its finished jobs"
+        ) from error
+
+
+def _parse(text: str, path: Path) -> Study:
+    about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
+    check_sum(text, about.pop("sha256", None))
+    runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, ""))[COLUMNS]
+    designs = tuple(as_design(each) for each in about.pop("designs"))
+    return Study(path.name.removesuffix(SUFFIX), designs, runs, cast(About, about))
+
+
+def load_all(folder: Path, told: bool = False) -> list[Study]:
+    """All studies in a folder, `merged` and `gathered`, in the order of the suites' environments, the worlds last.
+
+    What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
+    between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
+
+    told: of studies of different origins, take those by this version's algorithm, and tell which are left out. Raises
+    InputError if a file is damaged, or if all are of other origins, and these differ.
+    """
+    every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    compared = [study for study in every if study.kind != "games"]
+    others = [study for study in compared if study.origins != [f"ALGORITHM {ALGORITHM}"]]
+    if told and 0 < len(others) < len(compared):
+        out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
+        print(f"left out: {', '.join(out)}; python -m ablations refresh trains them anew", file=sys.stderr)
+        every = [study for study in every if study not in others]
+    refuse_mixed((study.name, each) for study in every if study.kind != "games" for each in study.origins)
+    again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
+    studies = merged([study for study in every if "confirms" not in study.about])
+    studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
+    return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", position(study.env)))
+
+
+def _elsewhere(study: Study, again: Study | None) -> Study | None:
+    """The second try, if all of its seeds are others, and its arms ran as they did in the first."""
+    if again is None or set(again.runs.seed) & set(study.runs.seed):
+        return None
+    first, second = ({*found.runs[["numbers", "tricks", "lr"]].itertuples(index=False)} for found in (study, again))
+    return again if second <= first else None
+
+
+def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
+    """Raise InputError if results are of different origins: what is put together has to come from one algorithm.
+
+    found: names, and the `origin` of each.
+    """
+    by = dict(reversed([(origin, name) for name, origin in found]))  # of each, the first
+    if len(by) > 1:
+        said = [f"{name} is by {origin}" for origin, name in by.items()]
+        raise InputError(f"{' and '.join(said)}: they are never put together; keep them in different folders")
+
+
+def merged(studies: Iterable[Study]) -> list[Study]:
+    """Join studies that differ only in their seeds, such as today's seeds 0 to 9 and tomorrow's 10 to 29.
+
+    A name that ends in its first seed, `_from10`, joins the name without it. The seeds must not leave a gap, and every
+    arm must have the same learning rate, and the same origin, in both.
+    """
+    in_order = sorted(studies, key=lambda study: study.about["seeds"][0])
+    return _put_together(in_order, lambda s: s.name.removesuffix(f"_from{s.about['seeds'][0]}"), _continues)
+
+
+def gathered(studies: Iterable[Study]) -> list[Study]:
+    """Join the trials of different tricks on the same seeds, as if one command had trained them; keep all others.
+
+    So what is seen in them is corrected for the number of all trials. Trials whose rates were chosen anew in between
+    stay apart.
+    """
+
+    def same(study: Study) -> str:
+        return f"{study.about['seeds']} {_stepped_by(study)}" if study.kind == "worlds" else study.name
+
+    in_order = sorted(studies, key=lambda study: len(study.name))  # the one of all tricks has the shortest name
+    return _put_together(in_order, same, lambda one, other: _at_one_rate(_joined(one, other)))
+
+
+def _put_together(
+    studies: Iterable[Study], key: Callable[[Study], str], fit: Callable[[Study, Study], bool]
+) -> list[Study]:
+    """The studies, of which those of one key that fit together are one."""
+    found: dict[str, Study] = {}
+    for study in studies:
+        before = found.get(key(study))
+        if before is None:
+            found[key(study)] = study
+        elif fit(before, study):
+            found[key(study)] = _joined(before, study)
+        else:
+            found[study.name] = study
+    return list(found.values())
+
+
+def _at_one_rate(study: Study) -> bool:
+    """Whether each arm that was tuned ran at one learning rate."""
+    return bool(study.runs[study.runs.tuned.ne(FIXED)].groupby(SETTING).lr.nunique().le(1).all())
+
+
+def _stepped_by(study: Study) -> tuple[Sequence[str] | None, Sequence[str], list[str]]:
+    """The backends and devices of its runs, and their origins; those of others are never mixed with them."""
+    made = study.about["made with"]
+    return made.get("backend"), made.get("device", ["cpu"]), study.origins
+
+
+def _continues(one: Study, other: Study) -> bool:
+    facts = ["arm", *SETTING, "lr", "tuned"]
+    own, theirs = ({*each.runs[facts].itertuples(index=False, name=None)} for each in (one, other))
+    return bool(
+        one.designs == other.designs
+        and one.about.get("question") == other.about.get("question")
+        and _stepped_by(one) == _stepped_by(other)
+        and one.about["seeds"][1] == other.about["seeds"][0]
+        and own == theirs
+    )
+
+
+def _joined(one: Study, other: Study) -> Study:
+    about = one.about.copy()
+    about["seconds"] += other.about["seconds"]
+    about["steps"] += other.about["steps"]
+    about["command"] += f"; {other.about['command']}"
+    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
+    both, last = one.about["made with"], other.about["made with"]
+    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
+    runs = pd.concat([one.runs, other.runs])
+    runs = runs.sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")  # of equal runs, the tuned stay
+    runs = runs.drop_duplicates(["arm", *SETTING, "lr", "seed"], ignore_index=True)  # a shared arm's additional seeds
+    again = [study.again for study in (one, other) if study.again]
+    return Study(one.name, one.designs, runs, about, reduce(_joined, again) if again else None)

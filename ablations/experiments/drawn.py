@@ -1,0 +1,187 @@
+"""`sweep` and `random`: questions whose arms are a grid of numbers, or random flags and numbers.
+
+`python -m ablations sweep` trains every combination of some numbers, the learning rate among them. `random` trains
+agents with random flags and numbers, and says what each choice does to their scores.
+"""
+
+import gzip
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+
+import pandas as pd
+
+from ablations.analysis.agents import AGENTS, CHOICES, choices, fixed, means, varied
+from ablations.experiments.options import Numbered
+from ablations.question.arms import Arm, numbers
+from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
+from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
+from ablations.report.agents_in_words import choices_in_words, ranges_in_words
+from ablations.training.jobs import Job, job_of
+from ablations.training.store import Store, as_file_name, digest, facts_of, name_of
+from ablations.training.workers import worker_count
+from tricks.config import Config
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.ladder import NEEDS, Tricks, closed, switched
+from tricks.runs.files import write_whole
+from tricks.runs.provenance import provenance
+from tricks.training import refuse_endless
+
+MOST, MOST_DRAWN = 100_000, 1_000_000  # agents of one sweep, and of one random design
+RATES = (0.001, 0.003, 0.01, 0.03)  # of a sweep, unless others are named
+
+
+@dataclass(frozen=True)
+class Agents(Numbered):
+    """Where agents train."""
+
+    env: str = "CartPole-v1"
+    """Any environment id."""
+    steps: int = 100_000
+    """Budget of environment steps per agent."""
+    scheduler: str = ""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
+
+    @property
+    def base(self) -> Config:
+        """What all agents have in common. Raises InputError for an environment or a device that cannot be."""
+        base = Config(env=self.env, steps=self.steps, seeds=1, device=self.device)
+        worker_count(self.workers, self.device, self.scheduler)
+        make_env(replace(base, device="cpu")).close()  # the device may be on a cluster
+        return base
+
+
+@dataclass(frozen=True)
+class Options(Agents):
+    """What to vary."""
+
+    vary: tuple[str, ...] = ()
+    """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
+    and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
+    value, such as gamma=0.9, holds in all of them."""
+    rung: str = "ppo"
+    """A preset, or a flag for the ladder up to it, or in quotes with flags and numbers: `continuous --no-state-norm`.
+    Presets bring their numbers."""
+    seeds: int = 10
+    """Seeds of each combination; combinations that differ in numbers such as lr have different ones."""
+
+
+@dataclass(frozen=True)
+class RandomOptions(Agents):
+    """How many agents to draw. Numbers that are given are those of all of them."""
+
+    draws: int = 2000
+    """Agents: every ten of them share a random set of flags, and each has numbers of its own."""
+    tricks: str = ""
+    """The tricks to draw from, such as clip,gae,entropy (default: all of the ladder that can have an effect).
+    What these need is always on."""
+
+
+def sweep(chosen: Options, command: str) -> int:
+    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
+    from ablations.report.panels import sweep_figure
+
+    start, given = time.perf_counter(), chosen.given
+    arm = arm_from(chosen.rung, ["lr", *given])
+    grid = asked(chosen, arm.tricks)
+    refuse_idle([arm], given)
+    combinations = prod(map(len, grid.values()))
+    if chosen.seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
+    if combinations * chosen.seeds > MOST:
+        raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
+    held = {name: value for name, value in (dict(arm.numbers) | given).items() if name not in grid}
+    base = replace(chosen.base, **held)
+    every = list(stacks(base, arm.tricks, grid, chosen.seeds))
+    for stack in every:
+        try:
+            refuse_endless(stack.config, arm.tricks)
+        except InputError as error:
+            raise InputError(f"--vary has a combination that cannot be: {error}") from None
+    shown = sorted(grid, key=lambda name: name == "lr")  # lr last, wherever it stood
+    what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
+    path, runs = _trained(chosen, (f"sweep_{chosen.rung}", chosen.env, "-".join(shown)), every, shown, what)
+    if means(runs, shown).isna().all():
+        raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
+    facts = facts_of(base, arm.tricks) | {"rung": chosen.rung, "command": command}
+    runs = runs.drop(columns="set").assign(**facts, **provenance())
+    title = f"{chosen.rung}{fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
+    title += f"{chosen.seeds} seeds a combination{f', {numbers(base)}' * bool(numbers(base))}\n"
+    title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
+    return _show(path, ranges_in_words(runs), {".sweep.csv": runs}, sweep_figure(runs, title, path), start)
+
+
+def random(chosen: RandomOptions, command: str) -> int:
+    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
+    from ablations.report.panels import choices_figure
+
+    start, held, count = time.perf_counter(), chosen.given, chosen.draws
+    if not 2 * PER_SET <= count <= MOST_DRAWN or count % PER_SET:
+        most = f"from {2 * PER_SET} to {MOST_DRAWN:,}"
+        raise InputError(f"--draws must be a multiple of {PER_SET} {most}, not {count}")
+    base = chosen.base
+    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
+    arm = Arm("these tricks", switched(closed(names)), held)
+    refuse_idle([arm], held)
+    every = [each._replace(config=arm.config(each.config)) for each in drawn(base, names, count // PER_SET)]
+    parts = ("random", chosen.env, f"{count}draws", "-".join(names) * bool(chosen.tricks))
+    path, runs = _trained(chosen, parts, every, [*names, *DRAWN], f"{count:,} agents")
+    agents = runs.assign(**facts_of(arm.config(base), arm.tricks), command=command, **provenance())
+    own = [each for each in (*names, *DRAWN) if each not in held]
+    table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
+    figures = choices_figure(table, f"{count:,} random configurations on {chosen.env}", path)
+    text = choices_in_words(table, runs, chosen.steps)
+    return _show(path, text, {AGENTS: agents, CHOICES: table}, figures, start)
+
+
+def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
+    """The numbers to vary and their values, lr among them. Raises InputError for a number that has no effect."""
+    grid, given = parse(chosen.vary), chosen.given
+    if not grid:
+        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
+    for name in grid:
+        if fault := idle(name, tricks):
+            needed = missing_for(name, tricks)
+            raise InputError(f"{fault}; --rung {chosen.rung}+{needed[0]}" if needed else fault)
+        if name in given:
+            raise InputError(f"this sweep varies {name}, so leave out --{name.replace('_', '-')}")
+    return {**grid, "lr": grid.get("lr", (given["lr"],) if "lr" in given else RATES)}
+
+
+def _trained(
+    chosen: Agents, parts: Sequence[str], every: Sequence[Stack], names: Sequence[str], what: str
+) -> tuple[Path, pd.DataFrame]:
+    """Train what is missing. Returns where the results go, without suffix, and a row per agent.
+
+    A row has its stack, flags, numbers and seed, its scores, and when it diverged. parts: of the files' names. names:
+    of the flags and numbers. Raises InputError if a job fails.
+    """
+    store, jobs = Store(chosen.out), [job_of(each.config, each.tricks) for each in every]
+    chosen.train(jobs, store, what)
+    steps = f"{chosen.steps}steps" * (chosen.steps != Config.steps)
+    name = name_of(*parts, steps, chosen.said, digest([job.what for job in jobs]), first=0)
+    rows = [_rows(k, job, store, names) for k, job in enumerate(jobs)]
+    return chosen.out / as_file_name(name), pd.concat(rows, ignore_index=True)
+
+
+def _rows(k: int, job: Job, store: Store, names: Sequence[str]) -> pd.DataFrame:
+    """A row per agent of the k-th job."""
+    found, seeds = store.scored(job), job.config.seed_list
+    assert found is not None
+    own = {each: getattr(job.tricks, each) if each in NEEDS else job.config.each(each) for each in names}
+    return pd.DataFrame({"set": k, **own, "seed": seeds, **found.table(seeds)})
+
+
+def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:
+    """Write and print the text, and write tables by the ends of their names. path: without suffix. Returns 0."""
+    paths = [path.with_name(path.name + end) for end in (*tables, ".md")]
+    for target, table in zip(paths, tables.values(), strict=False):
+        said = table.to_csv(index=False, float_format="%.6g")
+        write_whole(target, gzip.compress(said.encode(), mtime=0) if target.suffix == ".gz" else said)
+    write_whole(paths[-1], text + "\n")
+    wrote = ", ".join(map(str, [*paths, *figures]))
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {wrote}")
+    return 0

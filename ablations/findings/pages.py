@@ -1,0 +1,132 @@
+"""`python -m ablations pages`: every region of README and docs that is computed, written from the code and stored runs.
+
+A region stands between `<!-- name -->` and `<!-- /name -->`. The test is that writing them would change nothing, and
+that what is written by hand about the runs holds.
+"""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablations.analysis.outcomes import trial_table_of
+from ablations.analysis.records import RESULTS, Study, load_all
+from ablations.findings.claims import claims_text, published_text, replication_text
+from ablations.findings.said import SAID, untrue
+from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
+from ablations.findings.take_home import all_effects, cost_table, having, take_home
+from ablations.report import sentences
+from ablations.report.agents_in_words import ranges
+from ablations.report.trials_section import by_trick, tally
+from ablations.tools.calibrate import in_words as calibrated
+from ablations.tools.games import games_in_words
+from ablations.tools.speed import in_words as measured
+from tricks import export
+from tricks.errors import InputError
+from tricks.ladder import REINFORCE, Tricks, switched
+from tricks.reading.ladder_table import table
+from tricks.runs.files import write_whole
+from tricks.runs.learning_curve import read_table
+
+PAGES = ("README.md", "chapters/README.md", "docs/**/*.md")
+REGION = re.compile(r"(?P<start><!-- (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?=<!-- /(?P=name) -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where the pages are."""
+
+    root: Path = Path()
+    """Folder of a checkout."""
+    check: bool = False
+    """Write nothing; list the regions that are out of date."""
+
+
+def main(chosen: Options) -> int:
+    """Write the regions that are out of date, and list the statements that do not hold.
+
+    Returns the exit status: 1 if there are such statements, or with --check, such regions.
+    """
+    if not (chosen.root / "README.md").is_file():
+        raise InputError(f"{chosen.root} is no checkout of this project: it has no README.md")
+    studies = load_all(RESULTS)
+    changed = stale(chosen.root, studies)
+    for path, (names, text) in changed.items():
+        print(*(f"{path.relative_to(chosen.root)}: {name}" for name in names), sep="\n")
+        if not chosen.check:
+            write_whole(path, text)
+    count = sum(len(names) for names, _ in changed.values())
+    print(f"{count} regions {'are out of date' if chosen.check else 'written'}")
+    wrong, every = untrue(studies, chosen.root), sum(map(len, SAID.values()))
+    print(*wrong, f"{every - len(wrong)} of {every} statements hold", sep="\n")
+    return int(bool(wrong) or (chosen.check and bool(changed)))
+
+
+def stale(root: Path, studies: Sequence[Study]) -> dict[Path, tuple[list[str], str]]:
+    """The pages with regions that are out of date: the names of those, and the page's whole text as it should be."""
+    found, known = {}, of_code() | of_runs(studies)
+    for path in (path for pattern in PAGES for path in sorted(root.glob(pattern))):
+        before = path.read_text(encoding="utf-8")
+        regions = {each["name"]: each["text"] for each in REGION.finditer(before)}
+        if names := [name for name, text in regions.items() if known.get(name, text) != text]:
+            found[path] = names, REGION.sub(lambda each: each["start"] + known.get(each["name"], each["text"]), before)
+    return found
+
+
+def of_code() -> dict[str, str]:
+    """What stands on the pages of the code, and of its speed."""
+    before, after = (losses_and_train(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
+    changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
+    return {
+        "core": f"```python\n{losses_and_train(REINFORCE)}\n```\n",
+        "diff": "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n",
+        "ladder": f"{table(markdown=True)}\n",
+        "speed": f"{measured(read_table(RESULTS / 'speed.csv'))}\n",
+        "calibration": f"{calibrated(read_table(RESULTS / 'calibration.csv'))}\n",
+    }
+
+
+def losses_and_train(tricks: Tricks) -> str:
+    """What a training computes, in the one agent with these flags."""
+    text = export(tricks)
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    found = [node for node in found if node.name in ("losses", "train")]
+    return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
+
+
+def of_runs(every: Sequence[Study]) -> dict[str, str]:
+    """What stands on the pages of stored runs."""
+    designed, played = ([study for study in every if study.kind == kind] for kind in ("designs", "games"))
+    ladders, beyond, robots = (
+        [study for study in designed if study.subject == subject] for subject in ("ladder", "beyond", "continuous")
+    )
+    whole = {study.env: study for study, _ in having(designed, "ladder")}
+    trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
+    home = take_home(every, trials, swept, drawn)
+    envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
+    priced = {s.env: s for s in every if "leave-one-out" in s.name or "ALE" in s.env or s.subject == "continuous"}
+    games = [study for study in played if study.env.startswith("ALE/")]
+    return {
+        "sentences": listed([*sentences.of(whole["CartPole-v1"]), sentences.across(ladders)]),
+        **{name: listed(sentences.of(whole[env])) for name, env in envs.items()},
+        "worlds": f"{tally(trials)}\n",
+        "tricks": f"{by_trick(trials)}\n",
+        "beyond": listed(sentences.beyond(beyond)),
+        "games": listed(games_in_words(study) for study in games),
+        "evaluated": listed(games_in_words(study) for study in played if study not in games),
+        "robots": listed([*(said for study in robots for said in sentences.of(study)), sentences.across(robots)]),
+        "claims": f"{claims_text(all_effects(robots))}\n",
+        "replication": f"{replication_text(all_effects(designed))}\n",
+        "published": f"{published_text(*designed)}\n",
+        "sweeps": listed(ranges(runs) for runs in swept),
+        "random": listed(said for found in drawn for said in takeaways(*found)),
+        "take-home": "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(home, 1)),
+        "costs": f"{cost_table(list(priced.values()))}\n",
+    }
+
+
+def listed(said: Iterable[str]) -> str:
+    """Sentences as a list, without the empty ones."""
+    return "".join(f"- {sentence}\n" for sentence in said if sentence)

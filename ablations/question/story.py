@@ -1,0 +1,109 @@
+"""How figures, tables and sentences describe a design. One that nobody has described gets a plain story."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ablations.question.arms import Design, Label
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Small multiples with one panel per arm: their title, and what the bold, dashed and gray lines are.
+
+    {first} in the title is the name of the design's first arm.
+    """
+
+    title: str
+    lines: tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a design's effects are drawn: matplotlib's marker, the same shape as a character, and its meaning."""
+
+    shape: str
+    glyph: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """What sentences say about a design's effects; an empty phrase is left out.
+
+    {up} and {down} are the tricks detected as helping and hurting. `climb` has both, with their sizes, in {seen}.
+    """
+
+    climb: str = ""
+    """A whole sentence: from the first arm's area {first} to the last arm's {last}, over {steps}, such as `3 steps`."""
+    detected: str = ""
+    """Part of a sentence that several designs share; {a_trick} is `it` after the first."""
+    place: str = ""
+    """Where a trick is tried, for one sentence about all environments: `alone or taken out of the full set`."""
+    nowhere: str = ""
+    """The same after `neither`: `when taken out`."""
+    base: str = ""
+    """What the tricks are added to, for a sentence about the environments in which each one helps or hurts."""
+    question: str = ""
+    """What the comparison asks about a trick, in a table of its effects: `as the next rung`."""
+    question_with: str = ""
+    """The same if {others} go along (default: the question, then `, with {others}`)."""
+    curves: str | None = None
+    """What follows the environment's name above this design's curves of one trick; None: those are not shown."""
+
+    def asked(self, label: Label) -> str:
+        """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
+        if not label.others:
+            return self.question
+        return (self.question_with or f"{self.question}, with {{others}}").format(others=", ".join(label.others))
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is said about a design."""
+
+    panels: Panels | None = None
+    """None: no small multiples."""
+    mark: Mark = Mark("o", "○", "with and without")
+    """The mark of its comparisons."""
+    phrases: Phrases = Phrases()
+    rank: int = 0
+    """Its place among several designs, in the rows of a figure and in sentences: lowest first."""
+    published: bool = False
+    """Whether its arms are shown next to published scores."""
+    around: str = ""
+    """The preset that it takes apart and adds to, if it does."""
+
+
+STORIES: dict[str, Story] = {}
+
+
+def story_of(design: Design) -> Story:
+    """The story of a design; if nobody has told one, panels of all arms that are compared, by the design's name."""
+    lines = ("this arm", "the arm that it is compared to", "the other arms")
+    told = STORIES.get(design.name) or Story(Panels(design.name, lines) if design.comparisons else None)
+    if told.panels is None or not design.arms:
+        return told
+    first = design.arms[0].name
+    title = told.panels.title.format(first="REINFORCE" if first == "reinforce" else first)
+    return replace(told, panels=replace(told.panels, title=title))
+
+
+def subject(design: Design) -> str:
+    """What it is about: the `ladder`, what goes `beyond` it, or the preset that it takes apart, by its name."""
+    return story_of(design).around or ("beyond" if design.beyond else "ladder")
+
+
+def by_rank(designs: Iterable[Design]) -> list[Design]:
+    """Designs in the order in which figures and sentences show them."""
+    return sorted(designs, key=lambda design: story_of(design).rank)
+
+
+# what a report says beyond a design's own figures and tables; the findings put theirs here
+ON_EFFECTS: list[Callable[[Any], str]] = []
+"""Texts below an environment's effects. Given: the rows of `effects`, of all its designs."""
+ON_ARMS: list[Callable[[Any], str]] = []
+"""Texts above the table of each design's arms."""
+SECTIONS: dict[str, Callable[[Any, Path], tuple[str, list[Path]]]] = {}
+"""Sections on a study, by its kind: the text, and the files it is made from."""

@@ -1,0 +1,226 @@
+"""Arms in words, as `python -m tricks train` takes them; functions from files; and what can act where."""
+
+import importlib.util
+import inspect
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from ablations.question.arms import NUMBERS, SHARED, Arm, flags, own_numbers
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
+from tricks.errors import InputError, in_words
+from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, PRESETS, Tricks, check_known
+from tricks.own_trick import execute
+
+if TYPE_CHECKING:
+    from tricks.core.env import Env
+
+ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
+
+
+def tricks_named(text: str) -> list[str]:
+    """The tricks in a comma-separated list, in ladder order. Raises InputError for an unknown trick."""
+    wanted = [name.strip() for name in text.split(",")]
+    check_known(wanted)
+    return [name for name in NEEDS if name in wanted]
+
+
+def usable(config: Config) -> Iterator[str]:
+    """The flags that can have an effect: `action_mask` has none unless the environment gives a mask."""
+    masked = gives_mask(config)
+    return (name for name in LADDER if masked or name != "action_mask")
+
+
+def usable_beyond(config: Config) -> list[str]:
+    """The flags beyond the ladder that the environment allows: `squash` needs actions between finite bounds."""
+    from gymnasium.spaces import Box
+
+    with closing(_made(config)) as env:
+        space = env.spaces.action
+    bounded = isinstance(space, Box) and space.is_bounded()
+    return [name for name in NEEDS if name not in LADDER and (bounded or name != "squash")]
+
+
+def gives_mask(config: Config) -> bool:
+    """Whether the environment says which actions are legal; EnvPool never does."""
+    if config.backend == "envpool":
+        return False
+    with closing(_made(config)) as env:
+        return env.masks
+
+
+def _made(config: Config) -> "Env":
+    """One lane of the environment."""
+    from tricks.envs.make import make_env  # slow to load
+
+    return make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))
+
+
+def missing_for(number: str, tricks: Tricks) -> list[str]:
+    """Flags of which one must be on, too, before a number has an effect; empty if it has one."""
+    owners = [flag for flag, numbers in HYPERPARAMETERS.items() if number in numbers]
+    groups = [owners, [ALSO[number]] if number in ALSO else []]
+    return next((flags for flags in groups if flags and not {*flags} & {*tricks.on}), [])
+
+
+def idle(number: str, tricks: Tricks) -> str:
+    """Why a number has no effect with these flags: `target_kl has no effect without kl_stop`; empty if it has one."""
+    if flags := missing_for(number, tricks):
+        return f"{number} has no effect without {' or '.join(flags)}"
+    if number == "value_epochs" and tricks.ppg_buffers:
+        return "value_epochs has no effect with ppg_buffers, which have value_uses instead"
+    return ""
+
+
+def function_from(text: str) -> Callable[..., Any]:
+    """The function that `path.py:name` means. Raises InputError if there is no such file, it fails, or lacks the name.
+
+    Its module goes to worker processes by value, so that they need not find the file.
+    """
+    place, _, name = text.rpartition(":")
+    path = Path(place)
+    if not place or not name.isidentifier():
+        raise InputError(f"{text!r} names no function in a file; for example: my.py:three_arms")
+    if not path.is_file():
+        raise InputError(f"there is no file {place}")
+    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)  # never the name of another module
+    if spec is None or spec.loader is None:
+        raise InputError(f"{place} is no Python file")
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    cloudpickle.register_pickle_by_value(module)
+    sys.path.insert(0, str(path.resolve().parent))  # for the files beside it
+    try:
+        execute(path, module)
+    except Exception as error:
+        raise InputError(f"{place} cannot be run: {in_words(error)}") from error
+    finally:
+        sys.path.pop(0)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise InputError(f"{place} has no function {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def replaced_in_words(functions: Mapping[str, Callable[..., Any]]) -> str:
+    """`Adam replaced by mine.py:sgd`: which of our functions give way, and to what."""
+    return " and ".join(f"{name} replaced by {_place(function)}" for name, function in functions.items())
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """A function as `function_from` takes it, without the folder; by its name alone where it has no file."""
+    code = inspect.unwrap(getattr(function, "func", function))
+    name = getattr(code, "__name__", type(code).__name__)
+    try:
+        return f"{Path(inspect.getfile(code)).name}:{name}"
+    except (TypeError, OSError):
+        return str(name)
+
+
+Asked = Arm | Tricks | str
+SWITCHES = tuple(field.name for field in fields(Config) if field.type is bool)
+
+
+def arm_from(text: str, given: Collection[str] = (), flags: Sequence[str] = (), name: str = "") -> Arm:
+    """The arm that a text means: `ppo+kl_stop --target-kl 0.02`, or `mine=ppo --no-gae`, which gives it a name.
+
+    given: numbers that a preset does not set, because they were given for all arms. flags: options such as `--no-gae`
+    that hold for all arms, too. name: the arm's name, in place of the text. Raises InputError, with that name.
+    """
+    from tricks.cli.shell import parse
+
+    said, words = _split(text)
+    name = name or said
+    own = [option_name(word) for word in words[1:] if word.startswith("--")]
+    try:
+        if shared := [each for each in own if each in SHARED]:
+            raise InputError(f"{shared[0]} is the same for all arms: put --{shared[0]} outside the quotes")
+        tricks, (config,) = parse([*words[:1], *flags, *words[1:]], "train", Config)
+        for each in own:
+            if each in NUMBERS and (fault := idle(each, tricks)):
+                raise InputError(fault)
+        others = own_numbers(config).keys() - {*given}  # which a preset sets
+        numbers = [each for each in NUMBERS if each in own or each in others]
+        return Arm(name, tricks, {each: getattr(config, each) for each in numbers})
+    except InputError as error:
+        raise InputError(f"arm {name!r}: {error}") from None
+
+
+def _split(text: str) -> tuple[str, list[str]]:
+    """The name and the words. Raises InputError for an arm without a rung."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"arm {text!r}: {error}") from None
+    first = words[0] if words else ""
+    named = "=" in first and not first.startswith("-")
+    if named:
+        name, _, words[0] = first.partition("=")
+    if not words or not words[0] or words[0].startswith("-"):
+        raise InputError(f"arm {text!r} starts with no rung; for example: 'ppo --no-gae'")
+    if named and not name:
+        raise InputError(f"arm {text!r} has an empty name")
+    return (name if named else " ".join(words)), words
+
+
+def option_name(word: str) -> str:
+    """The field that an option sets: `target_kl` for `--target-kl=0.02`; `gae` for `--no-gae`."""
+    name = word.split("=")[0].removeprefix("--").replace("-", "_")
+    name = "env_args" if name == "env_arg" else name
+    off = name.removeprefix("no_")
+    return off if off in NEEDS or off in SWITCHES else name
+
+
+def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Collection[str] = ()) -> list[Arm]:
+    """The arms as asked for in Python, each an Arm, Tricks, or a text; a mapping gives their names.
+
+    base: what all arms share; presets don't set its numbers that are not the defaults. free: nor these. Raises
+    InputError.
+    """
+    given = [*free, *(each for each in NUMBERS if getattr(base, each) != getattr(Config, each))]
+
+    def made(name: str | None, each: Any) -> Arm:
+        if isinstance(each, str):
+            return arm_from(each, given, name=name or "")
+        if isinstance(each, Tricks):
+            preset = next((preset for preset, tricks in PRESETS.items() if tricks == each), flags(each))
+            return Arm(preset if name is None else name, each)
+        if isinstance(each, Arm):
+            return each if name is None else each.like(name)
+        raise InputError(f"an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not {type(each).__name__}")
+
+    pairs: list[tuple[str | None, Any]]
+    pairs = [*asked.items()] if isinstance(asked, Mapping) else [(None, each) for each in asked]
+    return [made(name, each) for name, each in pairs]
+
+
+def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
+    """Raise InputError for fewer than two arms, for names that don't tell them apart, and for numbers without effect.
+
+    given: numbers for all arms.
+    """
+    if len(arms) < 2:
+        raise InputError(f"a comparison needs at least two arms, such as 'ppo' 'ppo --no-gae', not {len(arms)}")
+    names = [arm.name for arm in arms]
+    if not all(names):
+        raise InputError("an arm has no name: Arm(name, tricks, numbers)")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two arms have the name {twice[0]!r}")
+    refuse_idle(arms, given)
+    for number in {name for arm in arms for name, _ in arm.numbers}:
+        setting = [(arm, value) for arm in arms for name, value in arm.numbers if name == number]
+        presets = [getattr(config, number) for config in (ATARI_CONFIG, CONTINUOUS_CONFIG)]  # which may set any number
+        if all(idle(number, arm.tricks) and value not in presets for arm, value in setting):
+            raise InputError(f"arm {setting[0][0].name!r}: {idle(number, setting[0][0].tricks)}")
+
+
+def refuse_idle(arms: Sequence[Arm], given: Collection[str]) -> None:
+    """Raise InputError for a number that was given for all arms and has no effect in any."""
+    for number in given:
+        if all(faults := [idle(number, arm.tricks) for arm in arms]):
+            raise InputError(f"{number} has no effect in any arm: {faults[0]}")

@@ -1,0 +1,368 @@
+"""Effects as figures: a matrix of cells, hatched where the seeds can't tell, or a row per trick with intervals.
+
+A cell has a color centered at 0, and the number.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL
+from ablations.analysis.effects import is_small
+from ablations.analysis.scales import MARGIN, SCALES
+from ablations.analysis.stats import FEWEST, LEVEL
+from ablations.question.arms import Design
+from ablations.question.story import by_rank, story_of
+from ablations.report import style
+from ablations.report.multiples import lacking, title, wrapped
+from ablations.report.style import save
+from tricks.ladder import LADDER, NEEDS
+
+COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
+UNKNOWN = "#e4e4e4"
+HATCH = "////"
+ABOUT_ZERO = "≈ 0"
+KEY = (  # to what `told_apart` tells apart
+    f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
+    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
+)
+LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
+NOT_RUN: dict[Any, Any] = {"difference": np.nan, "scaled": False, "hatched": False, "small": False}
+AGAIN = 0.1  # rows from an effect to its second try
+SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
+
+
+def tricks_of(effects: pd.DataFrame) -> list[str]:
+    """What effects are about: tricks in the order of the ladder, then what is no trick, such as `reward_sign`."""
+    about = list(dict.fromkeys(effects.trick))
+    return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
+
+
+def about_rates(effects: pd.DataFrame) -> str:
+    """A caveat about the learning rates behind some effects, and where; empty if all were tuned for this setting."""
+    some = effects[effects.tuned != ""]
+    elsewhere = "env" in effects and some.env.nunique() < effects.env.nunique()
+    where = f" on {', '.join(dict.fromkeys(some.env))}" if elsewhere else ""
+    return f"; learning rates {', '.join(sorted({*some.tuned}))}{where}" if len(some) else ""
+
+
+def difference_of(env: str) -> str:
+    """The quantity that an environment's effects measure, in words."""
+    return f"difference in {'normalized ' * (env in SCALES)}area under the curve{' (return)' * (env not in SCALES)}"
+
+
+def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
+    """The effects with p_fdr, `small`, and `hatched`.
+
+    p_fdr is adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995). An effect that is not
+    detected by it at 5% is small if its interval lies within ±MARGIN and the arms have room for more, and hatched
+    otherwise. So is an effect that other seeds did not show again.
+    """
+    from scipy.stats import false_discovery_control
+
+    p_fdr = effects.p.to_numpy(copy=True)
+    if (known := ~np.isnan(p_fdr)).any():
+        p_fdr[known] = false_discovery_control(p_fdr[known])
+    unsure = ~(p_fdr < LEVEL)
+    refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
+    small = unsure & is_small(effects) & ~refuted
+    return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
+
+
+def number(value: float, limit: float, clear: bool = False) -> str:
+    """The value with its sign and two decimals, three if the limit is small, none if it is large; a dash for NaN.
+
+    clear: the value is clear of 0, so it gets one more decimal if it would round to 0.
+    """
+    if np.isnan(value):
+        return "–"
+    places = 3 if limit < 0.1 else 2
+    small = style.signed(value, places) if clear else f"{value:+.{places}f}"
+    text = small if abs(value) < 10 else f"{value:+.0f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")
+
+
+def cell(
+    axis: Axes,
+    at: tuple[int, int],
+    value: float,
+    limit: float,
+    hatched: bool,
+    under: str = "",
+    small: bool = False,
+) -> None:
+    """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
+
+    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white. small: write
+    that it is about 0 instead of the value.
+    """
+    column, row = at
+    known = np.isfinite(value)
+    shade = value / limit if known and np.isfinite(limit) else 0.0
+    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
+    ink = "white" if light < 0.21 else style.INK  # where both inks have the same contrast
+    axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
+    if known and hatched:
+        line = np.average([to_rgb(face), to_rgb(ink)], axis=0, weights=(0.65, 0.35))  # fainter than the digits
+        inner = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor="none", edgecolor=line, lw=0, hatch=HATCH)
+        axis.add_patch(inner)
+    back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
+    said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
+    text = ABOUT_ZERO if small else number(value, limit, clear=not hatched)
+    axis.text(column, row - 0.15 if under else row, text, size=9, **said)
+    if under:
+        axis.text(column, row + 0.2, under, size=7.5, **said)
+
+
+def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float) -> None:
+    """Set up a matrix's axes: its size, the names at its edges, no lines. aspect: a cell's height over its width."""
+    axis.set_xlim(-0.5, len(columns) - 0.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_box_aspect(aspect * len(rows) / len(columns))
+    axis.set_xticks(range(len(columns)), columns, size=8, rotation=35, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(len(rows)), rows)
+    axis.tick_params(length=0, labelcolor=style.INK)
+    axis.spines[:].set_visible(False)
+
+
+def names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
+    """Give each trick's name its color."""
+    for label, trick in zip(labels, tricks, strict=True):
+        label.set(color=style.color(trick), weight="bold")
+
+
+def furthest(values: Sequence[float]) -> float:
+    """The limit of the color scale, which is the largest absolute value; NaN if there is none."""
+    known = np.abs([value for value in values if np.isfinite(value)])
+    return float(known.max()) or 1.0 if len(known) else np.nan
+
+
+def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> None:
+    """Add the title, a text below the matrix, and the key to the colors to the right of an axis, at the same height."""
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(h_pad=0.08)  # room between slanted names and the text  # type: ignore[call-arg]
+    title(figure, said)
+    below = fill(text, int(13 * figure.get_figwidth()))
+    figure.supxlabel(below, size=8.5, color=style.INK)
+    lines = wrapped(said, figure.get_figwidth()).count("\n") + below.count("\n")
+    figure.set_figheight(figure.get_figheight() + 0.2 * max(0, lines - 2))  # a title and two lines have room already
+    if np.isfinite(limit):
+        left, right = axis.get_xlim()
+        place = axis.inset_axes((1 + 0.4 / (right - left), 0, 0.2 / (right - left), 1))
+        bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS)), cax=place)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=8, length=2)
+
+
+def heatmap_figure(
+    effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
+) -> list[Path]:
+    """Differences: one row per trick, one panel per design, with a column for each of its environments.
+
+    A cell is hatched if its effect is unknown or was not confirmed, and "≈ 0" if it is practically nothing. Detected:
+    at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
+    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
+    """
+    effects = told_apart(effects)
+    tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
+    unit = effects.env.where(known, effects.env + " (return)")
+    shown = {design: effects.assign(at=unit)[effects.design == design.name] for design in designs}
+    shown = {design: rows for design, rows in shown.items() if len(rows)}
+    count = sum(rows["at"].nunique() for rows in shown.values())
+    size = min(0.8, (style.WIDTH - 2.6) / count)
+    certain = effects[known & ~effects.hatched]  # what is unknown may be far off, and would make all else pale
+    limit = furthest((certain if len(certain) else effects[known]).difference.tolist())
+    slanted = 0.04 * max(map(len, effects.env))
+    shape = (max(5.2, 2.6 + size * count), 0.29 * len(tricks) + slanted + 1.8)
+    figure, axes = matrices([*shown.values()], tricks, shape, 0.29 / size, limit)
+    for axis, (design, rows) in zip(axes, shown.items(), strict=True):
+        letters = max(16, int(13 * size * rows["at"].nunique()))  # what fits above the panel
+        axis.set_title(f"{fill(design.name, letters)}\n{fill(story_of(design).mark.meaning, letters)}", pad=8)
+    beyond = "" if {*tricks} & {*LADDER} else "beyond the ladder "
+    said = f"What each trick does {beyond}in each environment{about_rates(effects)}{lacking(missing)}"
+    seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
+    named = "Difference in normalized area under the curve" + ", or as named" * (not known.all())
+    failed = ", or not seen again on other seeds" * bool(effects.confirmed.notna().any())
+    gray = " –: not in the design, or not run." * (len(effects) < len(tricks) * count)
+    finish(figure, said, f"{named}, with minus without, {seeds} seeds. {KEY}{failed}.{gray}", axes[-1], limit)
+    numbers = ["difference", "p", "p_fdr", "small", "hatched", "seeds"]
+    return save(figure, path, effects[["design", "env", "trick", "label", *numbers]])
+
+
+def matrices(
+    panels: Sequence[pd.DataFrame], tricks: Sequence[str], shape: tuple[float, float], aspect: float, limit: float
+) -> tuple[Figure, list[Axes]]:
+    """Effects side by side, a row per trick. panels: of each, rows with `at`, their column; those of `told_apart`.
+
+    shape: of the figure, in inches. aspect: a cell's height over its width. limit: of the color scale.
+    """
+    style.use()
+    columns = [list(dict.fromkeys(rows["at"])) for rows in panels]
+    widths = [len(own) for own in columns]
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=shape, sharey=True, squeeze=False, layout="constrained", width_ratios=widths
+    )
+    for axis, own, rows in zip(axes[0], columns, panels, strict=True):
+        bare(axis, own, tricks, aspect)
+        known = {(row["at"], row["trick"]): row for row in rows.to_dict("records")}
+        for at, trick in product(own, tricks):
+            row, place = known.get((at, trick), NOT_RUN), (own.index(at), tricks.index(trick))
+            shown = limit if row["scaled"] else np.nan
+            cell(axis, place, row["difference"], shown, row["hatched"], small=row["small"])
+    names(axes[0, 0].get_yticklabels(), tricks)
+    return figure, [*axes[0]]
+
+
+def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
+    """Save `rate_map` and the numbers behind it. path: without suffix. Draws nothing if there are no rows."""
+    if found.empty:
+        return []
+    figure = rate_map(found, design, common)
+    return save(figure, path, found.drop(columns=["label", "scaled"]).assign(label=found.label.map(str)))
+
+
+def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figure:
+    """Draw the rows of `effects_by_rate` as cells, hatched where the effect is unknown, see `told_apart`.
+
+    common: the rate whose column is framed.
+    """
+    found = told_apart(found)
+    env, tricks, limit = found.env.iloc[0], list(dict.fromkeys(found.trick)), furthest(found.difference.tolist())
+    summed = found["at"].isin([*SAID])
+    panels = [rows.assign(scaled=True, at=rows["at"].replace(SAID)) for rows in (found[~summed], found[summed])]
+    rates = list(dict.fromkeys(panels[0]["at"]))
+    shape = (0.72 * (len(rates) + 2) + 3.2, 0.29 * len(tricks) + 2.1)
+    figure, axes = matrices(panels, tricks, shape, 0.42, limit)
+    if common is not None:
+        frame = (rates.index(f"{common:g}") - 0.5, -0.5), 1, len(tricks)
+        axes[0].add_patch(Rectangle(*frame, facecolor="none", edgecolor=style.INK, lw=1.6))
+    axes[0].set_title("both arms at this learning rate", pad=8)
+    said = f"What each trick does at each learning rate: {env}, {design.name}, {story_of(design).mark.meaning}"
+    first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (rates[0], AT_BEST))
+    seeds = f"{first} seeds at each rate, {last} at each arm's own best"
+    framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
+    text = f"{difference_of(env).capitalize()}, with minus without; {seeds}. {KEY}{framed}."
+    finish(figure, said, text, axes[-1], limit)
+    return figure
+
+
+CELL = (0.86, 0.5)  # inches
+NAME = 24  # letters in a line of a row's or a column's name
+
+
+class Seen(NamedTuple):
+    """An effect, and what it amounts to in a word or two."""
+
+    difference: float
+    verdict: str
+    clear: bool
+    """Whether the verdict says something; cells of others are hatched."""
+
+
+class Panel(NamedTuple):
+    """Effects that are drawn side by side."""
+
+    heading: str
+    cells: dict[tuple[str, str], Seen]
+    """(question, environment or world) -> what was seen there. A question, which may be empty, has one row."""
+    limit: float | None
+    """Of the color scale; None if the effects have no unit in common, so that colors only say up or down."""
+
+
+def strip(panels: Sequence[Panel]) -> Figure:
+    """Draw a trick's effects, panel by panel; where these seeds cannot tell, the cell is white and hatched."""
+    style.use()
+    panels = [panel for panel in panels if panel.cells]
+    columns = [list(dict.fromkeys(env for _, env in panel.cells)) for panel in panels]
+    rows = list(dict.fromkeys(question for panel in panels for question, _ in panel.cells))
+    widths = [len(names) for names in columns]
+    made = [[fill(name, NAME) for name in names] for names in columns]
+    slanted = 0.045 * max(len(line) for names in made for name in names for line in name.splitlines())
+    # one column is narrower than its heading
+    heads = [fill(panel.heading, max(14, 12 * width)) for panel, width in zip(panels, widths, strict=True)]
+    above = 0.3 + 0.15 * max(len(head.splitlines()) for head in heads)
+    left = 2.2 if any(rows) else 0.3  # for the questions
+    size = (left + CELL[0] * (sum(widths) + 0.4), CELL[1] * len(rows) + slanted + above)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=widths)
+    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
+        for (question, env), seen in panel.cells.items():
+            far = (100 if seen.verdict == ABOUT_ZERO else 1.5) * abs(seen.difference)
+            limit = (panel.limit or far or 1.0) if seen.clear else np.nan
+            at = (columns[k].index(env), rows.index(question))
+            cell(axis, at, seen.difference, limit, not seen.clear, seen.verdict)
+        bare(axis, made[k], [""] * len(rows) if k else [fill(each, NAME) for each in rows], CELL[1] / CELL[0])
+        axis.set_anchor("NW")
+        axis.set_title(heads[k], size=9, weight="normal", color=style.SOFT, loc="left")
+    return figure
+
+
+def forest_figure(
+    effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
+) -> list[Path]:
+    """One environment's effects: one row per trick, one mark per design, Welch's 95% interval.
+
+    effects: rows of `ablations.analysis.effects`, of one or more of the designs. missing: names of arms that lack
+    runs. path: without suffix.
+    """
+    style.use()
+    tricks = tricks_of(effects)
+    figure, axis = plt.subplots(figsize=(10.5, 0.36 * len(tricks) + 1.6), layout="constrained")
+    shown = by_rank(design for design in designs if design.name in set(effects.design))
+    marks = [story_of(design).mark for design in shown]
+    places = {design.name: place for place, design in enumerate(shown)}
+    for row in effects.to_dict("records"):
+        place, label = places[row["design"]], row["label"]
+        y = tricks.index(row["trick"]) + 0.27 * (place - (len(shown) - 1) / 2)
+        _effect(axis, y, row, marks[place].shape)
+        if label.sign == "−" and label.others:
+            said = fill(f"{marks[place].glyph} {label}", 42, subsequent_indent="     ")
+            axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
+    for stripe in range(0, len(tricks), 2):
+        axis.axhspan(stripe - 0.5, stripe + 0.5, color="#f5f5f5", lw=0, zorder=0)
+    axis.axvline(0, color=style.SOFT, lw=1, zorder=1)
+    axis.set_yticks(range(len(tricks)), tricks)
+    axis.set_ylim(len(tricks) - 0.5, -0.5)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.set_xlabel(f"{difference_of(effects.env.iloc[0])}, with minus without")
+    names(axis.get_yticklabels(), tricks)
+    meanings = [(marks[k].shape, "white", f"{design.name}: {marks[k].meaning}") for k, design in enumerate(shown)]
+    meanings += [(marks[0].shape, style.INK, "filled: detected after Holm's correction")]
+    meanings += [("|", style.INK, "thin: the same on other seeds")] * bool(effects.again.notna().any())
+    look: Any = {"ls": "", "color": style.INK, "mew": 1.4, "ms": 5.5}
+    handles = [Line2D([], [], marker=shape, mfc=face, label=said, **look) for shape, face, said in meanings]
+    where: Any = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1), "borderaxespad": 0.2}
+    axis.legend(handles=handles, ncols=2, frameon=False, fontsize=8, handletextpad=0.2, columnspacing=1.6, **where)
+    seeds = effects.seeds.max()
+    bars = "95% intervals (Welch's t)" if seeds >= FEWEST else f"no intervals: under {FEWEST} seeds"
+    said = f"What each trick does: {effects.env.iloc[0]}, {seeds} seeds, {bars}{about_rates(effects)}"
+    title(figure, said + lacking(missing))
+    columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "verdict", "seeds"]
+    return save(figure, path, effects[[*columns, "choosing", "again", "again_low", "again_high", "confirmed"]])
+
+
+def _effect(axis: Axes, y: float, row: dict[Any, Any], shape: str) -> None:
+    """Draw a difference with its interval, filled if detected, and below it, thin, what a second try showed."""
+    color, below = style.color(row["trick"]), y + AGAIN
+    face = color if row["detected"] else "white"
+    axis.plot([row["low"], row["high"]], [y, y], color=color, lw=1.6, zorder=2)
+    axis.plot(row["difference"], y, shape, color=color, mfc=face, mew=1.4, ms=5.5, zorder=3)
+    if np.isfinite(row["again"]):
+        axis.plot([row["again_low"], row["again_high"]], [below, below], color=color, lw=1, alpha=0.6, zorder=2)
+        axis.plot(row["again"], below, "|", color=color, ms=5, mew=1.4, zorder=3)

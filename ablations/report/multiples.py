@@ -1,0 +1,268 @@
+"""Learning curves: small multiples of a design, or a line per group with its name at its end.
+
+In small multiples, there is one panel per arm: its own line is bold, the line of the arm it is compared to is dashed,
+and all others are gray.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from textwrap import fill, wrap
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from ablations.analysis.records import Study
+from ablations.analysis.stats import FEWEST, interval, iqm
+from ablations.question.arms import Arm, Design, Label
+from ablations.question.story import story_of
+from ablations.report import style
+from ablations.report.style import save
+from ablations.training.scores import on_grid
+from tricks.errors import InputError
+
+COLUMNS = 6
+DASHED: Any = (0, (3, 1.5))
+LETTERS = 29  # characters of small print that fit above a panel
+LINE = 10  # height of a line of small print, in points
+SIZE = (8.5, 3.8)  # inches, of a single panel
+WIDEST = 28  # letters of a line's name in one row
+STATISTICS: dict[str, tuple[str, Callable[..., Any]]] = {"mean": ("mean", np.mean), "iqm": ("interquartile mean", iqm)}
+
+
+class Line(NamedTuple):
+    """A value for each x, and the ends of its band, NaN where there is none."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def curve(grid: pd.DataFrame, statistic: Callable[..., Any] = np.mean) -> Line:
+    """The mean over seeds with its interval, or another statistic. grid: one row per seed, one column per step.
+
+    A seed without a return is left out, and then there is no interval.
+    """
+    known = grid.dropna()
+    value = grid.mean() if statistic is np.mean or known.empty else pd.Series(statistic(known.to_numpy(), axis=0))
+    return Line(grid.columns.to_numpy(dtype=float), value.to_numpy(), *interval(grid.to_numpy(), statistic))
+
+
+def band(axis: Axes, line: Line, color: str, dash: Any = "-") -> None:
+    """Draw a line with its band."""
+    axis.fill_between(line.x, line.low, line.high, color=color, alpha=0.22, lw=0)
+    axis.plot(line.x, line.y, color=color, ls=dash)
+
+
+def thousands(axis: Axes, ticks: int = 3) -> None:
+    """Label steps in thousands, with few ticks."""
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
+    axis.xaxis.set_major_locator(MaxNLocator(ticks))
+
+
+def title(figure: Figure, text: str) -> None:
+    """Write the figure's title at its left edge."""
+    figure.suptitle(wrapped(text, figure.get_figwidth()), size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+
+
+def wrapped(text: str, width: float) -> str:
+    """Wrap a title to the width of a figure, in inches."""
+    return "\n".join(fill(line, int(9.2 * width)) for line in text.splitlines())
+
+
+def lacking(names: Sequence[str]) -> str:
+    """A line for the title that names what is missing; empty if nothing is."""
+    return f"\nINCOMPLETE: lacks runs of {'; '.join(names)}" if names else ""
+
+
+def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
+    """Mean return against steps, one panel per arm, with the 95% bootstrap interval of the mean over seeds.
+
+    Mere references get no panel. path: without suffix. Draws nothing and returns no paths for a design without panels,
+    such as a factorial.
+    """
+    told = story_of(design).panels
+    if told is None:
+        return []
+    style.use()
+    grids = {arm: grid for arm in design.arms if len(grid := study.grid(arm))}
+    lines = {arm: curve(grid) for arm, grid in grids.items()}
+    before = {pair.focus: pair.reference for pair in design.comparisons}
+    notes = {arm: _notes(arm, grid) for arm, grid in grids.items() if arm in before or arm is design.arms[0]}
+    own = "each arm at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
+    said = f"{told.title}: {study.env}, {study.seeds} seeds, {own}{lacking(study.missing(design))}"
+    meant = "band: pointwise 95% bootstrap interval of the mean over seeds"
+    meant = meant if study.seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds"
+    looks = "; ".join(f"{look}: {what}" for look, what in zip(("bold", "dashed", "gray"), told.lines, strict=True))
+    figure = _multiples(lines, before, notes, said, f"environment steps (thousands)\n{looks}; {meant}")
+    behind = [pd.DataFrame({"arm": arm.name} | line._asdict()) for arm, line in lines.items()]
+    return save(figure, path, pd.concat(behind).rename(columns={"x": "step", "y": "return"}))
+
+
+def _notes(arm: Arm, grid: pd.DataFrame) -> str:
+    """The small print above a panel."""
+    silent = int(grid.isna().any(axis=1).sum())
+    heard = f"no episode ended in {silent} seeds: mean of the others" if silent else ""
+    return "\n".join(filter(None, (arm.label.small_print, heard)))
+
+
+def _multiples(
+    lines: Mapping[Arm, Line], before: Mapping[Arm, Arm], small_print: Mapping[Arm, str], said: str, below: str
+) -> Figure:
+    """A panel for each arm that has small print, all on the same scales. said: the title; below: what that means."""
+    columns = min(COLUMNS, max(4, len(small_print)))
+    rows = -(-len(small_print) // columns)
+    letters = LETTERS * COLUMNS // columns
+    notes = [[line for part in text.splitlines() for line in wrap(part, letters)] for text in small_print.values()]
+    deepest = [max(map(len, notes[i * columns : (i + 1) * columns]), default=0) for i in range(rows)]
+    height = rows * 1.9 + sum(deepest) * LINE / 72 + 0.8 + 0.2 * (1 + wrapped(said, style.WIDTH).count("\n"))
+    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, height), layout="constrained", squeeze=False)
+    axes = [*grid.flat][: len(small_print)]
+    others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in small_print]
+    for i, (axis, arm) in enumerate(zip(axes, small_print, strict=True)):
+        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
+        dashed = lines.get(before[arm]) if arm in before else None
+        if dashed is not None:
+            axis.plot(dashed.x, dashed.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
+        band(axis, lines[arm], style.color(arm.label))
+        _heading(axis, arm.label, notes[i], deepest[i // columns])
+    for spare in [*grid.flat][len(small_print) :]:
+        spare.axis("off")
+    _same_scales(axes, columns)
+    figure.supxlabel(below, size=9, color=style.INK)
+    figure.supylabel("episode return", size=10, color=style.INK)
+    title(figure, said)
+    return figure
+
+
+def _same_scales(axes: Sequence[Axes], columns: int) -> None:
+    """Do what shared axes would do, but faster. The lowest and the leftmost panels carry the labels."""
+    limits = np.array([[*axis.get_xlim(), *axis.get_ylim()] for axis in axes])
+    for i, axis in enumerate(axes):
+        axis.set(xlim=(limits[:, 0].min(), limits[:, 1].max()), ylim=(limits[:, 2].min(), limits[:, 3].max()))
+        thousands(axis)
+        axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
+
+
+def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
+    """Write the arm's name above its small print. lines: as many as any panel in the row has, to align the names."""
+    pad = 5 + (LINE * lines + 2 if lines else 0)
+    axis.set_title(label.heading, color=style.color(label), pad=pad)
+    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
+    text.set_color(style.SOFT)
+    text.set_in_layout(False)  # otherwise the longest would set the width of its column
+
+
+def figure(
+    frames: Any,
+    by: str = "arm",
+    y: str = "return",
+    statistic: str = "mean",
+    said: str = "",
+    colors: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draw a line per group with its pointwise 95% bootstrap interval over seeds, and its name at its end.
+
+    frames: a table with a row per group, seed and step (columns `by`, seed, step, and `y`), or what has such a table as
+    `.curves` and, as `.runs`, tells where seeds diverged. Seeds are interpolated to a common grid up to the last step
+    that all groups reach. statistic: mean or iqm. said: the title. colors: of groups. Raises InputError for a table
+    without these columns, or in which steps go back.
+    """
+    if statistic not in STATISTICS:
+        raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")
+    style.use()
+    grids, (what, of) = on_grids(frames, by, y), STATISTICS[statistic]
+    shown, axis = plt.subplots(figsize=SIZE, layout="constrained")
+    own = {name: color for name, color in (colors or {}).items() if name in grids}
+    free = [color for color in (style.INK, *style.OTHERS[2:], *style.COLORS.values()) if color not in own.values()]
+    others = cycle(free)
+    for name, grid in grids.items():
+        line = curve(grid, of)
+        band(axis, line, own.get(name) or next(others))
+        axis.lines[-1].set_label(f"{name}: no value" if np.isnan(line.y).all() else name)
+    thousands(axis, 6)
+    axis.margins(x=0)
+    counts = [len(grid) for grid in grids.values()]
+    where = f" where there are {FEWEST} seeds or more" if min(counts) < FEWEST else ""
+    bands = f"; band: pointwise 95% bootstrap interval{where}" if max(counts) >= FEWEST else ""
+    axis.set(xlabel="environment steps (thousands)", ylabel={"return": "episode return"}.get(y, y.replace("_", " ")))
+    axis.set_title(f"{what} over seeds{bands}", loc="left", color=style.SOFT, size=8.5, weight="normal")
+    shown.draw_without_rendering()  # so that label_lines knows how high the axis is
+    label_lines(axis)
+    if said:
+        title(shown, said)
+    return shown
+
+
+def label_lines(axis: Axes, size: float = 9) -> None:
+    """Write each labeled line's name at its right end, in its color, and move names apart if they would overlap."""
+    lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
+    ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
+    height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
+    names = [fill(str(line.get_label()), WIDEST) for line in lines]
+    rows = max((name.count("\n") + 1 for name in names), default=1)
+    places = spread(ends, gap=1.5 * rows * size / height)
+    for line, name, place in zip(lines, names, places, strict=True):
+        text = axis.text(1.02, place, name, transform=axis.transAxes, va="center", size=size)
+        text.set(color=line.get_color(), weight="bold")
+
+
+def _end(axis: Axes, y: np.ndarray) -> float:
+    """The height at which a line ends, as a share of the axis; of a line that ends outside, the nearest edge."""
+    known = y[np.isfinite(y)]
+    last = known[-1] if len(known) else 0.0
+    ends = axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))
+    return float(np.clip(ends[1], 0, 1))
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Push places apart until they are at least `gap` apart, in the same order."""
+    order = np.argsort(places, kind="stable")
+    moved = np.array(places, float)[order]
+    for _ in range(100):
+        overlap = np.maximum(gap - np.diff(moved), 0)
+        if not overlap.any():
+            break
+        moved[:-1] -= overlap / 2
+        moved[1:] += overlap / 2
+    found = np.empty(len(places))
+    found[order] = moved
+    return found.tolist()
+
+
+def on_grids(frames: Any, by: str = "arm", y: str = "return") -> dict[str, pd.DataFrame]:
+    """Each group's values on one grid of steps: a row per seed, a column per step. Raises InputError as `figure`."""
+    curves = frames if isinstance(frames, pd.DataFrame) else frames.curves
+    if missing := [name for name in (by, "seed", "step", y) if name not in curves]:
+        raise InputError(f"the table has no column {missing[0]!r}; it has {', '.join(map(str, curves.columns))}")
+    rows = curves[[by, "seed", "step", y]].rename(columns={y: "return"})
+    rows = rows[rows[by].notna()]
+    if rows.empty:
+        raise InputError("the table has no rows")
+    back = rows.groupby([by, "seed"], sort=False).step.diff() < 0
+    if back.any():
+        where = rows[back].iloc[0]
+        raise InputError(f"steps go back in {where[by]}, seed {where.seed}, at step {where.step:,}")
+    if rows["return"].isna().all():
+        raise InputError(f"the table has no {y}: all are missing")
+    groups = {str(name): own for name, own in rows.groupby(by, sort=False)}
+    last = min(int(own.groupby("seed").step.max().max()) for own in groups.values())
+    diverged: dict[str, dict[int, int]] = {}
+    if not isinstance(frames, pd.DataFrame):
+        for row in frames.runs.dropna(subset="diverged").to_dict("records"):
+            diverged.setdefault(str(row[by]), {})[int(row["seed"])] = int(row["diverged"])
+    return {name: on_grid(own, last, diverged.get(name, {})) for name, own in groups.items()}
+
+
+def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The curves of `on_grids` as a tidy table of arm, seed, step, return."""
+    wide = {name: grid.melt(var_name="step", value_name="return", ignore_index=False) for name, grid in grids.items()}
+    return pd.concat(wide, names=["arm", "seed"]).reset_index()

@@ -1,0 +1,108 @@
+"""The look of all figures, and figures as files. A trick has the same color everywhere."""
+
+import gzip
+import io
+from collections import ChainMap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from ablations.question.arms import Label
+from tricks import ladder
+from tricks.runs.files import write_whole
+
+INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
+WIDTH = 12  # of the widest figure, in inches: a README shows it at about two thirds of that
+OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # for lines that are not about a trick
+FAULT = "#CC3311"
+NOTEBOOK = ("inline", "ipympl", "nbagg")  # in the names of the backends that show figures in a notebook
+COLORS = ChainMap({"reinforce": INK, "all": INK, "ppo": INK}, ladder.COLORS)  # of a trick from a file, too
+
+SETTINGS: Any = {
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "lines.linewidth": 2,
+    "lines.solid_capstyle": "round",
+    "hatch.linewidth": 0.5,
+    "savefig.dpi": 150,
+    "figure.facecolor": "white",
+    "svg.hashsalt": "tricks",  # the same figure gives the same file
+}
+
+
+def use() -> None:
+    """Use this style for every figure from here on. Outside notebooks, figures are for files only."""
+    if not any(name in plt.get_backend() for name in NOTEBOOK):
+        plt.switch_backend("Agg")  # needs no screen
+    plt.rcParams.update(SETTINGS)
+
+
+def signed(difference: float, places: int = 2) -> str:
+    """`+0.12`, with one more decimal if it would round to 0: `-0.004`."""
+    return f"{difference:+.{places + (round(difference, places) == 0)}f}"
+
+
+def color(of: str | Label) -> str:
+    """The color of a trick, or of the trick that an arm's label is about; black if it is not about one."""
+    trick = of if isinstance(of, str) else of.trick if of.sign else ""
+    return COLORS.get(trick, INK)
+
+
+def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None, kinds: Sequence[str] = ("png",)) -> list[Path]:
+    """Write a figure, as PNG unless other kinds are named, and the numbers behind it as CSV. Returns the paths.
+
+    path: without suffix. kinds: of png and svg.
+    """
+    paths = [path.with_name(f"{path.name}.{kind}") for kind in kinds]  # with_suffix would cut Reward0.01
+    for text in figure.findobj(Text):  # a $ in a name is only a $, and what cannot be printed is left out
+        text.set_parse_math(False)
+        if not (said := text.get_text()).replace("\n", "").isprintable():
+            text.set_text("".join(c for c in said if c.isprintable() or c == "\n"))
+    for target, kind in zip(paths, kinds, strict=True):
+        write_whole(target, {"png": _png, "svg": _svg}[kind](figure))
+        figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
+    plt.close(figure)
+    if behind is not None:
+        paths.append(save_table(behind, path.with_name(path.name + ".csv")))
+    return paths
+
+
+def save_table(table: pd.DataFrame, path: Path) -> Path:
+    """Write a tidy table as CSV, compressed if the path says so. Returns the path."""
+    text = table.to_csv(index=False, float_format="%.6g")
+    write_whole(path, gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text)
+    return path
+
+
+def _png(figure: Figure) -> bytes:
+    """The figure with 256 of its colors, the farthest apart among them, which makes the file a third of its size."""
+    from PIL import Image
+
+    figure.set_dpi(plt.rcParams["savefig.dpi"])
+    canvas, box = FigureCanvasAgg(figure), io.BytesIO()
+    canvas.draw()  # type: ignore[no-untyped-call]
+    drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])  # type: ignore[no-untyped-call]
+    drawn.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(box, "png")
+    return box.getvalue()
+
+
+def _svg(figure: Figure) -> bytes:
+    box = io.BytesIO()
+    figure.savefig(box, format="svg", metadata={"Date": None})
+    return box.getvalue()

@@ -1,0 +1,332 @@
+"""Designs: every arm meets its needs, shared arms are trained once, and comparisons differ as their labels say. Arms in
+words, and designs around any base, whose numbers are in all arms."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ablations import Arm, Comparison, Design, compare
+from ablations.findings.our_designs import beyond, beyond_normed, scales
+from ablations.question import around
+from ablations.question.arms import Label, added, as_trained, compared, flags, taken
+from ablations.question.around import arm_by_arm
+from ablations.question.designs import (
+    DESIGNS,
+    add_one_in,
+    as_design,
+    as_stored,
+    factorial,
+    ladder,
+    leave_one_out,
+    screen,
+)
+from ablations.question.story import story_of
+from ablations.question.words import arm_from, arms_of, gives_mask, refuse_unfit, usable
+from tricks import CONTINUOUS, CONTINUOUS_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, switched
+from tricks.ladder import LADDER, NEEDS, PPG
+
+NAMES = list(usable(Config("CartPole-v1")))
+
+
+def references_of(design: Design) -> dict[str, str]:
+    """Which arm each arm is compared to, by name."""
+    return {pair.having.name: pair.without.name for pair in arm_by_arm(design).comparisons}
+
+
+OUTSIDE = tuple(name for name in NEEDS if name not in LADDER)
+
+
+def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> None:
+    cartpole, taxi = ladder(NAMES), ladder(list(usable(Config("Taxi-v4"))))
+    assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
+    assert (taxi.arms[-1].tricks, set(LADDER) - set(NAMES)) == (EVERY, {"action_mask"})
+    assert len(cartpole.arms) == len(taxi.arms) - 1
+    for k, pair in enumerate(cartpole.comparisons):
+        assert (pair.without, pair.having) == cartpole.arms[k : k + 2]
+    masks = {"auto": True, "gymnasium": True, "envpool": False}  # they are found whatever steps the environment
+    assert {backend: gives_mask(Config("Taxi-v4", backend)) for backend in masks} == masks
+    assert gives_mask(Config("tricks/Trading-v0")) and not gives_mask(Config("tricks/Corridor-v0"))
+    three = ["shared_trunk", "ppg", "ppg_buffers"]
+    design, normed = beyond(three), beyond_normed(three)
+    assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
+    gained = [{*pair.having.tricks.on} - {*pair.without.tricks.on} for pair in design.comparisons]
+    assert gained == [{pair.trick} for pair in design.comparisons] == [{name} for name in three]
+    assert [pair.without.tricks for pair in design.comparisons] == [PPO, PPO, PPG]
+    assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
+    assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
+    assert [pair.without for pair in normed.comparisons] == [normed.arms[i] for i in (0, 0, 2)]
+
+
+@pytest.mark.parametrize("design", [beyond, beyond_normed])
+def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
+    assert design([]).names == design(NAMES).names == OUTSIDE and design(["ppg", *NAMES]).names == ("ppg",)
+    told = design(OUTSIDE[:2])  # what was stored before a trick was added
+    assert DESIGNS[told.name](told.names) == told
+    for name in OUTSIDE:
+        made = design([name])
+        assert name in made.names
+        assert all({pair.without, pair.having} <= {*made.arms} for pair in made.comparisons)
+
+
+def test_leaving_one_out_takes_along_what_needs_it_and_adding_one_in_what_it_needs() -> None:
+    design = leave_one_out(NAMES)
+    pairs = {pair.trick: pair for pair in design.comparisons}
+    assert all(pair.having.tricks.on == tuple(NAMES) for pair in pairs.values())
+    assert str(pairs["clip"].label) == "− clip, clip_anneal"
+    assert set(NAMES) - set(pairs["reuse"].without.tricks.on) == {"reuse", "clip", "value_clip", "clip_anneal"}
+    assert (set(NAMES) - set(pairs["entropy"].without.tricks.on), len(design.arms)) == ({"entropy"}, len(NAMES) + 1)
+    design = add_one_in(NAMES)
+    pairs = {pair.trick: pair for pair in design.comparisons}
+    assert pairs["popart"].having.tricks.on == ("baseline", "return_norm", "popart")
+    assert pairs["popart"].without.tricks.on == ("baseline", "return_norm")
+    assert str(pairs["popart"].label) == "+ baseline, return_norm, popart"
+    assert pairs["entropy"].without == Arm("", REINFORCE)
+    assert all(len(pair.having.tricks.on) == len(pair.without.tricks.on) + 1 for pair in pairs.values())
+    trained = {*design.arms}
+    assert len(trained) == len(design.arms)  # the needs of one trick are the arm of another
+    assert all({pair.without, pair.having} <= trained for pair in pairs.values())
+
+
+def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need_and_the_rest_of_the_base() -> None:
+    design = factorial(["gae", "entropy"])  # gae's need is on in all arms
+    combinations = [(), ("entropy",), ("gae",), ("gae", "entropy")]
+    assert [arm.tricks.on for arm in design.arms] == [("baseline", *names) for names in combinations]
+    nested = factorial(["baseline", "gae", "entropy"])
+    assert len(nested.arms) == 6
+    assert nested.dropped == (("+ gae", "gae needs baseline"), ("+ gae, entropy", "gae needs baseline"))
+    for names in (["gae"], NAMES[:6]):
+        with pytest.raises(InputError, match="a factorial takes 2 to 5 tricks"):
+            factorial(names)
+    design = around.factorial(WHOLE, ["clip", "entropy"])
+    assert [arm.name for arm in design.arms] == ["none of them", "+ entropy", "+ clip", "+ clip, entropy"]
+    assert all({*PPO.on} - {"clip", "entropy"} <= {*arm.tricks.on} for arm in design.arms)
+    assert around.factorial(Arm("bare", REINFORCE), ["clip", "gae"]).dropped  # without what these need
+
+
+def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
+    design = screen(NAMES)
+    assert design.names == tuple(name for name in NAMES if not any(name in NEEDS[other] for other in NAMES))
+    assert (len(design.names), len(design.arms), design.dropped) == (12, 32, ())
+    signs = np.array([[1 if getattr(arm.tricks, name) else -1 for name in design.names] for arm in design.arms])
+    assert (signs.sum(0) == 0).all()
+    assert (signs.T @ signs == 32 * np.eye(12)).all()  # main effects clear of each other
+    products = np.einsum("ra,rb->rab", signs, signs)[:, *np.triu_indices(12, 1)]
+    assert (signs.T @ products == 0).all()  # and of every pairwise interaction: resolution IV
+
+
+def test_designs_and_arms_have_names_of_their_own_and_the_sign_of_the_reward_is_an_arm() -> None:
+    for name, design in DESIGNS.items():
+        made = design(NAMES[:5] if name == "factorial" else NAMES)
+        assert made.name == name
+        assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
+    ppo, sign, normed, popart = scales([]).arms
+    assert [arm.name for arm in scales([]).arms] == ["ppo", "+ reward_sign", "+ return_norm", "+ return_norm, popart"]
+    assert (ppo.tricks.on, flags(ppo.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
+    assert ppo.tricks != sign.tricks
+    assert set(normed.tricks.on) - set(PPO.on) == {"return_norm"}
+    assert set(popart.tricks.on) - set(normed.tricks.on) == {"popart"}
+    assert [pair.without for pair in scales([]).comparisons] == [ppo, ppo, normed]
+    config = Config("tricks/BricksByRow-v0")
+    assert [as_trained(config, arm.tricks).reward_sign for arm in scales([]).arms] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(("having", "count", "shared"), [(3, 6, True), (3, 7, False), (2, 3, False), (3, 3, True)])
+def test_an_arm_is_shared_if_half_of_the_comparisons_and_three_have_it(having: int, count: int, shared: bool) -> None:
+    whole = Arm("ppg", PPG)
+    arms = [Arm(str(k), switched(NAMES[:k])) for k in range(2 * count + 1)]  # all others are in one comparison each
+    pairs = [(whole if k < having else arms[2 * k], arms[2 * k + 1]) for k in range(count)]
+    design = Design("x", (), (), tuple(Comparison(added(["gae"]), *pair) for pair in pairs))
+    assert design.shared == ((whole,) if shared else ())
+
+
+NEED, NORM = "what the chosen tricks need", ["baseline", "return_norm", "popart"]
+
+
+@pytest.mark.parametrize(
+    ("label", "whole", "heading", "small_print"),
+    [
+        (taken("clip", ["clip_anneal"]), "− clip, clip_anneal", "− clip", "and clip_anneal"),
+        (added(NORM), "+ baseline, return_norm, popart", "+ popart", "on baseline, return_norm"),
+        (added(["gae"]), "+ gae", "+ gae", ""),
+        (taken("gae", []), "− gae", "− gae", ""),
+        (Label("reinforce"), "reinforce", "reinforce", ""),
+        (Label("reuse", note=NEED), "reuse", "reuse", NEED),
+    ],
+)
+def test_a_label_formats_itself(label: Label, whole: str, heading: str, small_print: str) -> None:
+    assert (str(label), label.heading, label.small_print) == (whole, heading, small_print)
+
+
+def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_it_is_about() -> None:
+    chosen = ladder(["baseline", "clip"])
+    assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"] and chosen.base == ("reuse",)
+    told = story_of(chosen).panels
+    assert told is not None and told.title == "From reuse up, one trick at a time"
+    assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
+    assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
+    for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-normed"):
+        design = DESIGNS[name](["baseline", "reuse", "clip"])
+        arms = {arm: arm.label for arm in design.arms}
+        assert design.comparisons
+        for pair in design.comparisons:
+            assert arms[pair.focus] == pair.label
+            assert {pair.focus, pair.reference} == {pair.without, pair.having} and pair.reference in arms
+
+
+DEFAULT, WHOLE = Config(), Arm("ppo", PPO)
+BASE = arm_from("continuous --no-grad-clip")
+
+
+def test_a_text_is_a_rung_with_flags_and_numbers_and_a_preset_brings_its_own() -> None:
+    arm = arm_from("ppo+kl_stop --no-gae --target-kl 0.02")
+    on = [name for name in (*PPO.on, "kl_stop") if name != "gae"]
+    assert arm == Arm("ppo+kl_stop --no-gae --target-kl 0.02", switched(on), {"target_kl": 0.02})
+    assert arm_from("mine=ppo --lr 0.01") == Arm("mine", PPO, {"lr": 0.01})
+    assert arm_from("'my own=ppo'").name == "my own" and not arm_from("ppo", flags=["--no-gae"]).tricks.gae
+    assert arm_from("ppo --gae", flags=["--no-gae"]).tricks.gae  # flags for all arms come before the arm's own
+    arms = arms_of({"a": PPO, "b = c": "ppo --no-gae", "d": Arm("x", REINFORCE, {"lr": 0.1})}, DEFAULT)
+    assert [arm.name for arm in arms] == ["a", "b = c", "d"]  # from Python, a mapping names them
+    assert arms[2].numbers == (("lr", 0.1),)
+    own = dict(arm_from("continuous --epochs 3").numbers)
+    assert own == {"lanes": 1, "horizon": 2048, "lr": 3e-4, "epochs": 3, "minibatches": 32, "value_epochs": 10}
+    assert "lr" not in dict(arm_from("continuous", given=["lr"]).numbers)  # though 0.001 is the default
+    shared = replace(DEFAULT, gamma=0.9, lanes=16)
+    (arm,) = arms_of(["continuous"], shared)
+    config = arm.config(shared)
+    assert (config.gamma, config.lanes, config.horizon) == (0.9, 16, CONTINUOUS_CONFIG.horizon)
+    assert arm.tricks == CONTINUOUS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense --lr 1", "arm 'nonsense --lr 1': unknown rung 'nonsense'"),
+        ("--no-gae", "arm '--no-gae' starts with no rung; for example: 'ppo --no-gae'"),
+        ("", "arm '' starts with no rung"),
+        ("=ppo", "arm '=ppo' has an empty name"),
+        ("ppo --popart", "arm 'ppo --popart': popart needs return_norm"),
+        ("ppo --target-kl 0.1", "arm 'ppo --target-kl 0.1': target_kl has no effect without kl_stop"),
+        ("ppo --lr fast", "arm 'ppo --lr fast': "),
+        ("ppo --gama 0.9", "arm 'ppo --gama 0.9': unknown option --gama (did you mean --gamma?)"),
+        ("ppo --gamma 2", "arm 'ppo --gamma 2': gamma must be in [0, 1], not 2.0"),
+        ("ppo --steps 5", "arm 'ppo --steps 5': steps is the same for all arms: put --steps outside the quotes"),
+        ("ppo 'x", 'arm "ppo \'x": No closing quotation'),
+    ],
+)
+def test_what_is_no_arm_is_refused_in_one_line_with_its_name(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)) as error:
+        arm_from(text)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        (["ppo"], "a comparison needs at least two arms"),
+        (["ppo", "ppo"], "two arms have the name 'ppo'"),
+        (["ppo", Arm("x", PPO, {"target_kl": 0.1})], "arm 'x': target_kl has no effect without kl_stop"),
+        ([PPO, "ppo"], "two arms have the name 'ppo'"),
+        ([3, "ppo"], "an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not int"),
+        (["ppo", "ppo --no-action-mask"], "are the same, with the same flags and numbers$"),
+        (["ppo --gae", "ppo"], "are the same, with the same flags and numbers$"),
+        (["ppo", "x=ppo"], "the same, with the same flags and numbers$"),
+        (["ppo --no-gae", "mine=ppo --no-gae"], "the same, with the same flags and numbers$"),
+    ],
+)
+def test_arms_that_make_no_comparison_are_refused(arms: list[Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        compare(arms, Config(steps=500), seeds=2, out=tmp_path)
+    if said[-1] != "$":
+        with pytest.raises(InputError, match=said):
+            refuse_unfit(arms_of(arms, DEFAULT))
+
+
+def test_numbers_of_an_arm_are_config_s_and_those_of_the_base_in_every_arm() -> None:
+    for numbers, said in (
+        ({"gama": 0.9}, "arm 'x': gama is no field of Config"),
+        ({"env": "Taxi-v4"}, "arm 'x': env is the same for all arms"),
+        ({"gamma": 7.0}, "arm 'x': gamma must be in [0, 1], not 7"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            Arm("x", PPO, numbers).config(DEFAULT)
+    added_to = around.add_one_in(BASE, ["popart"]), around.factorial(BASE, ["clip", "gae"])
+    for design in (around.leave_one_out(BASE), around.ladder(BASE), *added_to):
+        assert {arm.numbers for arm in design.arms} == {BASE.numbers}
+        assert all(arm.config(Config()).horizon == CONTINUOUS_CONFIG.horizon for arm in design.arms)
+
+
+def test_a_trick_is_left_out_with_what_needs_it_and_added_to_what_it_needs_unless_it_is_excluded() -> None:
+    design = around.leave_one_out(BASE)
+    assert [pair.trick for pair in design.comparisons] == [name for name in CONTINUOUS.on if name != "grad_clip"]
+    assert (design.arms[0], set(references_of(design).values())) == (BASE, {BASE.name})
+    assert references_of(design)["− reuse, clip, value_clip"] == BASE.name
+    assert references_of(around.add_one_in(BASE, ["popart"])) == {"+ return_norm, popart": "+ return_norm"}
+    tried = {pair.trick for pair in around.add_one_in(arm_from("ppg")).comparisons}
+    assert "shared_trunk" not in tried  # which ppg excludes
+    assert "kl_stop" in tried
+
+
+def test_a_ladder_climbs_to_the_base_in_teaching_order_or_in_another_if_one_asks_for_it() -> None:
+    design = around.ladder(arm_from("gae --entropy"))
+    assert [arm.name for arm in design.arms] == ["reinforce", "+ baseline", "+ reuse", "+ clip", "+ gae", "+ entropy"]
+    assert references_of(design)["+ gae"] == "+ clip"
+    some = around.ladder(WHOLE, ["clip", "gae"])
+    assert [arm.name for arm in some.arms] == ["ppo without clip, gae", "+ clip", "+ gae"]
+    assert some.name == "ladder of ppo"
+    assert around.ladder(WHOLE, ["gae", "clip"]).names == ("gae", "clip")
+    most = [name for name in PPO.on if name != "orthogonal_init"]
+    assert around.ladder(WHOLE, most).arms[0].name == "only orthogonal_init of ppo"
+    with pytest.raises(InputError, match=r"^in this order, clip needs reuse; try --tricks reuse,clip,value_clip$"):
+        around.ladder(WHOLE, ["clip", "reuse", "value_clip"])
+    base = arm_from("ppo --no-value-clip --return-norm --popart")
+    for few in (["baseline"], ["reuse"], ["return_norm"], ["baseline", "reuse"]):  # which the rest needs
+        with pytest.raises(InputError, match="this ladder starts without ") as refused:
+            around.ladder(base, few)
+        more = str(refused.value).split("--tricks ")[1].split(",")
+        design = around.ladder(base, more)  # the advice can be followed
+        assert set(few) < set(more) == {pair.trick for pair in design.comparisons}
+
+
+@pytest.mark.parametrize(
+    ("make", "names", "said"),
+    [
+        (around.leave_one_out, ["popart"], "does not have popart, so it cannot be left out"),
+        (around.add_one_in, ["clip"], "already has clip, so it cannot be added"),
+        (around.ladder, ["popart"], "does not have popart"),
+        (around.factorial, ["clip"], "a factorial takes 2 to 5 tricks, not 1"),
+    ],
+)
+def test_tricks_of_no_design_are_refused(make: Callable[..., Any], names: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        make(BASE, names)
+
+
+def test_arms_that_train_the_same_are_equal_and_a_design_reads_back_as_it_was_stored() -> None:
+    slow = Arm("slow", PPO, {"lr": 0.1, "hidden": (8, 8)})
+    assert slow == Arm("b", PPO, slow.numbers) != Arm("slow", PPO)
+    crossed = [around.factorial(slow, ["clip", "entropy"]), around.leave_one_out(slow)]
+    for design in (*(make(NAMES[:5]) for make in DESIGNS.values()), *crossed):
+        back = as_design(json.loads(json.dumps(as_stored(design))))
+        assert (back, [arm.label for arm in back.arms]) == (design, [arm.label for arm in design.arms])
+
+
+def test_a_design_of_one_s_own_compares_arms_that_it_has() -> None:
+    fast, slow, other = (
+        Arm("fast", PPO),
+        Arm("slow", PPO, {"lr": 1e-4}),
+        Arm("other", REINFORCE),
+    )  # two of the same flags
+    known, unknown = compared(slow, fast), compared(other, fast)
+    assert references_of(Design("mine", (), (fast, slow), (known,))) == {"slow": "fast"}
+    for pairs, said in (
+        ((unknown,), "the design 'mine' compares an arm that it does not have, other"),
+        ((known, known), "compares the arm slow 2 times; an arm has one reference"),
+    ):
+        with pytest.raises(InputError, match=said):
+            references_of(Design("mine", (), (fast, slow), pairs))

@@ -1,0 +1,155 @@
+"""What this machine has: devices, a compiler, memory; and worker processes that end with the one that started them.
+
+A training that cannot fit is refused before it takes any memory. The bounds are coarse and low on purpose: what fits is
+never refused.
+"""
+
+import multiprocessing
+import os
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import torch
+
+from tricks.config import Config
+from tricks.core.spaces import Spaces
+from tricks.errors import InputError
+from tricks.flags import switch
+
+WEIGHT = 16  # bytes of a weight, its gradient and Adam's two moments
+NUMBERS = 24  # bytes of a row's reward, value, log-probability, advantage, target and action
+COPIES = 2  # of a row at a time, at least: as played, and as a batch
+
+
+def find_device(name: str) -> torch.device:
+    """The device with this name. Raises InputError if PyTorch does not know it or this machine does not have it."""
+    try:
+        device = torch.device(name)
+        if device.type not in ("cpu", "cuda"):  # others lack float64, or hold no data (meta)
+            raise NotImplementedError
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        known = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise InputError(f"no device {name!r}; PyTorch {torch.__version__} finds {', '.join(known)}") from error
+    return device
+
+
+def find_compiler(device: str) -> None:
+    """Raise InputError if torch.compile would find no C++ compiler for this device; a GPU needs none.
+
+    Like PyTorch, it looks for the program that the environment variable CXX names, or else the platform's usual one.
+    """
+    usual = {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++")
+    name = os.environ.get("CXX") or usual
+    if not device.startswith("cuda") and shutil.which(name) is None and shutil.which(shlex.split(name)[0]) is None:
+        raise InputError(f"compile needs the C++ compiler {name}, which is not installed: install it, or set CXX")
+
+
+class Need(NamedTuple):
+    """What takes memory, how many bytes, and the numbers of the config that decide how many, the largest first."""
+
+    what: str
+    bytes: int
+    numbers: tuple[str, ...]
+    on_device: bool = True
+    """Whether it is on the device of the agents; the curve and the lanes are not."""
+
+
+def row_bytes(spaces: Spaces | None = None) -> int:
+    """Bytes of a row of a rollout; without spaces, of one feature and one action."""
+    return COPIES * (NUMBERS + (prod(spaces.shape) * spaces.dtype.itemsize + spaces.actions if spaces else 5))
+
+
+def largest(config: Config, *names: str) -> tuple[str, ...]:
+    """Those of these numbers that are larger than by default, the most exceptional one first; all if none is."""
+
+    def times(name: str) -> float:
+        own, usual = (sum(x) if isinstance(x, tuple) else x for x in (getattr(config, name), getattr(Config, name)))
+        return float((len(config.seed_list) if name == "seeds" else own) / usual)
+
+    return tuple(name for name in sorted(names, key=times, reverse=True) if times(name) > 1) or names
+
+
+def on_host(found: Sequence[Need], device: str) -> list[Need]:
+    """The needs that take memory of the host when the agents are on this device: on a GPU, fewer."""
+    return [need for need in found if not (device.startswith("cuda") and need.on_device)]
+
+
+def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
+    """Raise InputError if the needs of a training on this device exceed the memory that is free, there or on the host.
+
+    It names the options that would help most.
+    """
+    on_gpu = [need for need in found if need.on_device] if device.startswith("cuda") else []
+    for where, some, free in (
+        ("this machine", on_host(found, device), free_memory()),
+        (device, on_gpu, free_memory(device) if on_gpu else 0),
+    ):
+        if sum(need.bytes for need in some) > free:
+            numbers = " or ".join(map(switch, max(some, key=lambda need: need.bytes).numbers))
+            raise InputError(f"{in_total(some)}, and {where} has {in_words(free)} free; lower {numbers}")
+
+
+def in_total(found: Sequence[Need]) -> str:
+    """`this needs at least 6.4 TB of memory, most of it for 8 stored rollouts`."""
+    total, most = in_words(sum(need.bytes for need in found)), max(found, key=lambda need: need.bytes).what
+    return f"this needs at least {total} of memory, most of it for {most}"
+
+
+def free_memory(device: str = "cpu") -> int:
+    """Bytes that this process can still take, on a GPU or in a control group with a limit of its own, too."""
+    if device.startswith("cuda"):
+        reusable = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + reusable
+    return min([psutil.virtual_memory().available, *left_in_groups()])
+
+
+def left_in_groups(process: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
+    """Bytes below the limit of each control group (cgroup v2) that this process is in, besides the cache of files."""
+    own = process.read_text(encoding="utf-8").partition("0::")[2].strip() if process.exists() else ""
+    here = root / own.strip("/")
+    for folder in (here, *here.parents):
+        with suppress(OSError, ValueError):  # no group, or none with a limit
+            files = (folder / f"memory.{name}" for name in ("max", "current", "stat"))
+            limit, used, stat = (path.read_text(encoding="utf-8") for path in files)
+            cache = dict(line.split() for line in stat.splitlines()).get("file", 0)
+            yield max(0, int(limit) - int(used) + int(cache))
+
+
+def in_words(size: float) -> str:
+    """`6.4 TB`."""
+    units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:,.3g} {units[0]}" if size < 1000 else f"{size:.1e} {units[0]}"
+
+
+def follow_parent(patience: float = 0.0) -> None:
+    """Make this worker process exit when its parent does, however the parent ends.
+
+    With `patience`, the worker first gets SIGTERM and that many seconds to clean up. A daemon thread watches the
+    parent, so it works even if the worker is busy.
+    """
+    threading.Thread(target=_follow, args=(patience,), daemon=True).start()
+
+
+def _follow(patience: float) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "follow_parent is for worker processes"
+    # the pipe closes when the parent ends, except among forked workers, which hold each other's ends open: so poll, too
+    while parent.is_alive() and psutil.pid_exists(parent.pid or 0):
+        parent.join(0.5)
+    if patience:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(patience)
+    os._exit(1)

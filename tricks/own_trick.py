@@ -1,0 +1,274 @@
+"""A trick in a file of your own becomes a flag like ours, without a change to this package.
+
+The file declares the flag as a field of `Tricks` is declared, its numbers with their defaults, its functions, and the
+lines that it adds to the loop, with the statement after which they stand:
+
+    rollback: bool = trick("a ratio beyond the clip range is pulled back", "Wang et al. 2019", color="#000000",
+                           needs=("clip",), numbers=("rollback_slope",), beyond=True)
+    rollback_slope: float = 0.3
+    AFTER = "objective = clipped_surrogate(ratio, advantage, t.clip_range)"
+    LINES = '''
+    if tricks.rollback:
+        objective = rolled_back(ratio, advantage, t.clip_range, config.rollback_slope)
+    '''
+
+The loop is text, so these lines enter it: what is listed, diffed and trained is one text. Agents without the flag train
+as before, compiled; what the lines change runs as written.
+"""
+
+import ast
+import builtins
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import linecache
+import sys
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tricks import ladder
+from tricks.config import Config
+from tricks.errors import InputError, in_words
+from tricks.flags import meant
+from tricks.ladder import OWN, Tricks, closed
+from tricks.values import checked
+
+TEXTS: list[str] = []  # the loop's, with the lines of each file that was loaded, the last of all
+GENERATED = (
+    "__init__",
+    "__repr__",
+    "__eq__",
+    "__hash__",
+    "__setattr__",
+    "__delattr__",
+    "__match_args__",
+    "__msgspec_cache__",
+)
+TABLES = ("needs", "numbers", "diagnostics", "color", "excludes")
+
+
+@checked
+def load_trick(path: str | Path) -> str:
+    """Make the flag in this file one of `Tricks`, with its numbers in `Config`, and its lines in the loop.
+
+    Returns the flag's name. A file that was loaded before, and has not changed, changes nothing. Raises InputError for
+    a file that cannot be run, a flag or a number that is known already, a need that is unknown, a place that the loop
+    does not have, or a name in the lines that nothing defines.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    if known := [name for name, loaded in OWN.items() if loaded == (path.resolve(), digest)]:
+        return known[0]
+    module = _run(path)
+    name, field = _flag(module, path)
+    numbers = {number: _number(module, number, path) for number in field.metadata["numbers"]}
+    text = _with_lines(module, name, path)
+    if field.metadata["diagnostics"] and "tricks.runs.learning_curve" in sys.modules:
+        raise InputError(f"{path} adds diagnostics to the curve: load it before anything trains or is read")
+    _extend(Tricks, {name: (bool, field)})
+    _extend(Config, numbers)
+    for table, key in ((getattr(ladder, _table(key)), key) for key in TABLES):
+        table[name] = field.metadata[key]
+    ladder.FILES[name] = path.stem
+    sys.modules[f"tricks.{path.stem}"] = module
+    _replace_loop(text, path)
+    OWN[name] = path.resolve(), digest
+    return name
+
+
+def load_asked(arguments: Sequence[str]) -> list[str]:
+    """The words of a command line without `--trick FILE`, each of which is loaded. Raises InputError."""
+    left, given = list[str](), iter(arguments)
+    for word in given:
+        option, _, value = word.partition("=")
+        if option != "--trick":
+            left.append(word)
+        elif file := value or next(given, ""):
+            load_trick(file)
+        else:
+            raise InputError("--trick needs a file, such as --trick mine.py")
+    return left
+
+
+def _table(key: str) -> str:
+    return {"numbers": "HYPERPARAMETERS", "color": "COLORS"}.get(key, key.upper())
+
+
+def _run(path: Path) -> ModuleType:
+    """The file's module."""
+    if importlib.util.find_spec(f"tricks.{path.stem}") and f"tricks.{path.stem}" not in _own_modules():
+        raise InputError(f"{path} has the name of a file of this package; give it another name")
+    spec = importlib.util.spec_from_file_location(f"tricks.{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        execute(path, module)
+    except Exception as error:
+        raise InputError(f"{path} cannot be run: {in_words(error)}") from error
+    return module
+
+
+def execute(path: Path, module: ModuleType) -> None:
+    """Run a file as this module, always as it is now: an import may take bytecode of the same second."""
+    exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
+
+
+def _own_modules() -> set[str]:
+    return {f"tricks.{path.stem}" for path, _ in OWN.values()}
+
+
+def _flag(module: ModuleType, path: Path) -> tuple[str, dataclasses.Field[bool]]:
+    """The one flag that the file declares."""
+    found = {name: x for name, x in vars(module).items() if isinstance(x, dataclasses.Field)}
+    if len(found) != 1:
+        raise InputError(f"{path} must declare one flag, name: bool = trick(...), not {len(found)}")
+    ((name, field),) = found.items()
+    if name in ladder.NEEDS:
+        raise InputError(f"{path}: there is a trick {name!r} already")
+    for other in (*field.metadata["needs"], *field.metadata["excludes"]):
+        if other not in ladder.NEEDS:
+            raise InputError(f"{path}: there is no trick {other!r}{meant(other, ladder.NEEDS)}")
+    field.name, field.type = name, bool
+    return name, field
+
+
+def _number(module: ModuleType, number: str, path: Path) -> tuple[Any, Any]:
+    """A number's type and default."""
+    if hasattr(Config, number):
+        raise InputError(f"{path}: Config has a number {number!r} already")
+    default = getattr(module, number, None)
+    if type(default) not in (int, float):
+        raise InputError(f"{path} must give {number} a default: {number}: float = 0.3")
+    return type(default), default
+
+
+def _with_lines(module: ModuleType, name: str, path: Path) -> str:
+    """The loop's text with the file's lines after the statement that it names, or the `if` that this stands in."""
+    after, lines = (getattr(module, each, None) for each in ("AFTER", "LINES"))
+    if not isinstance(after, str) or not isinstance(lines, str):
+        raise InputError(f"{path} must say where its lines enter the loop: AFTER and LINES, each a text")
+    try:
+        wanted, body = ast.unparse(ast.parse(after.strip())), textwrap.dedent(lines).strip()
+        if not all(_is_if(each, name) for each in ast.parse(body).body):
+            raise InputError(f"{path}: each of its lines must stand under `if tricks.{name}:`")
+    except SyntaxError as error:
+        raise InputError(f"{path}: AFTER or LINES is no Python: {error.msg}") from None
+    text = text_of_loop()
+    places = list(_places(ast.parse(text), wanted))
+    if len(places) != 1:
+        what = "no statement" if not places else f"{len(places)} statements"
+        raise InputError(f"{path}: the loop has {what} `{after.strip()}`; name one that stands there once")
+    ((last, indent),) = places
+    every = text.splitlines(keepends=True)
+    whole = "".join([*every[:last], textwrap.indent(body, " " * indent) + "\n", *every[last:]])
+    added = {*range(last + 1, last + 1 + len(body.splitlines()))}
+    _check_names(ast.parse(whole), added, vars(module), path)
+    _check_needs(ast.parse(whole), added, name, module, path)
+    words = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    used = sorted(each for each, x in vars(module).items() if each in words and x is not getattr(builtins, each, None))
+    imports = [node.end_lineno or 0 for node in ast.parse(whole).body if isinstance(node, ast.ImportFrom)]
+    every = whole.splitlines(keepends=True)
+    new = f"from tricks.{path.stem} import {', '.join(used)}\n" if used else ""
+    return "".join([*every[: imports[-1]], new, *every[imports[-1] :]])
+
+
+def text_of_loop() -> str:
+    """The loop as it is now: with the lines of files that were loaded before."""
+    return TEXTS[-1] if TEXTS else Path(__file__).with_name("loop.py").read_text(encoding="utf-8")
+
+
+def _is_if(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == f"tricks.{name}" and not node.orelse
+
+
+def _places(tree: ast.AST, wanted: str) -> Iterator[tuple[int, int]]:
+    """The last line of each such statement, or of the bare `if tricks.x:` that it stands in, and their indentation."""
+    for node in ast.walk(tree):
+        for block in (getattr(node, each, None) for each in ("body", "orelse")):
+            for each in block if isinstance(block, list) else ():
+                inner = each.body if isinstance(each, ast.If) and ast.unparse(each.test).startswith("tricks.") else []
+                bare = any(ast.unparse(some) == wanted for some in inner)
+                alone = ast.unparse(each) == wanted and not (isinstance(node, ast.If) and _of_flag(node))
+                if bare or alone:
+                    yield each.end_lineno or 0, each.col_offset
+
+
+def _of_flag(node: ast.If) -> bool:
+    return ast.unparse(node.test).startswith("tricks.")
+
+
+def _check_names(tree: ast.Module, lines: set[int], own: Collection[str], path: Path) -> None:
+    """Raise InputError if a name in these lines of the loop is none of its own, of the file's, or of Python's."""
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.arg | ast.alias | ast.FunctionDef)]
+    known = {*own, *dir(builtins)}
+    known |= {node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    known |= {node.arg for node in every if isinstance(node, ast.arg)}
+    known |= {node.asname or node.name for node in every if isinstance(node, ast.alias)}
+    known |= {node.name for node in every if isinstance(node, ast.FunctionDef)}
+    for node in every:
+        if isinstance(node, ast.Name) and node.lineno in lines and node.id not in known:
+            raise InputError(f"{path}: its lines use {node.id!r}, which neither the file nor the loop defines")
+
+
+def _check_needs(tree: ast.Module, lines: set[int], name: str, module: ModuleType, path: Path) -> None:
+    """Raise InputError if these lines use what the loop defines only under flags that the trick does not need."""
+    needs = {name, *closed(vars(module)[name].metadata["needs"])}
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        bound = {each.arg: [set[str]()] for each in function.args.args}
+        for flags, node in _under(function, set()):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno not in lines:
+                bound.setdefault(node.id, []).append(flags)
+        for _, node in _under(function, set()):
+            if not isinstance(node, ast.Name) or node.lineno not in lines or node.id not in bound:
+                continue
+            if not any(flags <= needs for flags in bound[node.id]):
+                lacking = ", ".join(sorted(bound[node.id][0]))
+                raise InputError(f"{path}: its lines use {node.id!r}, so {name} needs {lacking}: needs=(...)")
+
+
+def _under(node: ast.AST, flags: set[str]) -> Iterator[tuple[set[str], ast.AST]]:
+    """All nodes below this one, each with the flags that have to be on for it to run."""
+    for child in ast.iter_child_nodes(node):
+        yield flags, child
+        more = set[str]()
+        if isinstance(node, ast.If) and child in node.body and _of_flag(node):
+            more = {ast.unparse(node.test).removeprefix("tricks.")}
+        yield from _under(child, flags | more)
+
+
+def _extend(kind: type, fields: dict[str, tuple[Any, Any]]) -> None:
+    """Give a frozen dataclass more fields, in place, so that all that knows the class knows them."""
+    if not fields:
+        return
+    for each in GENERATED:
+        if each in vars(kind):
+            delattr(kind, each)
+    kind.__annotations__ |= {name: annotation for name, (annotation, _) in fields.items()}
+    for name, default in list(vars(kind)["__dataclass_fields__"].items()):
+        setattr(kind, name, default)
+    for name, (_, default) in fields.items():
+        setattr(kind, name, default)
+    dataclasses.dataclass(frozen=True)(kind)
+
+
+def _replace_loop(text: str, path: Path) -> None:
+    """Run the loop's new text in its module, and put its functions wherever the old ones are known by name."""
+    loop = import_module("tricks.loop")
+    before = {name: x for name, x in vars(loop).items() if inspect.isfunction(x) and x.__module__ == loop.__name__}
+    place = f"{loop.__file__} with {path.name}"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    exec(compile(text, place, "exec"), vars(loop))
+    after = {id(old): getattr(loop, name) for name, old in before.items()}
+    for other in [each for name, each in sys.modules.items() if name.partition(".")[0] in ("tricks", "ablations")]:
+        for name, x in list(vars(other).items()):
+            if id(x) in after:
+                setattr(other, name, after[id(x)])
+    TEXTS.append(text)
