@@ -183,7 +183,7 @@ def table_of_contents() -> str:
 
 
 def main(chosen: BuildOptions) -> int:
-    """Build chapters, and write the six stops of the two hours from them; if all are built, the map, too.
+    """Run chapters and rewrite the six stops of the two hours; a build of all chapters also rewrites the map.
 
     Returns the exit status. Raises InputError for an unknown chapter.
     """

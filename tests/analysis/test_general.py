@@ -174,6 +174,13 @@ def test_looks_double_and_share_the_level_and_an_interval_is_as_wide_as_its_shar
     assert told == pytest.approx([exaggeration(*size, 0.01), exaggeration(*size)]) and told[0] > told[1]
 
 
+def test_all_looks_together_are_wrong_in_under_5_percent_of_cases_and_without_their_shares_in_over_10() -> None:
+    areas, ends = np.random.default_rng(0).normal(size=(2, 4000, 100)), looks(10, 100)
+    p = np.array([stats.ttest_ind(*areas[:, :, :seeds], axis=1, equal_var=False).pvalue for seeds in ends])
+    assert (p < np.array([shares(ends)]).T).any(0).mean() < LEVEL
+    assert (p < LEVEL).any(0).mean() > 2 * LEVEL
+
+
 def test_the_ledger_corrects_over_all_questions_of_a_folder_and_the_next_one_has_seeds_of_its_own(
     tmp_path: Path,
 ) -> None:
