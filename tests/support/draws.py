@@ -12,11 +12,10 @@ from tricks.core.layers import affine, dense
 from tricks.core.policies import Categorical
 from tricks.core.reductions import discounted_sum, mean
 from tricks.fast.dispatch import plain
-from tricks.worlds import CLASSIC
 
 DTYPES = torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool
 ODD = torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 30.0, -30.0, 1e-40
-FORMS = "mean", "discounted_sum", "log_prob", "dense", "affine", "world"
+FORMS = "mean", "discounted_sum", "log_prob", "dense", "affine"
 Call = tuple[Callable[..., Any], list[Tensor]]
 
 
@@ -93,17 +92,6 @@ class Draw(random.Random):
         (seeds, rows), inputs, outputs = self.rows(), self.choice([0, 1, 5]), self.choice([0, 1, 2, 18])
         bias = self.tensor(seeds, 1, outputs, dtype=self.choice([torch.float32, torch.float64]))
         return affine, [self.tensor(seeds, rows, inputs), self.tensor(seeds, inputs, outputs), bias]
-
-    def world(self) -> Call:
-        rules, (seeds, lanes) = CLASSIC[self.choice(["CartPole-v1", "Acrobot-v1", "Pendulum-v1"])], self.rows()
-        state = self.tensor(seeds, lanes, rules.reset_chances)
-        if self.random() < 0.3:
-            return rules.observe, [state]
-        if rules.id == "Pendulum-v1":
-            action = self.tensor(seeds, lanes, 1)
-        else:
-            action = self.tensor(seeds, lanes, dtype=torch.int64, high=2 + (rules.id == "Acrobot-v1"))
-        return lambda state, action: rules.dynamics(state, action, torch.empty(seeds, lanes, 0)), [state, action]
 
 
 def outcome(call: Call, seed: int) -> list[Tensor] | None:

@@ -150,32 +150,39 @@ class Player:
         """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
-        columns = (torch.stack(x, 1) for x in rest)
+        std = DiagonalGaussian.std(torch.stack(self._logits, 1)) if self._logits else None
+        records = torch.stack(self._records, 1) if self._records else None
+        self._rows, self._logits, self._records = [], [], []
+        return self.recorded(obs, [torch.stack(x, 1) for x in rest], std, records, last, endless)
+
+    def recorded(
+        self, obs: Tensor, columns: Sequence[Tensor], std: Tensor | None, record: Tensor | None = None,
+        last: bool = True, endless: Sequence[int] = (),
+    ) -> Rollout:  # fmt: skip
+        """The rollout of rows as `step` notes them: obs [S, T+1, N, ...], and the columns after it [S, T, N, ...]."""
         legal, action, reward, terminated, truncated, score, over, playing, resetting, between = columns
         valid, in_game = playing & ~resetting, playing & ~between
         over = over & in_game
         found = dict.fromkeys(endless, (ENDLESS.format(self.limit), ""))
         possible = self.env.spaces.possible(legal).unsqueeze(-1)
-        found |= find_faults(obs, possible, reward, valid, self._row - len(self._rows))
+        found |= find_faults(obs, possible, reward, valid, max(0, self._row - valid.shape[1]))
         if found:
             sound = torch.ones(len(valid), 1, 1, dtype=torch.bool, device=valid.device)
             sound[list(found)] = False
             valid, in_game, over = valid & sound, in_game & sound, over & sound
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
-        faults, self._rows = self._named(found), []
+        faults = self._named(found)
         if last:
             self.rollouts, self._row = later(self.rollouts), 0
         obs.masked_fill_(~observed(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
-        spaces, logits, self._logits = self.env.spaces, self._logits, []
-        std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
+        spaces = self.env.spaces
         cut = valid & ~(terminated | truncated)
         cut[:, :-1] = False
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
         state = self.state.end_rollout() if self.state is not None else None
-        records, self._records = self._records, []
-        record = torch.stack(records, 1).masked_fill(~in_game.unsqueeze(-1), torch.nan) if records else None
+        record = record if record is None else record.masked_fill(~in_game.unsqueeze(-1), torch.nan)
         task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
         return Rollout(**played, **ends, task=task, std=std, clipped=clipped, record=record, state=state, faults=faults)
 

@@ -13,9 +13,8 @@ from tricks.fast.kernels import kernel
 
 LARGEST = np.finfo(np.float32).max
 BLOCK = 32  # rows that go through all layers together, within the fastest cache
-RELU, TANH, LINEAR = range(
-    3
-)  # what a layer does with xW + b; LINEAR leaves the bias to the caller, who may add float64
+FEW = 4  # outputs, as of most heads
+RELU, TANH, LINEAR = range(3)  # what a layer makes of xW + b; LINEAR leaves b to the caller, who may add float64
 
 
 @njit(inline="always")
@@ -101,16 +100,6 @@ def unbend(g, h, d, sums, rows, columns, kind):
             B[0, j] += D[i, j]
 
 
-@kernel("(i8, i8, i8)")
-def finite(a, rows, columns):
-    """Whether all of it is."""
-    A, rest = matrix(a, rows, columns), f4(0)
-    for i in range(rows):
-        for j in range(columns):
-            rest += A[i, j] * f4(0)
-    return rest == f4(0)
-
-
 @kernel("(i8, i8, i8, i8)")
 def turn(w, t, rows, columns):
     """t = wᵀ, [columns, rows]."""
@@ -118,6 +107,15 @@ def turn(w, t, rows, columns):
     for j in range(columns):
         for i in range(rows):
             T[j, i] = W[i, j]
+
+
+@kernel("(i8, i8, i8, i8)")
+def add_turned(t, w, rows, columns):
+    """w ← w + tᵀ, [rows, columns]."""
+    W, T = matrix(w, rows, columns), matrix(t, columns, rows)
+    for i in range(rows):
+        for j in range(columns):
+            W[i, j] += T[j, i]
 
 
 @njit(inline="always")
@@ -133,7 +131,17 @@ def block_forward(x, weights, biases, hs, sizes, rows, kind, last):
 
 
 @njit(inline="always")
-def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, kind, scratch):
+def turn_all(weights, turned, sizes, at):
+    """Write all weights, transposed, from an address on; `turned` gets theirs. Returns the address that follows."""
+    for k in range(len(weights)):
+        turned[k] = at
+        turn(weights[k], at, sizes[k], sizes[k + 1])
+        at += 4 * sizes[k] * sizes[k + 1]
+    return at
+
+
+@njit(inline="always")
+def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, kind, last, scratch):
     """Add to the gradients of one seed's weights and biases and, if gx is not 0, set that of x, from that of g.
 
     `turned` are the weights, transposed; the scratch has room for twice the rows of the widest layer.
@@ -142,8 +150,13 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, kin
     for k in range(len(hs) - 1, -1, -1):
         inputs, outputs = sizes[k], sizes[k + 1]
         below = hs[k - 1] if k > 0 else x
-        unbend(g, hs[k], here, to_biases[k], rows, outputs, kind)
-        product(below, 1, inputs, here, to_weights[k], inputs, outputs, rows)
+        unbend(g, hs[k], here, to_biases[k], rows, outputs, last if k == len(hs) - 1 else kind)
+        if outputs > FEW:
+            product(below, 1, inputs, here, to_weights[k], inputs, outputs, rows)
+        else:  # the other way round, so that registers are full
+            fill(other, 0, outputs, inputs)
+            product(here, 1, outputs, below, other, outputs, inputs, rows)
+            add_turned(other, to_weights[k], inputs, outputs)
         if k > 0 or gx != 0:
             g = other if k > 0 else gx
             fill(g, 0, rows, inputs)
@@ -163,41 +176,13 @@ def layers_forward(x, weights, biases, hs, sizes, seeds, rows, kind):
 
 @kernel("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, i8)")
 def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, kind):
-    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
-    spans, features = spans_of(sizes)
-    turned, most = np.empty(len(weights), np.int64), sizes.max()
-    room = np.empty(2 * BLOCK * most + spans.sum() // 4, np.float32)
+    """Add to the gradients of weights and biases and, if gx is not 0, set that of x, from that of the last features."""
+    (spans, features), turned = spans_of(sizes), np.empty(len(weights), np.int64)
+    room = np.empty(2 * BLOCK * sizes.max() + spans.sum() // 4, np.float32)
     for s in range(seeds):
-        scratch = room.ctypes.data  # in this loop, because numba frees an array after its last use by name
-        at, w = scratch + 8 * BLOCK * most, weights + s * spans
-        to_w, to_b = to_weights + s * spans, to_biases + s * features
-        tame = True  # 0·∞ is NaN, so only a row of finite numbers adds nothing if its gradient is 0
-        for k in range(len(weights)):
-            tame = tame and finite(w[k], sizes[k], sizes[k + 1])
-            turned[k] = at
-            turn(w[k], at, sizes[k], sizes[k + 1])
-            at += spans[k]
-            fill(to_w[k], 0, sizes[k], sizes[k + 1])
-            fill(to_b[k], 0, 1, sizes[k + 1])
+        at, to_w, to_b = room.ctypes.data, to_weights + s * spans, to_biases + s * features
+        scratch = turn_all(weights + s * spans, turned, sizes, at)
         for first in range(s * rows, (s + 1) * rows, BLOCK):
-            some, d = min(BLOCK, (s + 1) * rows - first), g + first * features[-1]
-            to_x = gx + first * 4 * sizes[0] if gx != 0 else 0
-            below, h = x + first * 4 * sizes[0], hs + first * features
-            idle = tame and not matrix(d, some, sizes[-1]).any() and finite(below, some, sizes[0])
-            for k in range(len(h)):
-                idle = idle and finite(h[k], some, sizes[k + 1])
-            if not idle:
-                block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, kind, scratch)
-            elif gx != 0:
-                fill(to_x, 0, some, sizes[0])
-
-
-@kernel(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"])
-def column_sums(g, sums):
-    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
-    for s in range(len(g)):
-        for j in range(g.shape[2]):
-            total = 0.0
-            for i in range(g.shape[1]):
-                total += g[s, i, j]
-            sums[s, 0, j] = total
+            some, d, h = min(BLOCK, (s + 1) * rows - first), g + first * features[-1], hs + first * features
+            below, to_x = x + first * 4 * sizes[0], gx + first * 4 * sizes[0] if gx != 0 else 0
+            block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, kind, kind, scratch)

@@ -1,6 +1,7 @@
 """Row by row, as numba compiles it: means, discounted sums, and softmax policies."""
 
 import numpy as np
+from numba import njit
 
 from tricks.fast.kernels import kernel
 
@@ -33,18 +34,29 @@ def discounted_sum(x, discount, sums):
                 sums[s, t, n] = following
 
 
-@kernel("(f4[:, ::1], i8[::1], f4[::1])", contract=False)
-def log_prob_forward(logits, action, out):
-    """log π(a) of each row; the logits become probabilities. False if there is no such action: nothing is written."""
+@njit(inline="always")
+def softmax_row(logits, i, action, p, log_p):
+    """log π(a) and the entropy of a row; π and log π are written."""
+    highest, total, mixed = logits[i, 0], f4(0), f4(0)
+    for j in range(1, len(p)):
+        highest = max(highest, logits[i, j])
+    for j in range(len(p)):
+        p[j] = np.exp(logits[i, j] - highest)
+        total += p[j]
+    for j in range(len(p)):
+        p[j] /= total
+        log_p[j] = logits[i, j] - highest - np.log(total)
+        mixed += p[j] * log_p[j]
+    return log_p[action], -mixed
+
+
+@kernel("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", contract=False)
+def log_prob_forward(logits, action, out, p):
+    """log π(a) of each row, and its π, as in learning. False if there is no such action: nothing is written."""
     for i in range(len(logits)):
         if not 0 <= action[i] < logits.shape[1]:
             return False
+    log_p = np.empty(logits.shape[1], np.float32)
     for i in range(len(logits)):
-        highest, total, chosen = logits[i].max(), f4(0), logits[i, action[i]]
-        for j in range(logits.shape[1]):
-            logits[i, j] = np.exp(logits[i, j] - highest)
-            total += logits[i, j]
-        out[i] = chosen - highest - np.log(total)
-        for j in range(logits.shape[1]):
-            logits[i, j] /= total
+        out[i] = softmax_row(logits, i, action[i], p[i], log_p)[0]
     return True

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast.dispatch import compiled, simple
+from tricks.fast.dispatch import laid, loaded, simple
 
 
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
     """`core.layers.dense`."""
-    code, flat = compiled("compiled_layers"), [tensor for layer in layers for tensor in layer]
+    code, flat = loaded("compiled_layers"), [tensor for layer in layers for tensor in layer]
     if code is None or not (layers and simple(x, torch.float32) and chained(x.shape, flat)):
         return None
     return Layers.computed(code, code.TANH if tanh else code.RELU, x, *flat)
@@ -21,7 +22,7 @@ def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Ten
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """`core.layers.affine`."""
-    code = compiled("compiled_layers") if simple(x, torch.float32) else None
+    code = loaded("compiled_layers") if simple(x, torch.float32) else None
     if code is None or not simple(bias, torch.float32, torch.float64):
         return None
     return Layers.computed(code, code.LINEAR, x, weight, bias) if chained(x.shape, [weight, bias.float()]) else None
@@ -33,9 +34,9 @@ def chained(shape: Sequence[int], flat: Sequence[Tensor]) -> bool:
         if len(shape) != 3 or weight.dim() != 3 or weight.shape[:2] != (shape[0], shape[2]):
             return False
         shape = (*shape[:2], weight.shape[2])
-        if bias.shape != (shape[0], 1, shape[2]):
+        if not (laid(weight.shape, weight) and laid((shape[0], 1, shape[2]), bias)):
             return False
-    return all(simple(x, torch.float32) and x.is_contiguous() for x in flat)
+    return True
 
 
 def addresses(tensors: Sequence[Tensor]) -> np.ndarray:
@@ -69,14 +70,13 @@ class Layers(torch.autograd.Function):
         x, *rest = ctx.saved_tensors
         features, weights = rest[: len(rest) // 2], rest[len(rest) // 2 :]
         single, (seeds, rows, _) = grad.float().contiguous(), x.shape
-        of_weights = [torch.empty_like(weight) for weight in weights]
-        of_biases = [weight.new_empty(seeds, 1, weight.shape[2]) for weight in weights]
+        of_weights = [torch.zeros_like(weight) for weight in weights]
+        of_biases = [weight.new_zeros(seeds, 1, weight.shape[2]) for weight in weights]
         of_x = torch.empty_like(x) if ctx.needs_input_grad[2] else None
         at = [addresses(each) for each in (weights, features, of_weights, of_biases)]
         x_at = 0 if of_x is None else of_x.data_ptr()
         ctx.code.layers_backward(single.data_ptr(), x.data_ptr(), x_at, *at, ctx.sizes, seeds, rows, ctx.kind)
-        if ctx.kind == ctx.code.LINEAR:  # whose bias may be float64
-            of_biases = [grad.new_empty(seeds, 1, grad.shape[2])]
-            ctx.code.column_sums(grad.numpy(), of_biases[0].numpy())
+        if grad.dtype is torch.float64:  # as the bias of values is: added up in order, so that filler changes no bit
+            of_biases = [F.pad(grad, (0, 0, 1, 0)).cumsum(1)[:, -1:]]
         layers = zip(of_weights, of_biases, strict=True)
         return None, None, of_x, *(tensor for layer in layers for tensor in layer)

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
 from types import ModuleType
@@ -54,20 +54,14 @@ def path(module: str) -> str:
     return module if "." in module else f"tricks.fast.{module}"
 
 
-def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
-    """A module of compiled functions, such as `compiled_rows`, if these tensors are float32, contiguous, and on a CPU.
-
-    None stands for the plain form: for other tensors, on a machine without numba, and within `plain()`.
-    """
-    for x in tensors:
-        if not (simple(x, torch.float32) and x.is_contiguous()):
-            return None
-    return loaded(module) if wanted() else None
-
-
 def simple(x: Tensor, *kinds: torch.dtype) -> bool:
     """Whether these are numbers of one of these kinds in a CPU's memory: in no subclass, and none to be negated."""
     return x.dtype in kinds and type(x) in KINDS and x.is_cpu and x.layout is torch.strided and not x.is_neg()
+
+
+def laid(shape: Sequence[int], *tensors: Tensor, kind: torch.dtype = torch.float32) -> bool:
+    """Whether these are simple, of this shape and kind, and contiguous, so that a kernel can take their addresses."""
+    return all(simple(x, kind) and x.shape == shape and x.is_contiguous() for x in tensors)
 
 
 def wanted() -> bool:

@@ -64,9 +64,9 @@ class LogProb(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor | None:
-        p, out = logits.detach().contiguous().clone(), logits.new_empty(action.shape)
-        rows = p.view(-1, p.shape[-1]).numpy()
-        if not code.log_prob_forward(rows, action.reshape(-1).contiguous().numpy(), out.view(-1).numpy()):
+        given, p, out = logits.detach().contiguous(), logits.new_empty(logits.shape), logits.new_empty(action.shape)
+        rows, found = (x.view(-1, x.shape[-1]).numpy() for x in (given, p))
+        if not code.log_prob_forward(rows, action.reshape(-1).contiguous().numpy(), out.view(-1).numpy(), found):
             return None  # there is no such action
         ctx.save_for_backward(p, action)
         return out

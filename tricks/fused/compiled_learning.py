@@ -8,8 +8,9 @@ import numpy as np
 from numba import njit
 
 from tricks.action_mask import ILLEGAL
-from tricks.fast.compiled_layers import BLOCK, LARGEST, LINEAR, block_backward, block_forward, fill, spans_of, turn
-from tricks.fast.compiled_product import f4, matrix, product
+from tricks.fast.compiled_layers import BLOCK, LARGEST, LINEAR, block_backward, block_forward, spans_of, turn_all
+from tricks.fast.compiled_product import f4, matrix
+from tricks.fast.compiled_rows import softmax_row
 from tricks.fast.kernels import kernel
 
 FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
@@ -100,22 +101,6 @@ def hide(logits, i, legal):
 
 
 @njit(inline="always")
-def softmax_row(logits, i, action, p, log_p):
-    """log π(a) and the entropy of a row; π and log π are written."""
-    highest, total, mixed = logits[i, 0], f4(0), f4(0)
-    for j in range(1, len(p)):
-        highest = max(highest, logits[i, j])
-    for j in range(len(p)):
-        p[j] = np.exp(logits[i, j] - highest)
-        total += p[j]
-    for j in range(len(p)):
-        p[j] /= total
-        log_p[j] = logits[i, j] - highest - np.log(total)  # as in `compiled_rows`, so that the first ratio is 1
-        mixed += p[j] * log_p[j]
-    return log_p[action], -mixed
-
-
-@njit(inline="always")
 def gaussian_row(mean, i, log_std, action, s, r, z):
     """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
     log_prob, entropy = f4(0), f4(0)
@@ -132,63 +117,35 @@ def net_of_seed(s, net, sizes, gradient, room):
 
     net [4, layers]: addresses of weights and biases, and where in a seed's gradients [P] theirs begin.
     """
-    spans, features = spans_of(sizes)
+    (spans, features), here = spans_of(sizes), gradient[s].ctypes.data
     weights, biases = net[0] + s * spans, net[1] + s * features
-    here, at = gradient[s].ctypes.data, room.ctypes.data
     turned, hs = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
-    for k in range(len(weights)):
-        turned[k] = at
-        turn(weights[k], at, sizes[k], sizes[k + 1])
-        at += spans[k]
+    at = turn_all(weights, turned, sizes, room.ctypes.data)
     for k in range(len(hs) - 1):  # the last one is the output
         hs[k] = at
         at += 4 * BLOCK * sizes[k + 1]
-    to_head, scratch = at, at + 4 * sizes[-2] * sizes[-1]
-    fill(to_head, 0, sizes[-1], sizes[-2])
-    to_weights, to_biases = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
-    for k in range(len(weights)):
-        to_weights[k], to_biases[k] = here + 4 * net[2, k], here + 4 * net[3, k]
-    return sizes, weights, biases, turned, hs, to_weights, to_biases, to_head, scratch
+    return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], at
 
 
 @njit(inline="always")
 def room_for(sizes):
     """As many numbers as `net_of_seed` needs."""
-    count = sizes[-2] * sizes[-1] + BLOCK * 3 * sizes.max()
-    for k in range(len(sizes) - 1):
-        count += sizes[k] * sizes[k + 1] + BLOCK * sizes[k + 1]
-    return np.empty(count, np.float32)
+    return np.empty((sizes[:-1] * sizes[1:]).sum() + BLOCK * (sizes.sum() + 2 * sizes.max()), np.float32)
 
 
 @njit(inline="always")
 def forward(x, net, y, rows, curved):
     """A net's output without the last bias."""
-    sizes, weights, biases, _, hs, _, _, _, _ = net
+    sizes, weights, biases, _, hs, _, _, _ = net
     hs[-1] = y
     block_forward(x, weights, biases, hs, sizes, rows, curved, LINEAR)
 
 
 @njit(inline="always")
 def backward(g, x, net, rows, curved):
-    """Add to the gradients of all but the last bias, from that of the output."""
-    sizes, _, _, turned, hs, to_weights, to_biases, to_head, scratch = net
-    inputs, outputs = sizes[-2], sizes[-1]
-    product(g, 1, outputs, hs[-2] if len(hs) > 1 else x, to_head, outputs, inputs, rows)
-    if len(hs) > 1:
-        above = scratch + 8 * BLOCK * sizes.max()
-        fill(above, 0, rows, inputs)
-        product(g, outputs, 1, turned[-1], above, rows, inputs, outputs)
-        block_backward(above, x, 0, turned, hs[:-1], to_weights, to_biases, sizes[:-1], rows, curved, scratch)
-
-
-@njit(inline="always")
-def finish(net, bias):
-    """Write the gradients of the last layer."""
-    sizes, _, _, _, _, to_weights, to_biases, to_head, _ = net
-    turn(to_head, to_weights[-1], sizes[-1], sizes[-2])
-    to_bias = matrix(to_biases[-1], 1, sizes[-1])
-    for j in range(sizes[-1]):
-        to_bias[0, j] = bias[j]
+    """Add to the gradients of all layers, from that of the output."""
+    sizes, _, _, turned, hs, to_weights, to_biases, scratch = net
+    block_backward(g, x, 0, turned, hs, to_weights, to_biases, sizes, rows, curved, LINEAR, scratch)
 
 
 @njit(inline="always")
@@ -218,13 +175,12 @@ def unfit(obs, valid, discrete, continuous, advantages, olds, active, on, output
 
 
 @njit(inline="always")
-def gaussian_slopes(g, i, z, log_std, s, slope, bonus, bias, of_std):
-    """A row's gradients of the means, which are also added to the last bias's, and of log σ."""
+def gaussian_slopes(g, i, z, log_std, s, slope, bonus, of_std):
+    """A row's gradients of the means, and of log σ."""
     for j in range(len(z)):
         sigma = np.exp(log_std[s, j])
         push = f4(0.5) * slope * (z[j] + z[j])
         g[i, j] = push / sigma
-        bias[j] += g[i, j]
         way = push * (z[j] / sigma) * sigma  # slope·z², as PyTorch gets there
         if np.isfinite(way) and abs(z[j]) < f4(1e19):  # so that z² is, too
             of_std[j] += slope * (z[j] * z[j] - f4(1)) + bonus
@@ -233,13 +189,12 @@ def gaussian_slopes(g, i, z, log_std, s, slope, bonus, bias, of_std):
 
 
 @njit(inline="always")
-def softmax_slopes(g, i, p, log_p, action, entropy, slope, bonus, bias):
-    """A row's gradients of the logits, which are also added to the last bias's."""
+def softmax_slopes(g, i, p, log_p, action, entropy, slope, bonus):
+    """A row's gradients of the logits."""
     for j in range(len(p)):
         chance = (f4(1) if j == action else f4(0)) - p[j]
         more = log_p[j] + entropy if bonus != f4(0) else f4(0)  # 0·∞ would be NaN
         g[i, j] = slope * chance - bonus * p[j] * more
-        bias[j] += g[i, j]
 
 
 @kernel(
@@ -265,7 +220,7 @@ def policy_gradients(
         noted, number, count = found[s], numbers[s], float(np.count_nonzero(valid[s]))
         if not active[s] or count == 0:
             continue
-        one, advantage, bias = net_of_seed(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
+        one, advantage = net_of_seed(s, net, sizes, gradient, room), advantages[s]
         last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), np.zeros(outputs, np.float32)
         if on[ADVANTAGE_NORM]:
             advantage = standardize(advantage, valid[s], count)
@@ -294,11 +249,10 @@ def policy_gradients(
                 noted[MEAN_ENTROPY] += entropy
                 slope = -slope / f4(count)
                 if gaussian:
-                    gaussian_slopes(g, i, p, log_std, s, slope, bonus, bias, of_std)
+                    gaussian_slopes(g, i, p, log_std, s, slope, bonus, of_std)
                 else:
-                    softmax_slopes(g, i, p, log_p, discrete[s, r], entropy, slope, bonus, bias)
+                    softmax_slopes(g, i, p, log_p, discrete[s, r], entropy, slope, bonus)
             backward(g.ctypes.data, x, one, some, curved)
-        finish(one, bias)
         for j in range(outputs if gaussian else 0):
             gradient[s, to_log_std + j] += of_std[j]
         noted[POLICY_LOSS] = single(noted[POLICY_LOSS])
@@ -329,7 +283,7 @@ def value_gradients(
         count, total, number = float(np.count_nonzero(valid[s])), 0.0, numbers[s]
         if not active[s] or count == 0:
             continue
-        one, bias = net_of_seed(s, net, sizes, gradient, room), np.zeros(1, np.float32)
+        one = net_of_seed(s, net, sizes, gradient, room)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
             if not valid[s, first : first + some].any():
@@ -343,9 +297,7 @@ def value_gradients(
                 loss, slope = error(y[i, 0] + last_bias[s, 0], olds[s, r], targets[s, r], on, number)
                 total += loss
                 g[i, 0] = slope * number[VALUE_COEF] / count
-                bias[0] += g[i, 0]
             backward(g.ctypes.data, x, one, some, curved)
-        finish(one, bias)
         found[s] = total / count
     return True
 

@@ -2,18 +2,25 @@
 
 from collections.abc import Iterable
 from functools import cache
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 
+from tricks.core.agent import Agent
 from tricks.core.nets import Dense, Head, Net
+from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.state_norm import ObsStats
+
+SEEN_BY = NoneType, ObsStats  # what may stand between an observation and the nets
 
 
-def of_layers(net: Net) -> bool:
-    """Whether a net is of dense layers and a linear head."""
-    return type(net) is Net and type(net.body) is Dense and type(net.head) is Head
+def ordinary(agent: Agent, *nets: Net) -> bool:
+    """Whether agents have these nets of dense layers with linear heads, the usual policy, and nothing hooked in."""
+    dense = all(type(net) is Net and type(net.body) is Dense and type(net.head) is Head for net in nets)
+    family = agent.family is (Categorical if agent.spaces.discrete else DiagonalGaussian)
+    return type(agent) is Agent and dense and family and type(agent.obs_stats) in SEEN_BY and unhooked(agent)
 
 
 def unhooked(module: nn.Module) -> bool:

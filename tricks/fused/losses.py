@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import NoneType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,10 +22,9 @@ from tricks.core.rollout import Batch
 from tricks.core.seeds import per_seed
 from tricks.core.sequences import Features
 from tricks.fast.dense import addresses, chained
-from tricks.fast.dispatch import compiled, simple
-from tricks.fused.guard import free, of_layers, own, unhooked
+from tricks.fast.dispatch import laid, loaded
+from tricks.fused.guard import free, ordinary, own
 from tricks.ladder import Tricks
-from tricks.state_norm import ObsStats
 from tricks.training import Training
 
 FORMULAS = (  # what these stand for, beside the losses and what they read
@@ -101,7 +100,7 @@ class Kernels:
         spaces, discrete = agent.spaces, agent.spaces.discrete
         policy = Layout.of(agent, agent.policy_net, optimizer, spaces.actions)
         value = Layout.of(agent, agent.value_net, value_optimizer, 1)
-        code = compiled("tricks.fused.compiled_learning")
+        code = loaded("tricks.fused.compiled_learning")
         if policy is None or value is None or code is None:
             return None
         given = {name: config.each(name) for name in code.NUMBERS}
@@ -274,25 +273,17 @@ def usual(agent: Agent, tricks: Tricks, *optimizers: Adam) -> bool:
 
     They know every flag, but `recurrent` has nets that are not dense, and `squash` a policy of its own.
     """
-    nets = type(agent) is Agent and of_layers(agent.policy_net) and of_layers(agent.value_net)
-    adams = all(type(each) is Adam and limit_of(each) is not None for each in optimizers)
+    adams = all(type(each) is Adam and limit_of(each) is not None for each in optimizers) and own(*optimizers)
     masked = agent.mask is (action_mask.mask_logits if tricks.action_mask else None)
-    family = agent.family is (Categorical if agent.spaces.discrete else DiagonalGaussian)
-    shown = agent.spaces.tasks == 1 and type(agent.obs_stats) in (NoneType, ObsStats)
-    if not (nets and adams and masked and family and shown):
-        return False
-    return own(*optimizers) and unhooked(agent) and free(p for each in optimizers for p in each.parameters)
+    whole = ordinary(agent, agent.policy_net, agent.value_net) and agent.spaces.tasks == 1
+    return whole and masked and adams and free(p for each in optimizers for p in each.parameters)
 
 
 def fits(optimizer: Adam, agent: Agent) -> bool:
     """Whether an optimizer's numbers lie as they did at first, and are those of its parameters."""
-    m, t, shape = optimizer.m, optimizer.t, (len(agent.seeds), sum(optimizer.sizes))
-    flat = all(simple(x, torch.float32) and x.shape == shape for x in (m, optimizer.v, optimizer.change))
-    laid = flat and simple(t, torch.int64) and t.shape == (len(agent.seeds), 1)
-    near = all(x.is_contiguous() for x in (m, optimizer.v, t, optimizer.change))
-    return (
-        laid and near and all(p.shape == x.shape for p, x in zip(optimizer.parameters, optimizer.changes, strict=True))
-    )
+    seeds, pairs = len(agent.seeds), zip(optimizer.parameters, optimizer.changes, strict=True)
+    flat = laid((seeds, sum(optimizer.sizes)), optimizer.m, optimizer.v, optimizer.change)
+    return flat and laid((seeds, 1), optimizer.t, kind=torch.int64) and all(p.shape == x.shape for p, x in pairs)
 
 
 def numbers_of(optimizer: Adam) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
@@ -304,14 +295,10 @@ def numbers_of(optimizer: Adam) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarra
 
 def exact(agent: Agent, optimizer: Adam) -> bool:
     """Whether what is not a layer is as it was made: the last bias of the values, in float64, and a policy's log σ."""
-    bias, shape = agent.value_net.head.bias, (len(agent.seeds), 1, agent.spaces.actions)
-    if not simple(bias, torch.float64):
-        return False
-    if agent.spaces.discrete:
-        return True
-    log_std = agent.log_std
-    own = any(log_std is p for p in optimizer.parameters)
-    return own and simple(log_std, torch.float32) and log_std.shape == shape and log_std.is_contiguous()
+    seeds, discrete = len(agent.seeds), agent.spaces.discrete
+    log_stds = [p for p in optimizer.parameters if not discrete and p is agent.log_std]
+    right = laid((seeds, 1, agent.spaces.actions), *log_stds) and len(log_stds) == (not discrete)
+    return right and laid((seeds, 1, 1), agent.value_net.head.bias, kind=torch.float64)
 
 
 def limit_of(optimizer: Adam) -> PerSeed | None:

@@ -12,12 +12,12 @@ from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT
 from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical, DiagonalGaussian
-from tricks.core.rollout import Player, Policy, Rollout, observed
-from tricks.core.seeds import draw, later
+from tricks.core.rollout import Player, Policy, Rollout
+from tricks.core.seeds import draw
 from tricks.envs.tensor import TensorEnv
 from tricks.fast.dense import addresses, chained
-from tricks.fast.dispatch import compiled, simple
-from tricks.fused.guard import of_layers, own, unhooked
+from tricks.fast.dispatch import laid, loaded, simple
+from tricks.fused.guard import ordinary, own
 from tricks.state_norm import ObsStats
 from tricks.worlds import acrobot, cartpole, pendulum
 from tricks.worlds.world import everything_legal, reward_itself
@@ -25,7 +25,7 @@ from tricks.worlds.world import everything_legal, reward_itself
 WORLDS = cartpole, acrobot, pendulum  # by their numbers in `compiled_playing`
 SIZES = (4, 4, 2), (4, 6, 3), (2, 3, 1)  # how many numbers their states and observations have, and how many actions
 FORMULAS = (  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
-    *((Player, name) for name in ("step", "rollout", "overlong")),
+    *((Player, name) for name in ("step", "rollout", "recorded", "overlong")),
     *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
     *((module, name) for module in (Net, Dense, Head, ObsStats) for name in ("forward", "__call__")),
@@ -88,7 +88,7 @@ class Game:
         if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
             return None
         world = next(k for k, rules in enumerate(WORLDS) if rules.dynamics is env.world.dynamics)
-        code = compiled("tricks.fused.compiled_playing")
+        code = loaded("tricks.fused.compiled_playing")
         own = simple(active, torch.bool) and active.shape == (len(env.seeds),) and bool(active.any())
         return cls(code, world, player, env, agent) if code and own and fits(env, agent, *SIZES[world]) else None
 
@@ -125,28 +125,17 @@ class Game:
 
     def rollout(self, blocks: Sequence[Block], whole: bool = False) -> Rollout:
         """The rollout of these blocks; of `whole` episodes, up to the last row that anybody played."""
-        rows = Block(
-            *(torch.cat([x[:, : self.player.block] for x in columns], 1) for columns in zip(*blocks, strict=True))
-        )
+        length = self.player.block
+        rows = Block(*(torch.cat([x[:, :length] for x in each], 1) for each in zip(*blocks, strict=True)))
         obs = torch.cat([rows.obs, blocks[-1].obs[:, -1:]], 1)
         if whole:
             length = int(rows.played.any(2).any(0).sum())
             rows, obs = Block(*(x[:, :length] for x in rows)), obs[:, : length + 1].contiguous()
-        self.player.rollouts = later(self.player.rollouts)
-        valid = ~rows.resets & rows.played
-        terminated = rows.terminated & valid
-        truncated = rows.truncated & valid & ~terminated
-        cut = valid & ~(terminated | truncated)
-        cut[:, :-1] = False
-        obs.masked_fill_(~observed(valid).unsqueeze(-1), 0)
-        legal = self.env.now.legal.unsqueeze(1).expand(-1, valid.shape[1], -1, -1)
-        reward, over = torch.where(valid, rows.reward, 0), terminated | truncated
-        ends: dict[str, Any] = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
-        discrete = self.env.spaces.discrete
-        action = rows.discrete if discrete else rows.continuous
-        std = None if discrete else self.std.mean(-1).view(-1, 1, 1).expand(valid.shape)
-        clipped = self.env.spaces.clip_share(action)
-        return Rollout(obs, legal, action, reward, valid=valid, score=reward, **ends, std=std, clipped=clipped)
+        action = rows.discrete if self.env.spaces.discrete else rows.continuous
+        std = None if self.env.spaces.discrete else self.std.mean(-1).view(-1, 1, 1).expand(rows.played.shape)
+        legal = self.env.now.legal.unsqueeze(1).expand(-1, obs.shape[1] - 1, -1, -1)
+        outcome = rows.reward, rows.terminated, rows.truncated, rows.reward, rows.terminated | rows.truncated
+        return self.player.recorded(obs, (legal, action, *outcome, rows.played, rows.resets, rows.resets), std)
 
 
 def seen(agent: Agent) -> tuple[Tensor, Tensor]:
@@ -160,15 +149,13 @@ def seen(agent: Agent) -> tuple[Tensor, Tensor]:
 
 def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
     """Whether this is one of WORLDS, not compiled otherwise, between two rollouts, with an agent of dense layers."""
-    net, stats, rules = agent.policy_net, agent.obs_stats, env.world
+    rules = env.world
     known = any(rules.dynamics is each.dynamics and rules.observe is each.observe for each in WORLDS)
     world = known and env._dynamics is rules.dynamics and rules.carried == 0 and rules.legal is everything_legal
-    made = type(env) is TensorEnv and type(player) is Player and type(agent) is Agent and own(env, player)
-    dense = of_layers(net) and (stats is None or type(stats) is ObsStats)
+    made = type(env) is TensorEnv and type(player) is Player and own(env, player)
     mine = policy == agent.policy and agent.mask is None and rules.score is reward_itself
-    fresh = player._row == 0 and player.state is None
-    family = player.family is (Categorical if env.spaces.discrete else DiagonalGaussian)
-    return world and made and dense and mine and fresh and family and unhooked(agent)
+    fresh = player._row == 0 and player.state is None and player.family is agent.family
+    return world and made and mine and fresh and ordinary(agent, agent.policy_net)
 
 
 def fits(env: TensorEnv, agent: Agent, numbers: int, features: int, actions: int) -> bool:
@@ -177,10 +164,10 @@ def fits(env: TensorEnv, agent: Agent, numbers: int, features: int, actions: int
     state = env._state.shape == fresh.shape == (*lanes, numbers) and env.now.resetting.shape == env._age.shape == lanes
     if not state or len(env.seeds) != lanes[0] or (env.spaces.features, env.spaces.actions) != (features, actions):
         return False
-    flat, shapes = [x for layer in agent.policy_net.layers for x in layer], dict[tuple[int, int, int], list[Tensor]]()
-    shapes[lanes[0], 1, features] = [] if stats is None or stats.mean is None else [stats.mean, stats.scale]
-    shapes[lanes[0], 1, actions] = [flat[-1]] if env.spaces.discrete else [flat[-1], agent.log_std]
-    own = all(simple(x, torch.float32) and x.shape == shape for shape, some in shapes.items() for x in some)
+    flat = [x for layer in agent.policy_net.layers for x in layer]
+    seen = [] if stats is None or stats.mean is None else [stats.mean, stats.scale]
+    acted = [flat[-1]] if env.spaces.discrete else [flat[-1], agent.log_std]
+    own = laid((lanes[0], 1, features), *seen) and laid((lanes[0], 1, actions), *acted)
     return own and chained((lanes[0], 0, features), flat)
 
 

@@ -6,7 +6,6 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.fast.dispatch import faster
 from tricks.worlds.pendulum import wrap
 from tricks.worlds.world import World
 
@@ -44,7 +43,6 @@ def pair(first: float, second: float, like: Tensor) -> Tensor:
     return torch.linspace(first, second, 2, dtype=like.dtype, device=like.device)
 
 
-@faster("rules", "acrobot")
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Runge-Kutta step of TAU seconds under a torque of -1, 0 or 1 N m on the second joint (actions 0, 1, 2).
 
@@ -69,7 +67,6 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return state, terminated.double() - 1, terminated
 
 
-@faster("rules", "acrobot_shown")
 def observe(state: Tensor) -> Tensor:
     """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang down at θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
     angle, speed = state.chunk(2, -1)

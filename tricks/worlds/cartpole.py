@@ -7,7 +7,6 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.fast.dispatch import faster
 from tricks.worlds.world import World
 
 GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02  # SI units
@@ -22,7 +21,6 @@ def initial(chance: Tensor) -> Tensor:
     return chance * 0.1 - 0.05
 
 
-@faster("rules", "cartpole")
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Euler step of TAU seconds under a force to the left (0) or right (1); every step pays 1.
 

@@ -6,7 +6,6 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.fast.dispatch import faster
 from tricks.worlds.world import World
 
 GRAVITY, MASS, LENGTH, TAU = 10.0, 1.0, 1.0, 0.05  # SI units
@@ -25,7 +24,6 @@ def initial(chance: Tensor) -> Tensor:
     return torch.stack([math.pi * theta, theta_dot], -1)
 
 
-@faster("rules", "pendulum")
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Euler step of TAU seconds under a clipped torque u; pays -(θ² + 0.1 θ̇² + 0.001 u²) and never ends."""
     theta, theta_dot = state.unbind(-1)
@@ -38,7 +36,6 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return state, -cost.double(), torch.zeros_like(theta, dtype=torch.bool)
 
 
-@faster("rules", "pendulum_shown")
 def observe(state: Tensor) -> Tensor:
     """cos θ, sin θ, θ̇ [rad/s]; the pendulum is upright at θ = 0. [..., 2] -> [..., 3]."""
     theta, theta_dot = state.unbind(-1)
