@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 
 def both(do: Callable[[], Found], kernels: bool = True) -> tuple[Found, Found]:
-    """What it finds, and what it finds row by row, as the loop is written, by the rules of `kernels` or of the world."""
+    """What it finds, and what it finds row by row, as the loop is written, by rules of `kernels` or of the world."""
     mine, begin = do(), TensorEnv.__init__
     with (
         patch.object(playing, "usual", lambda *given: False),
