@@ -379,7 +379,7 @@ assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 # |---|---|
 # | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
 # | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
-# | **in the loop** | `batch.add(value=normalize(value, before), target=normalize(target, stats))` |
+# | **in the loop** | `batch.add(old_value=normalize(value, before), target=normalize(target, stats))` |
 # | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$; `return_first_batch` off, but take it for small rewards |
 # | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
 # | **skip it when** | returns are already around 1, or nearly all the same |

@@ -563,7 +563,7 @@ assert batch.mean(1).min() > 0.75 * batch.mean(1).max()
 # |---|---|
 # | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
 # | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
-# | **in the loop** | `batch.value = renormalize(batch.value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
+# | **in the loop** | `batch.old_value = renormalize(batch.old_value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
 # | **defaults** | none of its own; `return_beta` says how fast the statistics move, `return_first_batch` where they start |
 # | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
 # | **skip it when** | the statistics creep, or all returns grow by one factor |

@@ -416,7 +416,7 @@ assert 0 < normed[0].low < 5 and 10 < normed[0].mean < 25 and normed[1].low < 0 
 # |---|---|
 # | **problem** | one batch can pull the value net far toward its own noise |
 # | **formula** | $\tfrac12 \max\big((V - R)^2,\; (V_\text{near} - R)^2\big)$, with $V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old}, \pm\varepsilon)$ |
-# | **in the loop** | `error = clipped_error(value, rows.value, rows.target, t.value_clip_range.unsqueeze(1))` |
+# | **in the loop** | `error = clipped_error(value, rows.old_value, rows.target, t.value_clip_range.unsqueeze(1))` |
 # | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
 # | **watch** | `explained_variance`: does it lag behind a run without the clip? |
 # | **skip it when** | returns are much larger than $\varepsilon$ and not normalized, as in the preset `ppo`; otherwise, try both |

@@ -114,7 +114,7 @@ def stats(mean, std):
 def one_row(target):
     target = torch.tensor([[target]]).double()
     action, valid = torch.zeros(1, 1).long(), torch.ones(1, 1).bool()
-    return Batch(action=action, valid=valid, value=target, target=target)
+    return Batch(action=action, valid=valid, old_value=target, target=target)
 
 
 memory = Memory(rollouts=2)
@@ -142,7 +142,7 @@ assert memory.rows.born[0].tolist() == [1, 2]  # the oldest is gone
 # %% tags=["hide-input"]
 batch = Batch.of(played)
 number = torch.zeros(played.reward.shape)
-batch.add(advantage=number, old_log_prob=number, value=number.double(), target=number.double())
+batch.add(advantage=number, old_log_prob=number, old_value=number.double(), target=number.double())
 memory = Memory(rollouts=8)
 memory.add(batch, stats(0.0, 1.0), update=0)
 sizes = {name: column.element_size() * column[0, 0].numel() for name, column in memory.rows.columns.items()}

@@ -167,11 +167,11 @@ def judge(t: Training, rollout: Rollout) -> Batch:
             t.note(return_mean=stats.mean, return_std=stats.std)
             if agent.spaces.tasks > 1:
                 advantage = per_task(advantage, stats)
-            batch.add(value=normalize(value, before), target=normalize(target, stats))  # in the net's units
+            batch.add(old_value=normalize(value, before), target=normalize(target, stats))  # in the net's units
         else:
-            batch.add(value=value, target=target)
+            batch.add(old_value=value, target=target)
         if tricks.popart:
-            batch.value = renormalize(batch.value, before, stats)
+            batch.old_value = renormalize(batch.old_value, before, stats)
             preserve_outputs_(agent.value_net, before, stats)
             if tricks.ppg:
                 preserve_outputs_(auxiliary_net(agent), before, stats)
@@ -280,7 +280,7 @@ def value_loss(t: Training, b: Batch, given: Features) -> Tensor:
     value = t.agent.value(given if rows is b else rows.obs)
     error = squared_error(value, rows.target)
     if tricks.value_clip:
-        error = clipped_error(value, rows.value, rows.target, t.value_clip_range.unsqueeze(1))
+        error = clipped_error(value, rows.old_value, rows.target, t.value_clip_range.unsqueeze(1))
     if tricks.huber:
         error = linear_beyond(error, config.huber_delta)
     loss = mean(error, rows.valid)

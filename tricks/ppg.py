@@ -71,12 +71,12 @@ class Memory:
         self.filled = torch.zeros(0, dtype=torch.int64)  # [S]: how many rollouts each seed has in it
 
     def add(self, batch: Batch, stats: ReturnStats, update: Index) -> None:
-        """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
+        """Add a rollout whose old_value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
         # Without popart, the net's outputs n stay as they were when the statistics moved, so before this update's first
         # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout. The update's own
         # value_clip stays near the same n.
-        new.value = denormalize(batch.value, stats.of(batch.task))
+        new.old_value = denormalize(batch.old_value, stats.of(batch.task))
         new.target = denormalize(batch.target, stats.of(batch.task))
         born = torch.as_tensor(update, device=batch.valid.device).view(-1, 1)
         new.born = born.expand(batch.valid.shape)
@@ -104,9 +104,9 @@ class Memory:
         return rows + torch.arange(len(rows)).view(-1, 1) * (size + self.length)
 
     def batch(self, stats: ReturnStats) -> Batch:
-        """All rows, with value and target in units of `stats`."""
+        """All rows, with old_value and target in units of `stats`."""
         batch = Batch(**self.rows.columns)
-        batch.value = normalize(batch.value, stats.of(batch.task))
+        batch.old_value = normalize(batch.old_value, stats.of(batch.task))
         batch.target = normalize(batch.target, stats.of(batch.task))
         return batch
 
@@ -157,7 +157,7 @@ def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Te
     auxiliary, value = agent.read(auxiliary_net(agent), features), agent.value(features)
     error = squared_error(auxiliary, b.target)
     if config.aux_value_clip:
-        error = clipped_error(auxiliary, b.value, b.target, per_seed(config.value_clip_range, auxiliary))
+        error = clipped_error(auxiliary, b.old_value, b.target, per_seed(config.value_clip_range, auxiliary))
     kl = agent.family.kl(b.old, agent.policy(features, b.legal))
     return error, kl, squared_error(value, b.target)
 

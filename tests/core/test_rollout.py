@@ -52,10 +52,10 @@ def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_
     done = rollout.terminated | rollout.truncated
     assert torch.equal(~rollout.valid[:, 1:], done[:, :-1])  # a reset row follows each end and nothing else
     batch, action = Batch(), torch.arange(6).view(1, 2, 3)
-    batch.add(action=action, valid=torch.ones_like(action, dtype=torch.bool), value=action.double())
-    batch.target = 10 * batch.value
+    batch.add(action=action, valid=torch.ones_like(action, dtype=torch.bool), old_value=action.double())
+    batch.target = 10 * batch.old_value
     assert batch.action.tolist() == [[0, 1, 2, 3, 4, 5]]
-    assert list(batch.columns) == ["action", "valid", "value", "target"]
+    assert list(batch.columns) == ["action", "valid", "old_value", "target"]
     with pytest.raises(AttributeError, match="log_prob"):
         _ = batch.log_prob
     for b in minibatches(batch, seeds=(0,), update=0, epochs=1, count=2):

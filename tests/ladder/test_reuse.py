@@ -100,7 +100,7 @@ def rows(count: int = 20) -> Batch:
     torch.manual_seed(0)
     action, legal = torch.randint(2, (2, count)), torch.ones(2, count, 2, dtype=torch.bool)
     value, target = torch.randn(2, 2, count).double()
-    batch = Batch(obs=torch.randn(2, count, 4), action=action, legal=legal, value=value, target=target)
+    batch = Batch(obs=torch.randn(2, count, 4), action=action, legal=legal, old_value=value, target=target)
     batch.valid = torch.arange(count).expand(2, -1) < torch.tensor([[count], [count - 3]])
     return batch
 

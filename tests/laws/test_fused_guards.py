@@ -201,11 +201,11 @@ def test_one_seed_is_played_whatever_the_default_type(kind: torch.dtype, normed:
 def batch() -> Batch:
     rows = torch.zeros(2, 4)
     b = Batch(obs=torch.zeros(2, 4, 4), legal=torch.ones(2, 4, 2) > 0, action=rows.long(), valid=rows == 0)
-    b.advantage, b.old_log_prob, b.value, b.target = rows, rows, rows.double(), rows.double()
+    b.advantage, b.old_log_prob, b.old_value, b.target = rows, rows, rows.double(), rows.double()
     return b
 
 
-@pytest.mark.parametrize("column", ["obs", "action", "valid", "advantage", "old_log_prob", "value", "target", ""])
+@pytest.mark.parametrize("column", ["obs", "action", "valid", "advantage", "old_log_prob", "old_value", "target", ""])
 def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is_not_for_kernels(
     column: str, batch: Batch
 ) -> None:

@@ -55,7 +55,7 @@ def by_kernels(world: World) -> World:
         return found
 
     def observe(state: Tensor) -> Tensor:
-        obs = torch.empty(*state.shape[:2], *world.observation.shape)
+        obs = torch.empty(*state.shape[:2], *(world.observation.shape or ()))
         code.show(getattr(code, name.upper()), state.flatten(0, 1).numpy(), obs.flatten(0, 1).numpy())
         return obs
 

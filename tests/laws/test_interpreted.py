@@ -85,7 +85,7 @@ def test_kernels_learn_from_whatever_is_finite_and_from_every_action(box: bool) 
 @BOXES
 @pytest.mark.parametrize("active", [False, True])
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("column", ["obs", "action", "advantage", "old_log_prob", "value", "target"])
+@pytest.mark.parametrize("column", ["obs", "action", "advantage", "old_log_prob", "old_value", "target"])
 def test_filler_that_is_not_finite(column: str, odd: float, active: bool, box: bool) -> None:
     huber = replace(PPO, value_clip=True, huber=True)
     for flags in (PPO, replace(PPO, value_clip=False), huber, switched(closed({"baseline"}))):

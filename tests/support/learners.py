@@ -68,7 +68,7 @@ ACTIONS, FEATURES = 2, 3
 FLAGS = (*COMPILED, "baseline", "grad_clip", "clip_anneal", "kl_stop", "shared_trunk", "separate_optimizers")
 ODD = torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 1e-45, -1e-45
 DRIFTS = 0.0, math.log(2), -math.log(2), 0.1, -0.1, 200.0, -200.0  # of log π: ratios of 1, 2, ½, ..., ∞, 0
-COLUMNS = ("obs", "legal", "action", "valid", "advantage", "old_log_prob", "value", "target")
+COLUMNS = ("obs", "legal", "action", "valid", "advantage", "old_log_prob", "old_value", "target")
 
 
 def some_flags(rng: random.Random) -> Tricks:
@@ -136,7 +136,7 @@ class Learner:
         b.old_log_prob = torch.where(valid, log_prob - drift, log_prob)
         b.born = torch.zeros(shape, dtype=torch.int64)
         b.advantage = torch.randn(shape, **draw).round(decimals=self.rng.choice([0, 4]))
-        b.value = torch.randint(-1, 2, shape, **draw).double()
+        b.old_value = torch.randint(-1, 2, shape, **draw).double()
         b.target = 0.25 * torch.randint(-4, 5, shape, **draw).double()  # ties: ¼ is as far from 0 as from ½
         return b
 

@@ -23,7 +23,7 @@ from tricks.runs.log import Log
 from tricks.state_norm import ObsStats
 
 Key = tuple[int, str, str]
-COLUMNS, MOMENTS = ("advantage", "value", "target"), ("obs_rows", "obs_average", "obs_squares")
+COLUMNS, MOMENTS = ("advantage", "old_value", "target"), ("obs_rows", "obs_average", "obs_squares")
 SMALL, NONE = 0.1, dict[Any, float]()
 AFTER = {"adam": "grad_norm", "auxiliary_adam": "auxiliary", "value_adam": "value_grad_norm"}
 

@@ -286,7 +286,7 @@ class Reference:
             if self.tricks.gae:
                 self.estimate(episodes)
             self.change_units(rows)
-            self.write(value=[row.value for row in rows], target=[row.target for row in rows])
+            self.write(old_value=[row.value for row in rows], target=[row.target for row in rows])
         self.write(advantage=[row.advantage for row in rows])
         if self.tricks.reuse:
             for row, log_prob in zip(rows, self.log_prob(self.policy(self.weights, rows), rows).tolist(), strict=True):

@@ -9,6 +9,6 @@ DIGESTS: dict[str, str] = {
     "tricks.core.reductions.mean": "ab78a3213dbc",
     "tricks.core.rollout.play_episodes": "953106c06053",
     "tricks.loop.policy_loss": "abe7ccb8a1e5",
-    "tricks.loop.value_loss": "02c75fb16776",
+    "tricks.loop.value_loss": "5ac5a308e5e8",
     "tricks.segments.play_segment": "6fbc87a6e908",
 }

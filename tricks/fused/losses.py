@@ -120,7 +120,7 @@ class Kernels:
             Wanted("advantage", single),
             Wanted("old_log_prob", single) if tricks.reuse else np.empty((seeds, 0), np.float32),
         )
-        old, target = Wanted("value" if tricks.value_clip else "target", double), Wanted("target", double)
+        old, target = Wanted("old_value" if tricks.value_clip else "target", double), Wanted("target", double)
         value_rows = Wanted("obs", single, seen), Wanted("valid", torch.bool), old, target
         same, bias = (t.active.numpy(), on, numbers), agent.value_net.head.bias.detach().view(-1, 1).numpy()
         policy_more = *same, policy.net, policy.sizes, std, to_std, policy.tanh

@@ -86,16 +86,16 @@ export function* judge({ agent, config, tricks, log }, rollout) {
       batch.advantage = gae(rollout, value, nextValue, dead, config.gamma, config.gae_lambda);
       target = batch.advantage.map((a, r) => value[r] + a);
     }
-    Object.assign(batch, { value, target });
+    Object.assign(batch, { oldValue: value, target });
     let [before, stats] = [null, null];
     if (tricks.return_norm) {
       yield "follow_returns_";
       [before, stats] = followReturns(agent, target, config.return_beta);
       log.note({ return_mean: stats.mean, return_std: std(stats) });
-      Object.assign(batch, { value: normalize(value, before), target: normalize(target, stats) }); // in the net's units
+      Object.assign(batch, { oldValue: normalize(value, before), target: normalize(target, stats) }); // in the net's units
     }
     if (tricks.popart) {
-      batch.value = renormalize(batch.value, before, stats);
+      batch.oldValue = renormalize(batch.oldValue, before, stats);
       yield "preserve_outputs_";
       preserveOutputs(agent.valueNet.head, before, stats);
     }
@@ -192,7 +192,7 @@ export function* valueLoss(t, b) {
   let error = squaredError(value, b.target);
   if (tricks.value_clip) {
     yield "clipped_error";
-    error = clippedError(value, b.value, b.target, t.valueClipRange);
+    error = clippedError(value, b.oldValue, b.target, t.valueClipRange);
   }
   if (tricks.huber) {
     yield "linear_beyond";
