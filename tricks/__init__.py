@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
+from tricks.config import ATARI_CONFIG, CLEANRL_CONFIG, CONTINUOUS_CONFIG, SB3_CONFIG, Config
 from tricks.errors import InputError, StopTraining
-from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
+from tricks.ladder import ATARI, CLEANRL, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, SB3, Tricks, named, switched
 from tricks.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "source": "tricks.reading.source",
     "train": "tricks.loop",
 }
-__all__ = ["ATARI", "ATARI_CONFIG", "CONTINUOUS", "CONTINUOUS_CONFIG", "EVERY", "PPG", "PPO", "REINFORCE"]
+__all__ = ["ATARI", "ATARI_CONFIG", "CLEANRL", "CLEANRL_CONFIG", "CONTINUOUS", "CONTINUOUS_CONFIG", "EVERY", "PPG"]
+__all__ += ["PPO", "REINFORCE", "SB3", "SB3_CONFIG"]
 __all__ += ["Config", "InputError", "StopTraining", "Tricks", "named", "switched", *HOMES]
 
 

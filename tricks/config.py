@@ -204,6 +204,10 @@ class Config(Checked):
         return replace(self, seeds=(self.seed_list[k],), **own)
 
 
+# The numbers of CleanRL's ppo.py, and of stable-baselines3's PPO, whose value loss has no ½
+CLEANRL_CONFIG = Config(steps=500_000, lanes=4, lr=2.5e-4)
+SB3_CONFIG = Config(lanes=1, horizon=2048, lr=3e-4, epochs=10, minibatches=32, value_epochs=10, value_coef=1.0)
+
 # The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,
 # arXiv:1707.06347, table 5) has 3 epochs, and c₁ = 1 on a loss without the ½: value_coef=2 here.
 ATARI_CONFIG = Config(

@@ -5,7 +5,7 @@ chapters and tests are all derived from these fields.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -331,10 +331,13 @@ OWN: dict[str, tuple[Path, str]] = {}  # flags that `load_trick` added: each one
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 
 REINFORCE = Tricks()
-CLEANRL = "baseline reuse clip gae orthogonal_init advantage_norm grad_clip entropy segments value_clip lr_anneal"
-PPO = switched(CLEANRL.split())  # what CleanRL's ppo.py does
+IN_CLEANRL = "baseline reuse clip gae orthogonal_init advantage_norm grad_clip entropy segments value_clip lr_anneal"
+CLEANRL = switched(IN_CLEANRL.split())  # what CleanRL's ppo.py does
+SB3 = replace(CLEANRL, entropy=False, value_clip=False, lr_anneal=False, bootstrap=True)  # stable-baselines3's defaults
+PPO = CLEANRL
 EVERY = switched(LADDER)
 PPG = switched([*PPO.on, "ppg"])
-ATARI = switched([*PPO.on, "clip_anneal", "shared_trunk"])
-CONTINUOUS = switched([*(name for name in PPO.on if name != "entropy"), "state_norm", "reward_scaling"])
-PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "ppg": PPG, "atari": ATARI, "continuous": CONTINUOUS}
+ATARI = switched([*CLEANRL.on, "clip_anneal", "shared_trunk"])  # what openai/baselines' ppo2 does
+CONTINUOUS = replace(CLEANRL, entropy=False, state_norm=True, reward_scaling=True)  # CleanRL's ppo_continuous_action.py
+PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "cleanrl": CLEANRL, "sb3": SB3, "ppg": PPG}
+PRESETS |= {"atari": ATARI, "continuous": CONTINUOUS}

@@ -6,6 +6,7 @@ recurrent agents, with ends inside, is held to sb3-contrib's RecurrentPPO.
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,9 @@ from support.register import register
 from support.restless import Restless
 from torch import Tensor, nn
 
-from tricks import PPO, Config
+from tricks import CLEANRL, CLEANRL_CONFIG, PPO, SB3, SB3_CONFIG, Config
 from tricks.baseline import squared_error
+from tricks.bootstrap import with_limits_cut
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.core.adam import Adam
 from tricks.core.agent import RecurrentState
@@ -28,17 +30,18 @@ from tricks.core.moments import ReturnStats
 from tricks.core.nets import Layer, mlp
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
-from tricks.core.rollout import Batch, Player
+from tricks.core.rollout import Batch, Player, Rollout
 from tricks.dual_clip import bounded_below
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.gae import gae
+from tricks.grad_clip import shorten
 from tricks.loop import build_agent, judge
 from tricks.popart import preserve_outputs_
 from tricks.ppg import auxiliary_loss
 from tricks.recurrent import whole_lanes
 from tricks.return_norm import move_stats
-from tricks.reuse import importance_ratio, old_log_prob
+from tricks.reuse import importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import RewardScale
 from tricks.segments import play_segment
 from tricks.value_clip import clipped_error
@@ -252,3 +255,94 @@ def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb
         torch.testing.assert_close(our.grad[0].T.reshape(their.shape).float(), their.grad, **CLOSE)
     for lstm in (theirs.policy.lstm_actor, theirs.policy.lstm_critic):  # each of its two biases has ours' gradient
         torch.testing.assert_close(lstm.bias_hh_l0.grad, lstm.bias_ih_l0.grad)
+
+
+def test_the_preset_sb3_makes_the_update_that_stable_baselines3_makes_by_default() -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common import logger
+
+    config = replace(SB3_CONFIG, env=RECURRENT.env, seeds=1)
+    theirs, env = sb3.PPO("MlpPolicy", gym.make(config.env)), make_env(config)
+    theirs.set_logger(logger.Logger(None, []))
+    assert (theirs.n_envs, theirs.n_steps) == (config.lanes, config.horizon)
+    assert theirs.batch_size * config.minibatches == config.horizon
+    agent = build_agent(env.spaces, config, SB3)
+    pairs = feedforward_weights(agent, theirs.policy)
+    optimizer = Adam(agent.parameters(), config.adam_eps)
+    optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
+    t, everyone = between(agent, config, SB3, optimizer), torch.ones(1, dtype=torch.bool)
+    rollout = with_limits_cut(play_segment(Player(env, config.horizon), agent.policy, config.horizon, everyone))
+    batch = judge(t, rollout)
+    batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
+
+    rows, buffer = batch.valid[0], judged_by(theirs, rollout)
+    for mine, its in (("advantage", "advantages"), ("target", "returns"), ("old_value", "values")):
+        found = torch.from_numpy(getattr(buffer, its)).flatten()
+        torch.testing.assert_close(batch.columns[mine][0][rows].float(), found, rtol=1e-4, atol=1e-4)
+    batches = list(minibatches(batch, config.seed_list, 0, config.epochs, config.minibatches))
+    dealt = iter([as_they_name_it(b) for b in batches])
+    buffer.get = lambda size: [next(dealt) for _ in range(config.minibatches)]
+    theirs.rollout_buffer = buffer
+    before = [our.data.clone() for _, our in pairs]
+    theirs.train()
+    learn(t, batches)
+    for (their, our), old in zip(pairs, before, strict=True):
+        assert not torch.allclose(our, old, atol=1e-3)
+        torch.testing.assert_close(our.data[0].T.reshape(their.shape).float(), their.data, rtol=1e-3, atol=1e-4)
+
+
+def feedforward_weights(agent: Any, policy: Any) -> list[tuple[nn.Parameter, nn.Parameter]]:
+    """Give their policy our weights; returns their parameters beside ours."""
+    hidden, pairs = policy.mlp_extractor, list[tuple[nn.Parameter, nn.Parameter]]()
+    both = (
+        (agent.policy_net, hidden.policy_net, policy.action_net),
+        (agent.value_net, hidden.value_net, policy.value_net),
+    )
+    for mine, body, head in both:
+        for layer, ours in zip([body[0], body[2], head], mine.layers, strict=True):
+            pairs += zip((layer.weight, layer.bias), ours, strict=True)
+    for theirs, ours in pairs:
+        theirs.data.copy_(ours.data[0].T.reshape(theirs.shape))
+    return pairs
+
+
+def judged_by(theirs: Any, rollout: Rollout) -> Any:
+    """Their buffer of a rollout of one lane, with advantages and returns; a time limit pays V, as they collect it."""
+    from stable_baselines3.common.buffers import RolloutBuffer
+
+    rows = rollout.valid[0, :, 0]
+    obs, after, over = rollout.obs[0, :-1, 0][rows], rollout.obs[0, 1:, 0][rows], rollout.over[0, :, 0][rows]
+    cut = over & ~rollout.terminated[0, :, 0][rows]
+    assert cut.any()
+    with torch.no_grad():
+        value, later = (theirs.policy.predict_values(x).flatten() for x in (obs, after))
+    reward = rollout.reward[0, :, 0][rows] + torch.where(cut, theirs.gamma * later, 0)
+    begun = torch.cat([torch.ones(1, dtype=torch.bool), over[:-1]])
+    spaces = theirs.observation_space, theirs.action_space
+    buffer = RolloutBuffer(len(obs), *spaces, gae_lambda=theirs.gae_lambda, gamma=theirs.gamma)
+    for x, action, paid, first, v in zip(obs, rollout.action[0, :, 0][rows], reward, begun, value, strict=True):
+        buffer.add(x.numpy(), action.numpy(), paid.numpy(), first.numpy(), v, torch.zeros(1))
+    buffer.compute_returns_and_advantage(later[-1:], over[-1:].numpy())
+    return buffer
+
+
+def as_they_name_it(b: Batch) -> SimpleNamespace:
+    rows = b.valid[0]
+    return SimpleNamespace(
+        observations=b.obs[0][rows],
+        actions=b.action[0][rows],
+        old_log_prob=b.old_log_prob[0][rows],
+        advantages=b.advantage[0][rows],
+        returns=b.target[0][rows].float(),
+    )
+
+
+def test_the_preset_cleanrl_has_the_arguments_of_its_ppo() -> None:
+    """ppo.py of CleanRL at its master of 2024; its update is the reference's, as that of every preset."""
+    config, on = CLEANRL_CONFIG, CLEANRL
+    assert (config.steps, config.lr, config.lanes, config.horizon) == (500_000, 2.5e-4, 4, 128)
+    assert (config.gamma, config.gae_lambda, config.minibatches, config.epochs) == (0.99, 0.95, 4, 4)
+    assert (config.clip_range, config.value_clip_range, config.max_grad_norm) == (0.2, 0.2, 0.5)
+    assert (config.entropy_coef, config.value_coef, config.adam_eps, config.hidden) == (0.01, 0.5, 1e-5, (64, 64))
+    assert on.lr_anneal and on.advantage_norm and on.value_clip and not on.kl_stop
+    assert not on.bootstrap  # it takes truncation for termination

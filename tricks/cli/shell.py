@@ -19,7 +19,7 @@ from textwrap import dedent, fill
 from types import UnionType
 from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
 
-from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
+from tricks.config import ATARI_CONFIG, CLEANRL_CONFIG, CONTINUOUS_CONFIG, SB3_CONFIG, Config
 from tricks.errors import InputError, said
 from tricks.flags import meant, switch
 from tricks.ladder import PPO, PRESETS, Tricks, named
@@ -32,10 +32,10 @@ Commands = Mapping[str, Callable[[list[str]], object]]
 POSITIONAL = object()  # in Annotated: the field is given without its name
 ALIASES = {"continue_from": "--continue", "quiet": "-q", "env_args": "--env-arg", "eval_env_args": "--eval-env-arg"}
 TAKES = {int: "a whole number", float: "a number", Path: "a path", str: "a text", bool: "nothing"}
-PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
+PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG, "cleanrl": CLEANRL_CONFIG, "sb3": SB3_CONFIG}
 ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the ladder up to it. The default
 is ppo. (In Python, Tricks() has every flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG given
-before --help. The presets atari and continuous also change the numbers. """
+before --help. The presets {", ".join(PRESET_CONFIGS)} also change the numbers. """
 NOTES = {"export": "The numbers become the defaults of the file's own options."}
 NUMBERS = """Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, has
 no effect when that trick is off."""
