@@ -1,4 +1,4 @@
-"""The playground, small ones in chapters, the explorer, and moving figures say what the library says."""
+"""The playground, small ones in chapters, the atlas, and moving figures say what the library says."""
 
 import json
 import re
@@ -24,10 +24,11 @@ from ablations.analysis.stats import unpaired
 from ablations.question.designs import ladder
 from ablations.training.scores import on_grid
 from chapters.book.build import names
+from chapters.book.evidence import Evidence, evidence
 from chapters.book.lines import legal_sets, read, resolved, tree
 from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
 from chapters.book.results import FOLDER, rounded, store, studies
-from chapters.book.site.explorer import arm_data, effects_data, environment_data
+from chapters.book.site.atlas import arm_data, effects_data, environment_data, in_short
 from chapters.book.site.growing import body, lines, origins, steps
 from chapters.book.site.playground import offered
 from chapters.book.site.playing import home
@@ -541,48 +542,68 @@ HARD = {  # every door, every dead store, what excludes another, what nothing ne
 
 
 @pytest.fixture(scope="module")
-def explorer(browser: Browser) -> Browser:
-    browser.open("explorer.html")
-    browser.wait_for("#explorer input")
+def atlas(browser: Browser) -> Browser:
+    browser.open("atlas.html")
+    browser.wait_for("#atlas input")
     return browser
 
 
-def chosen(explorer: Browser, *names: str) -> dict[str, Any]:
-    """What the explorer shows for these flags."""
-    told: dict[str, Any] = explorer.ask("explored", names)
-    assert explorer.complaints() == []
+def chosen(atlas: Browser, *names: str) -> dict[str, Any]:
+    """What the atlas shows for these flags."""
+    told: dict[str, Any] = atlas.ask("arm", names)
+    assert atlas.complaints() == []
     return told
 
 
 @pytest.mark.parametrize("tricks", HARD.values(), ids=list(HARD))
-def test_the_loop_and_the_command_are_those_of_the_library(explorer: Browser, tricks: Tricks) -> None:
-    told = chosen(explorer, *tricks.on)
+def test_the_loop_and_the_command_are_those_of_the_library(atlas: Browser, tricks: Tricks) -> None:
+    told = chosen(atlas, *tricks.on)
     assert told["code"].splitlines() == body(tricks)
     assert parse(shlex.split(told["command"]), "train", Config)[0] == tricks
 
 
-def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(explorer: Browser) -> None:
-    told = chosen(explorer, "popart", "clip")
+def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(atlas: Browser) -> None:
+    told = chosen(atlas, "popart", "clip")
     assert told["faults"] == ["clip needs reuse", "popart needs return_norm"]
     with pytest.raises(InputError, match=r"clip needs .*reuse.*popart needs .*return_norm"):
         switched(["popart", "clip"])
-    explorer.run("document.querySelectorAll('.explorer-fault button')[1].click()")
-    left = json.loads(explorer.run("return document.getElementById('explorer').dataset.told"))
+    atlas.run("document.querySelectorAll('.atlas-fault button')[1].click()")
+    left = json.loads(atlas.run("return document.getElementById('atlas').dataset.told"))
     assert left["faults"] == ["clip needs reuse"]
 
 
-def test_an_arm_is_shown_with_its_stored_interval_of_the_first_study_that_has_it(explorer: Browser, site: Path) -> None:
+def test_an_arm_is_shown_with_its_stored_interval_of_the_first_study_that_has_it(atlas: Browser, site: Path) -> None:
     kept, clip = studies()[0], named("clip")
-    told = chosen(explorer, *clip.on)
+    told = chosen(atlas, *clip.on)
     assert told["area"][0] == pytest.approx(area(kept.grid(clip)).mean(), rel=1e-3)
     assert told["area"][1] < told["area"][0] < told["area"][2]
     assert told["said"].startswith(f"{kept.env}, {len(kept.of(clip))} seeds at learning rate ")
-    told = chosen(explorer, "state_norm", "entropy", "orthogonal_init")
+    told = chosen(atlas, "state_norm", "entropy", "orthogonal_init")
     assert told["said"] == "No runs with exactly these flags are stored. The command above makes them."
-    assert (site / "_static" / "explorer-data.js").stat().st_size < 3_000_000
+    assert (site / "_static" / "atlas-data.js").stat().st_size < 3_000_000
     first, second = study(ladder(["baseline"]), lambda on: 0), study(ladder(["baseline", "entropy"]), lambda on: 500)
     shown = environment_data([first, second])["arms"]
     assert {name: arm["area"][0] for name, arm in shown.items()} == {"": 135, "baseline": 135, "baseline entropy": 635}
+
+
+def test_the_atlas_shows_what_is_stored_of_a_trick(atlas: Browser) -> None:
+    for name in ("baseline", "clip", "clip_anneal", "ppg"):
+        button = "[...document.querySelectorAll('.atlas-matrix button')].find(x => x.textContent == arguments[0])"
+        atlas.run(f"{button}.click()", name)
+        said = atlas.text(".atlas-card p")
+        assert in_short(evidence(name)) in said
+        line = "[...document.querySelectorAll('.atlas-matrix tr')].find(x => x.textContent.startsWith(arguments[0]))"
+        cells = atlas.run(f"return [...{line}.querySelectorAll('td')].slice(1).map(x => [x.className, x.title])", name)
+        shown = {(seen.removeprefix("seen-"), title.partition(":")[0]) for seen, title in cells if title}
+        assert shown and shown <= {(row["seen"], row["verdict"].partition(":")[0]) for row in effects_data(name)}
+    assert atlas.complaints() == []
+
+
+def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
+    columns = ["env", "verdict", "confirmed"]
+    rows = [("A", "helps", 1), ("B", "hurts, but not again", 0), ("C", "hurts", np.nan), ("D", "unknown", np.nan)]
+    found = Evidence("clip", pd.DataFrame(rows, columns=columns), pd.DataFrame())
+    assert in_short(found) == "Helps in A. Hurts in C, not tried again. In 2 of 4 environments, these seeds can't tell."
 
 
 def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:

@@ -74,12 +74,12 @@ function put(setting) {
   new Book.playground.Small(made);
 }
 
-/** What the explorer shows for these flags. */
-function explored(names) {
-  all("#explorer input").forEach((box) => (box.checked = names.includes(box.id.replace("trick-", ""))));
-  one("#explorer input").dispatchEvent(new Event("change"));
-  const told = JSON.parse(one("#explorer").dataset.told);
-  return { ...told, code: one("#explorer .highlight pre").textContent, said: one("#explorer p").textContent };
+/** What the atlas shows for these flags. */
+function arm(names) {
+  all("#atlas input").forEach((box) => (box.checked = names.includes(box.id.replace("trick-", ""))));
+  one("#atlas input").dispatchEvent(new Event("change"));
+  const told = JSON.parse(one("#atlas").dataset.told);
+  return { ...told, code: one("#atlas .highlight pre").textContent, said: one("#atlas p[role=status]").textContent };
 }
 
 /** What a moving figure tells once its sliders have these values. */

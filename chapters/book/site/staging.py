@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from chapters.book import clips
 from chapters.book.build import CHAPTERS, names, number, parts, title
 from chapters.book.setup_cells import stored
-from chapters.book.site import explorer, playing, reference
+from chapters.book.site import atlas, playing, reference
 from chapters.book.site.growing import origins
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.two_hours import STOPS
@@ -30,7 +30,7 @@ and a list of tricks. Here each trick is a switch. Ten agents learn to balance a
 everything but their luck: turn off <code>clip</code> and see what becomes of them.</p>
 
 <p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to the core of PPO</a>
-<a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
+<a href="#chapters">All chapters</a> <a href="atlas.html">The atlas: should I use it?</a></p>"""
 CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
 
@@ -62,7 +62,7 @@ def stage(folder: Path) -> None:
         else:
             shutil.copyfile(path, _place(folder, path))
     (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")
-    (folder / "explorer.md").write_text(explorer.PAGE, encoding="utf-8")
+    (folder / "atlas.md").write_text(atlas.PAGE, encoding="utf-8")
     (folder / "playground.md").write_text(playing.page(), encoding="utf-8")
     for name, text in reference.pages().items():
         _place(folder, ROOT / reference.FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
@@ -172,7 +172,7 @@ def front_page() -> str:
         if "chapters/04_gae" in pages:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
         tree += _tree(part, pages)
-    tree += _tree("Try it", ["playground", "explorer"])
+    tree += _tree("Try it", ["playground", "atlas"])
     for want, paths in documentation().items():
         tree += _tree(want.capitalize(), (path.relative_to(ROOT).with_suffix("").as_posix() for path in paths))
     tree += _tree("Reference", (f"{reference.FOLDER}/{name}" for name in reference.pages()))

@@ -1,4 +1,4 @@
-// The loop with these flags, its lines decided as in the explorer. The line that is worked on is marked.
+// The loop with these flags, its lines decided as in the atlas. The line that is worked on is marked.
 
 import { element } from "./dom.js";
 
