@@ -1,4 +1,4 @@
-"""What to take away from the stored runs, in sentences, and what larger studies would cost."""
+"""What to take away from the stored runs, in sentences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,9 +17,8 @@ from ablations.findings.stored_choices import Drawn, takeaways
 from ablations.question.arms import Design
 from ablations.report import sentences
 from ablations.report.markup import plain
-from ablations.report.sentences import spoken
 from ablations.report.style import signed
-from ablations.report.tables import distinct, markdown
+from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
 from ablations.training.seed_ranges import TEN, further
 
@@ -166,30 +165,3 @@ def first_ten(study: Study) -> Study:
     runs, about = study.runs[study.runs.seed.isin([*ten, *further(ten)])], study.about.copy()
     about["seeds"] = [first, first + TEN]
     return replace(study, runs=runs, about=about, again=None)
-
-
-AGENTS = 250_000  # Andrychowicz et al. 2020, arXiv:2006.05990
-BUDGETS = (100_000, 1_000_000)  # environment steps per agent
-MACHINES, CORES = (1, 10, 100), 16
-DAY = 24 * 3600
-
-
-def rate(study: Study) -> float:
-    """Environment steps per second of one worker, over all arms of the study, tables and figures not counted."""
-    return study.about["steps"] / study.about["seconds"]
-
-
-def cost_table(studies: Sequence[Study]) -> str:
-    """Core-hours of AGENTS agents in each study's environment, and the time if no core is ever idle, as Markdown."""
-    head = ("environment", "steps/s per core", "steps per agent", "core-hours")
-    lines = [(*head, *(f"{n} machine{'s' * (n > 1)}" for n in MACHINES))]
-    for study in sorted(studies, key=rate, reverse=True):
-        for budget in BUDGETS:
-            work = AGENTS * budget / rate(study)  # seconds of one core
-            times = [_long(work / (n * CORES)) for n in MACHINES]
-            lines.append((study.env, f"{rate(study):,.0f}", f"{budget:,}", f"{work / 3600:,.0f}", *times))
-    return markdown(lines)
-
-
-def _long(seconds: float) -> str:
-    return f"{seconds / DAY:,.1f} days" if seconds >= 2 * DAY else spoken(seconds)
