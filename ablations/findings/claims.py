@@ -108,6 +108,6 @@ def published_text(*studies: Study) -> str:
         if known and set(study.runs.tuned) == {FIXED}:
             score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
             for row in arms_table(study, ours).to_dict("records"):
-                here = spanned(row, "last_10%", "{:.1f}")
+                here = spanned(row, "late", "{:.1f}")
                 lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""

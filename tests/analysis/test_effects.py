@@ -30,8 +30,8 @@ from ablations.analysis.stats import (
 )
 from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out, screen
+from ablations.report.answer import Answer
 from ablations.report.cells import told_apart
-from ablations.report.question_page import Answer
 from ablations.report.tables import crossed_text, effects_text
 from ablations.tools.games import mean_score
 from tricks.ladder import Tricks
@@ -191,7 +191,7 @@ def test_tables_figures_claims_and_answers_refuse_a_small_effect_without_room(sa
     assert told_apart(found).hatched.tolist() == [said != NOTHING]
     assert ("≈" in effects_text([found])) == (said == NOTHING)
     assert verdict_on(0, found.iloc[0].to_dict()) == (AGREES if said == NOTHING else UNCLEAR)
-    row = Answer((replace(FLAT, runs=flat),), pd.DataFrame())
+    row = Answer((replace(FLAT, runs=flat),))
     (words,) = row.sentences
     assert (row.effects.verdict.tolist(), "does practically nothing" in words) == ([said], said == NOTHING)
     assert words.startswith("cannot tell here what + baseline does: ") == (said != NOTHING)
