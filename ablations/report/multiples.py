@@ -7,7 +7,7 @@ and all others are gray.
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ablations.analysis.records import Study
 from ablations.analysis.stats import FEWEST, interval, iqm
-from ablations.question.arms import Arm, Design, Label
+from ablations.question.arms import Arm, Design
 from ablations.question.story import story_of
 from ablations.report import style
 from ablations.report.style import save
@@ -74,12 +74,48 @@ def title(figure: Figure, text: str) -> None:
 
 def wrapped(text: str, width: float) -> str:
     """Wrap a title to the width of a figure, in inches."""
-    return "\n".join(fill(line, int(9.2 * width)) for line in text.splitlines())
+    return fill_lines(text, int(9.2 * width))
+
+
+def fill_lines(text: str, letters: int) -> str:
+    """Wrap each line to so many letters."""
+    return "\n".join(fill(line, letters) for line in text.splitlines())
 
 
 def lacking(names: Sequence[str]) -> str:
     """A line for the title that names what is missing; empty if nothing is."""
     return f"\nINCOMPLETE: lacks runs of {'; '.join(names)}" if names else ""
+
+
+def panels(count: int, columns: int, width: float, height: float, share: Any = False) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, in rows of at most so many columns, and the panels. width: in inches; height: of a
+    row. share: their scales (True: x and y; y: only that)."""
+    style.use()
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(width, height * rows + 0.9),
+        layout="constrained",
+        squeeze=False,
+        sharex=share is True,
+        sharey=bool(share),
+    )
+    for spare in axes.flat[count:]:
+        spare.axis("off")
+    for k, axis in enumerate(axes.flat[:count]):
+        axis.tick_params(labelbottom=share is not True or k + columns >= count)  # also above a spare one
+    return figure, [*axes.flat[:count]]
+
+
+def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0, size: float = 7.5) -> None:
+    """Write a panel's name, in its color, above small print. lines: of the longest small print, to align the names."""
+    lines = lines or said.count("\n") + bool(said)
+    pad = 5 + (LINE * lines + 2 if lines else 0)
+    axis.set_title(name, color=color, pad=pad)
+    text = axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=size)
+    text.set_color(style.SOFT)
+    text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
@@ -91,17 +127,29 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     told = story_of(design).panels
     if told is None:
         return []
-    style.use()
     grids = {arm: grid for arm in design.arms if len(grid := study.grid(arm))}
     lines = {arm: curve(grid) for arm, grid in grids.items()}
     before = {pair.focus: pair.reference for pair in design.comparisons}
     notes = {arm: _notes(arm, grid) for arm, grid in grids.items() if arm in before or arm is design.arms[0]}
+    columns = min(COLUMNS, max(4, len(notes)))
+    notes = {arm: fill_lines(note, LETTERS * COLUMNS // columns) for arm, note in notes.items()}
+    deepest = max((note.count("\n") + bool(note) for note in notes.values()), default=0)
+    figure, axes = panels(len(notes), columns, style.WIDTH, 1.9 + deepest * LINE / 72, share=True)
+    others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in notes]
+    for axis, (arm, note) in zip(axes, notes.items(), strict=True):
+        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
+        if (dashed := lines.get(before.get(arm, arm))) and arm in before:
+            axis.plot(dashed.x, dashed.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
+        band(axis, lines[arm], style.color(arm.label))
+        headed(axis, arm.label.heading, note, style.color(arm.label), deepest)
+        thousands(axis)
     own = "each arm at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
-    said = f"{told.title}: {study.env}, {study.seeds} seeds, {own}{lacking(study.missing(design))}"
+    title(figure, f"{told.title}: {study.env}, {study.seeds} seeds, {own}{lacking(study.missing(design))}")
     meant = "band: pointwise 95% bootstrap interval of the mean over seeds"
     meant = meant if study.seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds"
     looks = "; ".join(f"{look}: {what}" for look, what in zip(("bold", "dashed", "gray"), told.lines, strict=True))
-    figure = _multiples(lines, before, notes, said, f"environment steps (thousands)\n{looks}; {meant}")
+    figure.supxlabel(f"environment steps (thousands)\n{looks}; {meant}", size=9, color=style.INK)
+    figure.supylabel("episode return", size=10, color=style.INK)
     behind = [pd.DataFrame({"arm": arm.name} | line._asdict()) for arm, line in lines.items()]
     return save(figure, path, pd.concat(behind).rename(columns={"x": "step", "y": "return"}))
 
@@ -111,54 +159,6 @@ def _notes(arm: Arm, grid: pd.DataFrame) -> str:
     silent = int(grid.isna().any(axis=1).sum())
     heard = f"no episode ended in {silent} seeds: mean of the others" if silent else ""
     return "\n".join(filter(None, (arm.label.small_print, heard)))
-
-
-def _multiples(
-    lines: Mapping[Arm, Line], before: Mapping[Arm, Arm], small_print: Mapping[Arm, str], said: str, below: str
-) -> Figure:
-    """A panel for each arm that has small print, all on the same scales. said: the title; below: what that means."""
-    columns = min(COLUMNS, max(4, len(small_print)))
-    rows = -(-len(small_print) // columns)
-    letters = LETTERS * COLUMNS // columns
-    notes = [[line for part in text.splitlines() for line in wrap(part, letters)] for text in small_print.values()]
-    deepest = [max(map(len, notes[i * columns : (i + 1) * columns]), default=0) for i in range(rows)]
-    height = rows * 1.9 + sum(deepest) * LINE / 72 + 0.8 + 0.2 * (1 + wrapped(said, style.WIDTH).count("\n"))
-    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, height), layout="constrained", squeeze=False)
-    axes = [*grid.flat][: len(small_print)]
-    others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in small_print]
-    for i, (axis, arm) in enumerate(zip(axes, small_print, strict=True)):
-        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
-        dashed = lines.get(before[arm]) if arm in before else None
-        if dashed is not None:
-            axis.plot(dashed.x, dashed.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
-        band(axis, lines[arm], style.color(arm.label))
-        _heading(axis, arm.label, notes[i], deepest[i // columns])
-    for spare in [*grid.flat][len(small_print) :]:
-        spare.axis("off")
-    _same_scales(axes, columns)
-    figure.supxlabel(below, size=9, color=style.INK)
-    figure.supylabel("episode return", size=10, color=style.INK)
-    title(figure, said)
-    return figure
-
-
-def _same_scales(axes: Sequence[Axes], columns: int) -> None:
-    """Do what shared axes would do, but faster. The lowest and the leftmost panels carry the labels."""
-    limits = np.array([[*axis.get_xlim(), *axis.get_ylim()] for axis in axes])
-    for i, axis in enumerate(axes):
-        axis.set(xlim=(limits[:, 0].min(), limits[:, 1].max()), ylim=(limits[:, 2].min(), limits[:, 3].max()))
-        thousands(axis)
-        axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
-
-
-def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
-    """Write the arm's name above its small print. lines: as many as any panel in the row has, to align the names."""
-    pad = 5 + (LINE * lines + 2 if lines else 0)
-    axis.set_title(label.heading, color=style.color(label), pad=pad)
-    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
-    text.set_color(style.SOFT)
-    text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
 def figure(
