@@ -46,13 +46,14 @@ def scores(study: Study, arm: Tricks | Arm) -> pd.DataFrame:
 @cache
 def _scores(study: Study) -> dict[str, pd.DataFrame]:
     """The scores of all arms, by their keys: one pass takes a twentieth of the time of one per arm."""
-    runs = study.runs.assign(key=study.keys).set_index("seed").sort_index(kind="stable")
+    order = study.runs.seed.argsort(kind="stable")
+    runs, keys = study.runs.iloc[order].set_index("seed"), study.keys.iloc[order].to_numpy()
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
     scale, goal = study.scale, threshold(study.env)
     own = found[study.about.get("score", "area")]
     found["score"] = normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
     found["reached"] = np.nan if goal is None else reached(grid(study.runs, study.steps), goal).to_numpy()
-    return {str(arm): own for arm, own in found.groupby(runs["key"].to_numpy())}
+    return {str(arm): own for arm, own in found.groupby(keys)}
 
 
 @cache
