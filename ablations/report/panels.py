@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from ablations.analysis.agents import best_of_each, means, varied
 from ablations.analysis.outcomes import Outcome
+from ablations.analysis.records import grid
 from ablations.analysis.stats import FEWEST
 from ablations.report import style
 from ablations.report.multiples import DASHED, band, curve, headed, panels, thousands, title
@@ -67,12 +68,12 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
     figure, axes = panels(len(outcomes), columns, style.WIDTH / COLUMNS * columns, 2.5)
     for axis, outcome, said in zip(axes, outcomes, words, strict=False):
         trial, steps = outcome.trial, outcome.dose.config.steps
-        band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)
-        band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
+        band(axis, curve(grid(outcome.without, steps)), style.SOFT, DASHED)
+        band(axis, curve(grid(outcome.having, steps)), style.color(trial.trick))
         size = 7.5 * min(1, LONGEST / max(map(len, said.splitlines())))
         headed(axis, trial.trick, said, style.color(trial.trick), size=size)
         thousands(axis)
-    seeds = max(len(outcome.having.grid(outcome.dose.config.steps)) for outcome in outcomes)
+    seeds = max(len(outcome.having) for outcome in outcomes)
     said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
     title(figure, f"Each trick in a world made for it: with (color), without (gray, dashed)\n{seeds} seeds, {said}")
     figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)

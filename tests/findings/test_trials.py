@@ -13,8 +13,8 @@ from support.studies import MADE_BY, study
 
 from ablations.analysis import outcomes
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.analysis.outcomes import Outcome, Side, trial_table
-from ablations.analysis.records import COLUMNS, RESULTS, Study, load_all
+from ablations.analysis.outcomes import Outcome, trial_table
+from ablations.analysis.records import COLUMNS, RESULTS, Study, grid, load_all
 from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
 from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
@@ -37,10 +37,10 @@ from tricks.worlds import SPECIMENS
 TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
 
 
-def arm(returns: dict[int, float]) -> outcomes.Side:
+def arm(returns: dict[int, float]) -> pd.DataFrame:
     facts = ["", TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
     rows = [[*facts, seed, *MADE_BY, np.nan, x, *[x] * 100] for seed, x in returns.items()]
-    return outcomes.Side(pd.DataFrame(rows, columns=COLUMNS))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
@@ -89,14 +89,13 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
 
 
 def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None:
-    having, without = arm({seed: 2 * x for seed, x in BASE.items()}).runs, arm(BASE).runs
+    having, without = arm({seed: 2 * x for seed, x in BASE.items()}), arm(BASE)
     having = having.assign(lr=0.3, diverged=[1, np.nan, 5, 7, np.nan, np.nan])
-    row = Outcome(TRIAL, TRIAL.doses[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
+    row = Outcome(TRIAL, TRIAL.doses[-1], without.assign(diverged=[3.0] * 6), having).row()
     assert (row["without"], row["with"], row["lr_without"], row["lr_with"]) == (2.5, 5, 0.1, 0.3)
     assert (row["diverged"], row["seeds"]) == (9, 6)
-    alone = arm({7: 3.0})
-    curve = alone.grid(400)
-    assert (alone.lr, curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == (0.1, [7], 400, {3.0})
+    curve = grid(arm({7: 3.0}), 400)
+    assert (curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == ([7], 400, {3.0})
     row = found(BASE, BASE | {3: np.nan}).row()
     assert np.isnan([row["without"], row["difference"]]).all() and (row["with"], row["doses"]) == (2.5, "1:+nan")
     row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
@@ -174,7 +173,7 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
     trial, having = replace(TRIAL, predicted=0), dict(enumerate(differences))
     row = outcome_of(replace(trial, score="late"), ZERO, having)
     assert (row["outcome"], trials_section.seen(row), row["small"]) == (outcome, said, said == NONE)
-    assert outcomes.tallied(pd.DataFrame([row])).showing == 0
+    assert "of 1 tricks, 0 have the predicted effect" in trials_section.tally(pd.DataFrame([row]))
     assert NONE in trials_section.trials_text(pd.DataFrame([row]))
     wide = replace(trial, doses=(trial.doses[-1]._replace(best=100),))  # of which the same differences are nothing
     assert outcome_of(wide, ZERO, having)["small"]
@@ -184,14 +183,17 @@ def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monke
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row and "2 of 2" in row
-    assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
+    assert trials_section.tally(frame) == (
+        "Of 2 trials, 2 came out as predicted (1 of them with no effect), in 0 nothing is detected, and none came out "
+        "the other way; of 1 tricks, 1 have the predicted effect in at least one."
+    )
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
     assert trial_table([found(MORE)]).seen.tolist() == [0]
-    runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
-    later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
+    runs = pd.concat([arm(BASE), arm(BASE).assign(tricks="baseline")])
+    later = arm({seed: x + 9 for seed, x in BASE.items()}).assign(tuned="tuned at 9 steps")
     trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))
-    assert trial is not None and (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
+    assert trial is not None and (len(trial.without), trial.differences.tolist()) == (6, [0] * 6)
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
@@ -214,7 +216,7 @@ def dosed() -> tuple[Trial, list[pd.DataFrame]]:
     frames = []
     for dose, gain in zip(doses, (0.0, 1.0, 2.0), strict=True):
         for flag, by in (("", 0.0), ("baseline", gain)):
-            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in BASE.items()}).runs
+            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in BASE.items()})
             frames.append(runs.assign(numbers=numbers(dose.config), tricks=flag))
     return replace(TRIAL, doses=doses, varied="loan"), frames
 
