@@ -1,7 +1,6 @@
 """What to take away from the stored runs, in sentences."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,9 +19,7 @@ from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from ablations.training.seed_ranges import TEN, further
 
-MANY = 30  # seeds of an arm
 Found = tuple[Study, Design]
 by_rate = cache(effects_by_rate)
 
@@ -45,7 +42,6 @@ def take_home(
         _numbers(sweeps),
         tally(trials) if len(trials) else "",
         *sentences.beyond(beyond)[:1],
-        _seeds(ladder),
         sentences.across(robots),
         agreement(claim_verdicts(all_effects(robots))) if robots else "",
     ]
@@ -144,24 +140,3 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     those = f", and for the others no value is: {listed(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
     return f"Of {len(common)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
-
-
-def _seeds(studies: Sequence[Study]) -> str:
-    """How many of the effects that many seeds detect the first ten of them detect."""
-    many = [study for study in studies if study.seeds >= MANY]
-    if not many:
-        return ""
-    pairs = [(effects(s, d), effects(few, d)) for s in many for few in [first_ten(s)] for d in s.designs]
-    detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
-    again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
-    where = listed(plain(study.env) for study in many)
-    return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
-
-
-def first_ten(study: Study) -> Study:
-    """The study as ten seeds would have been, with ten more for the arms that many comparisons share."""
-    first, _ = study.about["seeds"]
-    ten = range(first, first + TEN)
-    runs, about = study.runs[study.runs.seed.isin([*ten, *further(ten)])], study.about.copy()
-    about["seeds"] = [first, first + TEN]
-    return replace(study, runs=runs, about=about, again=None)

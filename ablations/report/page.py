@@ -3,12 +3,10 @@
 Both are made of the same sections, whether a study is one of ours, the answer to a user's question, or a part of one.
 """
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -29,14 +27,12 @@ from ablations.report.multiples import curves_figure, on_grids, rows_behind
 from ablations.report.sentences import spoken
 from ablations.report.style import save, save_table
 from ablations.report.trials_section import trials_text, write_trials
-from ablations.training.rates import own, use
 from tricks.errors import InputError
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
 
 ANSWER = "answer.md"  # the section on an answer, in its folder
 WHERE = {"ladder": "", "beyond": "beyond the ladder"}
-MANY = 4  # studies from which on more processes are worth their start
 Section = tuple[str, list[Path]]  # its text, and its files
 
 
@@ -94,32 +90,12 @@ def _ledger(studies: Sequence[Study]) -> str:
 
 
 def _sections(studies: Sequence[Study], folder: Path) -> list[Section]:
-    """A section per study, and one each on all environments together for every subject: the ladder, beyond it, robots.
-
-    Many studies are shared among processes, because figures take a while.
-    """
-    asked: list[tuple[Callable[..., Section], tuple[Any, ...]]] = []
-    asked += [(SECTIONS[study.kind], (study, folder)) for study in studies]
+    """A section per study, and for every subject (the ladder, beyond it, robots) one on all environments together."""
+    found = [SECTIONS[study.kind](study, folder) for study in studies]
     for subject in sorted({study.subject for study in studies}, key=lambda subject: (subject != "ladder", subject)):
         alike = tables.distinct([study for study in studies if study.subject == subject])
-        asked.append((_across, (alike, folder, subject)))
-    processes = os.cpu_count() or 1
-    if len(studies) < MANY or processes == 1:
-        return [make(*given) for make, given in asked]
-    from ablations.training.workers import deaf_children, whole_pool  # slow to load, as torch is
-
-    with whole_pool(processes, _start, own) as pool:
-        with deaf_children():  # those that look at all studies take longest, so they start first
-            found = [pool.submit(make, *given) for make, given in reversed(asked)]
-        return [each.result() for each in reversed(found)]
-
-
-def _start(rates: list[Path]) -> None:
-    """Set up a process that makes sections. rates: the user's table of learning rates, if there is one."""
-    from ablations.training.workers import start_worker
-
-    start_worker()
-    use(rates[0] if rates else None)
+        found.append(_across(alike, folder, subject))
+    return found
 
 
 def _of_designs(study: Study, folder: Path) -> Section:

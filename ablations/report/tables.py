@@ -20,6 +20,7 @@ from ablations.training.rates import at_edge
 Row = dict[Any, Any]
 Columns = Mapping[str, Callable[[Row], str]]  # a head -> what a row says below it
 EFFECTS = ["effect", "interaction", "low", "high", "shapley", "shapley_low", "shapley_high"]
+DIGITS = "{:#.4g}"  # four of them, zeros too, so that rows align
 SHOWN = 5  # diagnostics per environment
 
 
@@ -42,14 +43,14 @@ def _rows(frame: pd.DataFrame) -> list[Row]:
 
 def number(value: float, how: str = "{:.4g}") -> str:
     """A number; a dash for NaN."""
-    return how.format(value) if np.isfinite(value) else "–"
+    return how.format(value).rstrip(".") if np.isfinite(value) else "–"
 
 
 def spanned(row: Row, name: str, how: str = "{:.4g}", ends: str | None = None) -> str:
     """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
     before = f"{name}_" if ends is None else ends
     low, high = row[f"{before}low"], row[f"{before}high"]
-    return number(row[name], how) + (f" [{how.format(low)}, {how.format(high)}]" if np.isfinite(low) else "")
+    return number(row[name], how) + (f" [{number(low, how)}, {number(high, how)}]" if np.isfinite(low) else "")
 
 
 def _text(name: str) -> Callable[[Row], str]:
@@ -150,8 +151,8 @@ def arms_text(table: pd.DataFrame) -> str:
 
     def late(row: Row) -> str:  # at a ceiling, how many seeds are not there, instead of an interval
         if np.isnan(row.get("failing", np.nan)):
-            return spanned(row, "late")
-        return f"{number(row['late'])}, failing {spanned(row, 'failing', '{:.0%}')}"
+            return spanned(row, "late", DIGITS)
+        return f"{number(row['late'], DIGITS)}, failing {spanned(row, 'failing', '{:.0%}')}"
 
     against = table.get("against", pd.Series(dtype=str))
     goal = threshold(table.env.iloc[0]) if "solved" in table else None
@@ -161,8 +162,8 @@ def arms_text(table: pd.DataFrame) -> str:
         "seeds": _number("seeds", "{}") if table.seeds.nunique() > 1 or table.seeds.min() < FEWEST else None,
         "learning rate": _rate if table.lr.notna().any() else None,
         "against": _text("against") if against[against != ""].nunique() > 1 else None,
-        "area under the curve": _span("area"),
-        "interquartile mean": _span("iqm"),
+        "area under the curve": _span("area", DIGITS),
+        "interquartile mean": _span("iqm", DIGITS),
         "last 10%": late,
         f"solved (≥ {goal:g})" if goal is not None else "": _number("solved", "{:.0%}"),
         "steps to solve": None

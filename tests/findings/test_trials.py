@@ -20,9 +20,9 @@ from ablations.findings import claims
 from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
 from ablations.findings.our_designs import around_continuous, beyond
 from ablations.findings.stored_choices import takeaways
-from ablations.findings.take_home import first_ten, take_home
+from ablations.findings.take_home import take_home
 from ablations.question.arms import numbers, place
-from ablations.question.designs import TRIALS, ladder, leave_one_out
+from ablations.question.designs import TRIALS, leave_one_out
 from ablations.question.trial import Dose, Trial
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
@@ -335,18 +335,7 @@ def test_flags_are_named_only_if_their_intervals_are_apart_and_numbers_with_thei
     assert fifth.endswith("anything: `lanes`, `entropy`.")
 
 
-def test_what_the_first_ten_of_thirty_seeds_would_have_detected() -> None:
-    made = study(ladder(NAMES), lambda on: 150 * ("clip" in on) + 150 * ("baseline" in on), NEW, seeds=30)
-    lucky = made.runs.tricks.str.contains("clip") & (made.runs.seed < 10)
-    made.runs.loc[lucky, [c for c in made.runs.columns if c == "late" or c.endswith("%")]] -= 150  # not in these
-    assert home(made) == ["Of 2 effects that 30 seeds detect on New-v0, the first ten of these seeds detect 1."]
-    assert home(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
-    shared = made.runs[made.runs.tricks.eq("reuse") & (made.runs.seed < 10)]
-    more = replace(made, runs=pd.concat([made.runs, shared.assign(seed=shared.seed + 60)]))
-    assert first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
-
-
-NAMES, ROBOT, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
+NAMES, ROBOT = ["baseline", "clip", "entropy"], "Hopper-v5"
 ENVS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
 
 

@@ -323,7 +323,7 @@ def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_
     assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
     made = study(design := ladder(["baseline"]), lambda on: 0)
     text = arms_text(arms_table(replace(made, runs=made.runs.assign(late=500.0)), design))
-    assert "500, failing 0% [0%, 32%]" in text
+    assert "500.0, failing 0% [0%, 32%]" in text
 
 
 SCRIPT = "<script>alert(1)</script>"
