@@ -11,7 +11,6 @@ from ablations.analysis.choosing import choice_variance
 from ablations.analysis.records import SHARES, Study, grid
 from ablations.analysis.scales import MARGIN, threshold
 from ablations.analysis.stats import (
-    FEWEST,
     LEVEL,
     exaggeration,
     holm,
@@ -211,18 +210,14 @@ def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[s
     diagnostic's value in a seed is its mean over updates. Columns: diagnostic, without, with, difference, low, high, p,
     p_holm (Welch's; Holm's over all diagnostics). Only those with p_holm < LEVEL are returned.
     """
-    names = [
-        name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in ("learning_rate", "eval_return")
-    ]
-    means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
-    rows = []
+    skipped = ("learning_rate", "eval_return")
+    names = [name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in skipped]
+    means, rows = curves.groupby(["arm", "seed"], sort=False)[names].mean(), []
     for name in names:
         without, having = (means[name].loc[arm].to_numpy() for arm in (reference, other))
-        if np.isnan(without).any() or np.isnan(having).any() or min(len(without), len(having)) < FEWEST:
-            continue
-        found = unpaired(having, without)
-        row = {"diagnostic": name, "without": without.mean(), "with": having.mean(), "difference": found.mean}
-        rows.append(row | {"low": found.low, "high": found.high, "p": found.p})
+        if not np.isnan([*without, *having]).any():
+            found = unpaired(having, without)
+            rows.append((name, without.mean(), having.mean(), *found))
     frame = pd.DataFrame(rows, columns=["diagnostic", "without", "with", "difference", "low", "high", "p"])
     frame["p_holm"] = holm(frame.p.to_numpy(dtype=float))
     return frame[frame.p_holm < LEVEL].sort_values("p", kind="stable", ignore_index=True)

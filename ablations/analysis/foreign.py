@@ -47,15 +47,10 @@ def curves_of(path: Path, columns: Columns, *more: Path) -> pd.DataFrame:
         raise InputError(
             f"{path} holds no monitor file, no event file and no CSV, and no study, comparison or run of ours"
         )
-    parts, seeds = [], 0
-    for files in runs:
-        part = _run(files, columns)
-        if named := CLEANRL.fullmatch(files[0].parent.name):
-            part = part.assign(env=named["env"], group=part.get("group", named["algorithm"]))
-        part["seed"] += seeds
-        seeds = int(part.seed.max()) + 1
-        parts.append(part)
-    found = pd.concat(parts, ignore_index=True)
+    parts = {k: _run(files, columns) for k, files in enumerate(runs)}
+    found = pd.concat(parts, names=["run", ""]).reset_index("run")
+    found["seed"] = found.groupby(["run", "seed"], sort=False).ngroup()
+    found = found.drop(columns="run").reset_index(drop=True)
     back = found.groupby("seed").step.diff() < 0
     if back.any():
         raise InputError(f"{path}: steps go back, at step {found.step[back].iloc[0]:,}")
@@ -81,24 +76,20 @@ def _runs(path: Path) -> list[list[Path]]:
     for own in (f"*{MONITOR}", f"*{EVENTS}*", EVALUATIONS):
         if files := sorted(path.glob(own)):
             return [files]
-    inside = sorted((each for each in path.iterdir() if each.is_dir()), key=_naturally)
+    inside = sorted(each for each in path.iterdir() if each.is_dir())
     return [run for each in inside for run in _runs(each)] or [[each] for each in sorted(path.glob("*.csv"))]
 
 
-def _naturally(path: Path) -> list[object]:
-    """`PPO_10` comes after `PPO_9`."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
-
-
 def _run(files: Sequence[Path], columns: Columns) -> pd.DataFrame:
-    """Rows of step, return, seed (which counts the runs in a table), and group if there are some."""
-    first = files[0]
+    """Rows of step, return, seed (which counts the runs in a table), and group and env if they are known."""
+    first, named = files[0], CLEANRL.fullmatch(files[0].parent.name)
     if EVENTS in first.name:
-        return pd.concat([_events(each, columns.value) for each in files]).sort_values("step", ignore_index=True)
-    found = [_read(each) for each in files]
-    if all({*each} >= EPISODES for each in found):
-        return _monitors(first, pd.concat(found))
-    return _table(first, found[0], columns)
+        rows = pd.concat([_events(each, columns.value) for each in files]).sort_values("step", ignore_index=True)
+    else:
+        found = [_read(each) for each in files]
+        monitored = all({*each} >= EPISODES for each in found)
+        rows = _monitors(first, pd.concat(found)) if monitored else _table(first, found[0], columns)
+    return rows.assign(env=named["env"], group=rows.get("group", named["algorithm"])) if named else rows
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -158,22 +149,24 @@ def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
         raise InputError(f"{path}: --group needs --run, a column that tells runs apart")
     step = _column(path, frame, columns.step, STEPS, "--step")
     if columns.run:
-        run = _column(path, frame, columns.run, (), "--run")
         value = _column(path, frame, columns.value, ("return", "value", "episodic_return"), "--value")
-        rows = pd.DataFrame({"run": frame[run].astype(str), "step": frame[step], "return": frame[value]})
+        named = {"run": _column(path, frame, columns.run, (), "--run"), "step": step, "return": value}
+        if columns.group:
+            named["group"] = _column(path, frame, columns.group, (), "--group")
+        rows = frame[[*named.values()]].set_axis([*named], axis=1)
     else:
-        wide = _runs_of(path, frame, step, columns.value)
-        every = [pd.DataFrame({"run": name, "step": frame[step], "return": frame[name]}) for name in wide]
-        rows = pd.concat(every, ignore_index=True)
-    if columns.group:
-        rows["group"] = frame[_column(path, frame, columns.group, (), "--group")].astype(str)
+        wide = {name: frame[[step, name]] for name in _runs_of(path, frame, step, columns.value)}
+        each = [own.set_axis(["step", "return"], axis=1).assign(run=name) for name, own in wide.items()]
+        rows = pd.concat(each, ignore_index=True)
     if any(rows[name].dtype.kind not in "if" for name in ("step", "return")):
         raise InputError(f"{path}: the columns of steps and values are not all numbers")
     rows = rows.dropna(subset=["step", "return"])
     if rows.empty:
         raise InputError(f"{path} has no values")
-    runs = rows["run"] + "/" + rows["group"] if columns.group else rows["run"]  # a group may number its own runs
-    return rows.assign(seed=pd.factorize(runs)[0]).drop(columns="run")
+    if columns.group:
+        rows = rows.astype({"group": str})
+    own = ["run", *["group"] * bool(columns.group)]  # a group may number its own runs
+    return rows.assign(seed=rows.groupby(own, sort=False, dropna=False).ngroup()).drop(columns="run")
 
 
 def _runs_of(path: Path, frame: pd.DataFrame, step: str, value: str) -> list[str]:
