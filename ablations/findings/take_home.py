@@ -119,24 +119,23 @@ def _with_others(row: dict[Any, Any]) -> str:
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     """Which numbers of PPO have a value that is nearly as good as the best in every environment of the sweeps."""
-    good: dict[str, dict[str, list[float]]] = {}
+    rows = []
     for runs in sweeps:
         if str(runs.rung.iloc[0]).split("+")[0] == "ppo":
             for name in set(varied(runs)) - {"lr"}:
                 level = best_scores(runs, name)
-                good.setdefault(name, {})[str(runs.env.iloc[0])] = nearly_as_good(level, floor_score(runs))
-    good = {name: found for name, found in sorted(good.items()) if len(found) > 2}
-    envs = list(dict.fromkeys(env for found in good.values() for env in found))
-    common = {
-        name: sorted(set.intersection(*map(set, found.values())))
-        for name, found in good.items()
-        if len(found) == len(envs)
-    }
-    fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
-    none = [f"`{name}`" for name, values in common.items() if not values]
+                rows += [(name, str(runs.env.iloc[0]), value) for value in nearly_as_good(level, floor_score(runs))]
+    found = pd.DataFrame(rows, columns=["name", "env", "value"]).drop_duplicates()
+    found = found[found.groupby("name").env.transform("nunique") > 2]
+    envs = found.env.unique()
+    found = found[found.groupby("name").env.transform("nunique") == len(envs)]
+    common = {str(name): own.value.value_counts() for name, own in found.groupby("name")}
+    values = {name: sorted(times.index[times == len(envs)]) for name, times in common.items()}
+    fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in good)})" for name, good in values.items() if good]
+    none = [f"`{name}`" for name, good in values.items() if not good]
     where = f"nearly as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value"
     if not fine:
         return f"None of these numbers has a value that is {where}: {listed(none)}." if none else ""
     those = f", and for the others no value is: {listed(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
-    return f"Of {len(common)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
+    return f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
