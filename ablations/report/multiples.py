@@ -224,17 +224,12 @@ def _end(axis: Axes, y: np.ndarray) -> float:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Push places apart until they are at least `gap` apart, in the same order."""
-    order = np.argsort(places, kind="stable")
-    moved = np.array(places, float)[order]
-    for _ in range(100):
-        overlap = np.maximum(gap - np.diff(moved), 0)
-        if not overlap.any():
-            break
-        moved[:-1] -= overlap / 2
-        moved[1:] += overlap / 2
+    """Move places as little as possible (least squares), until they are at least `gap` apart, in the same order."""
+    from scipy.optimize import isotonic_regression
+
+    order, steps = np.argsort(places, kind="stable"), gap * np.arange(len(places))
     found = np.empty(len(places))
-    found[order] = moved
+    found[order] = isotonic_regression(np.array(places, float)[order] - steps).x + steps
     return found.tolist()
 
 
