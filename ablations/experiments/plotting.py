@@ -10,8 +10,17 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.foreign import Columns, curves_of, refuse_idle
-from ablations.analysis.reading import Frames, as_study, read, seed_scores, stored_in, together
+from ablations.analysis.reading import (
+    Columns,
+    Frames,
+    as_study,
+    curves_of,
+    read,
+    refuse_idle,
+    seed_scores,
+    stored_in,
+    together,
+)
 from ablations.report.answer import Answer
 from ablations.report.multiples import figure, on_grids, rows_behind
 from ablations.report.style import save

@@ -15,8 +15,7 @@ from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.records import RESULTS, Study, load_all
 from ablations.findings.claims import claims_text, published_text
 from ablations.findings.said import SAID, untrue
-from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
-from ablations.findings.take_home import all_effects, having, take_home
+from ablations.findings.take_home import all_effects, having, stored_random, stored_sweeps, take_home, takeaways
 from ablations.report import sentences
 from ablations.report.agents_in_words import ranges
 from ablations.report.trials_section import by_trick, tally

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ablations.analysis.by_rate import in_general
 from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, effects, moved, with_verdicts
-from ablations.analysis.general import in_general
 from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.records import Study
 from ablations.analysis.stats import FEWEST

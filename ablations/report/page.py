@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ablations.analysis.by_rate import common_rate, effects_by_rate
+from ablations.analysis.by_rate import common_rate, effects_by_rate, in_general, sensitivity
 from ablations.analysis.effects import effects
-from ablations.analysis.general import in_general, sensitivity
 from ablations.analysis.ledger import ledger
 from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES

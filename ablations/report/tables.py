@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, scores
-from ablations.analysis.factors import interactions, main_effects
-from ablations.analysis.general import ONE_RATE
+from ablations.analysis.by_rate import ONE_RATE
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, interactions, main_effects, scores
 from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import FEWEST, interval, iqm, median_reached

@@ -11,8 +11,18 @@ from support.studies import bimodal, study
 
 from ablations.analysis import effects as module
 from ablations.analysis import stats as reaching
-from ablations.analysis.effects import AT_CEILING, NOT_LEARNED, NOTHING, UNKNOWN, effects, joint, scores
-from ablations.analysis.factors import by_factors, interactions, main_effects
+from ablations.analysis.effects import (
+    AT_CEILING,
+    NOT_LEARNED,
+    NOTHING,
+    UNKNOWN,
+    by_factors,
+    effects,
+    interactions,
+    joint,
+    main_effects,
+    scores,
+)
 from ablations.analysis.records import SHARES, Study
 from ablations.analysis.scales import MARGIN, SCALES
 from ablations.analysis.stats import (

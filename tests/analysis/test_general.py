@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from support.studies import study
 
+from ablations.analysis.by_rate import ONE_RATE, OWN_BEST, in_general, one_rate, random_effects, sensitivity
 from ablations.analysis.effects import HELPS, HURTS, effects
-from ablations.analysis.general import ONE_RATE, OWN_BEST, in_general, one_rate, random_effects, sensitivity
 from ablations.analysis.ledger import fresh_seeds, ledger, looks, shares
 from ablations.analysis.reading import Frames, as_study, seed_scores
 from ablations.analysis.records import Study, save

@@ -14,8 +14,7 @@ from support.studies import study
 
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
 from ablations.analysis.effects import effects
-from ablations.analysis.foreign import Columns, curves_of
-from ablations.analysis.reading import short_name
+from ablations.analysis.reading import Columns, curves_of, short_name
 from ablations.analysis.records import (
     MADE,
     SHARES,

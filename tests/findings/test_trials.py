@@ -19,8 +19,7 @@ from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
 from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
 from ablations.findings.our_designs import around_continuous, beyond
-from ablations.findings.stored_choices import takeaways
-from ablations.findings.take_home import take_home
+from ablations.findings.take_home import take_home, takeaways
 from ablations.question.arms import numbers, place
 from ablations.question.designs import TRIALS, leave_one_out
 from ablations.question.trial import Dose, Trial
