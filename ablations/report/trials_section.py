@@ -21,7 +21,7 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
-    from ablations.report.panels import doses_figure, worlds_figure
+    from ablations.report.multiples import doses_figure, worlds_figure
 
     found = outcomes([study])
     if not found:
