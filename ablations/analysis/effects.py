@@ -1,13 +1,12 @@
 """What each trick does: the scores of every run, the differences between arms, and what can be said of them.
 
-Of crossed tricks, too: a factorial's exact effects, interactions and Shapley values, and a screen's contrasts. Every
+Of crossed tricks, too: a factorial's exact effects and interactions, and a screen's contrasts. Every
 such effect is computed per seed, so its interval is Student's t over seeds.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -248,7 +247,7 @@ def by_factors(study: Study, design: Design) -> Scores:
 
 
 def main_effects(study: Study, design: Design) -> pd.DataFrame:
-    """One row per trick: effect with its 95% interval, p (also after Holm), detected, and a factorial's Shapley value.
+    """One row per trick: effect with its 95% interval, p (also after Holm), and whether it is detected.
 
     In a factorial, the effect is the mean difference that the trick makes, over all sets of the other tricks for which
     both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
@@ -257,14 +256,8 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     values, reservation = by_factors(study, design), ", ".join(sorted({*study.runs.tuned} - {""}))
     estimate = _coefficients if design.crossed == "fraction" else _differences
     found = estimate(values, design.names)
-    rows: list[dict[str, Any]] = []
-    for name in design.names:
-        effect = paired(found[name].round(DIGITS))
-        share = _shapley(values, name, design.names)
-        rows.append({"trick": name, "effect": effect.mean, "low": effect.low, "high": effect.high, "p": effect.p})
-        rows[-1] |= {"shapley": share.mean, "shapley_low": share.low, "shapley_high": share.high}
-        rows[-1] |= {"seeds": len(found[name]), "tuned": reservation}
-    frame = pd.DataFrame(rows)
+    rows = [(name, *paired(own.round(DIGITS)), len(own), reservation) for name, own in found.items()]
+    frame = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "p", "seeds", "tuned"])
     frame["p_holm"] = holm(frame.p.to_numpy())
     frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.effect), 0).astype(int)
     return frame
@@ -297,13 +290,3 @@ def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarra
         return dict.fromkeys(names, np.array([np.nan]))
     fitted = np.linalg.lstsq(flags, np.stack(list(values.values())))[0]
     return dict(zip(names, fitted[1:], strict=True))
-
-
-def _shapley(values: Scores, name: str, names: tuple[str, ...]) -> Any:
-    """φ = Σ |on|!(k−1−|on|)!/k! · the trick's gain on each set of the others. Shapley 1953. NaN if arms are missing."""
-    k = len(names)
-    if len(values) < 2**k:
-        return paired(np.array([np.nan]))
-    without = [on for on in values if name not in on]
-    each = [(values[on | {name}] - values[on]) / (k * comb(k - 1, len(on))) for on in without]
-    return paired(np.sum(each, axis=0))

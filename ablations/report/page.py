@@ -263,7 +263,7 @@ first such tenth ended, as the median over seeds.
 has a scale. In answers to your own questions, they are in area, an arm minus its reference. P(better) is the \
 probability that a seed with the trick beats one without. **\\*** marks what is detected after Holm's correction over \
 the tricks in a column; an answer's p is corrected for all comparisons of its table. All leave-one-out differences \
-share one arm, the full set, which therefore trains twice as many seeds. (In results of older code it does not.)
+share one arm, the full set, which therefore trains twice as many seeds.
 
 **Intervals** are 95%, and not corrected: of single arms from the expanded percentile bootstrap over seeds, of shares \
 Wilson's, and of differences from Welch's t, with the noise of choosing the two learning rates where the scores of the \

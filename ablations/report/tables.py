@@ -18,7 +18,7 @@ from ablations.training.rates import at_edge
 
 Row = dict[Any, Any]
 Columns = Mapping[str, Callable[[Row], str]]  # a head -> what a row says below it
-EFFECTS = ["effect", "interaction", "low", "high", "shapley", "shapley_low", "shapley_high"]
+EFFECTS = ["effect", "interaction", "low", "high"]
 DIGITS = "{:#.4g}"  # four of them, zeros too, so that rows align
 SHOWN = 5  # diagnostics per environment
 
@@ -195,20 +195,19 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
 def crossed_text(study: Study, design: Design) -> str:
     """Main effects of crossed tricks, in units of return, and their interactions; empty for other designs.
 
-    Shapley values and interactions are left out if the arms cannot tell them.
+    Interactions are left out if the arms cannot tell them.
     """
     if not design.crossed:
         return ""
     main, pairs = main_effects(study, design), interactions(study, design).dropna(subset="interaction")
     main, pairs = (each.assign(**each[each.columns.intersection(EFFECTS)] * study.unit) for each in (main, pairs))
     effect: Columns = {"trick": _text("trick"), "main effect": _span("effect", "{:+.4g}", "")}
-    shapley: Columns = {"Shapley value": _span("shapley", "{:+.4g}")} if main.shapley.notna().any() else {}
     interaction: Columns = {
         "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
         "interaction: how much more one does with the other on": _span("interaction", "{:+.4g}", ""),
         "p, uncorrected": _number("p", "{:.2g}"),
     }
-    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}"), **shapley})]
+    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}")})]
     return joined([*found, in_columns(pairs, interaction) if len(pairs) else ""])
 
 

@@ -232,12 +232,11 @@ def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_f
 PAIR = factorial(["gae", "entropy"])
 
 
-def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
+def test_a_factorial_gives_back_main_effects_and_interactions() -> None:
     design = factorial(["gae", "entropy", "grad_clip"])
     made = study(design, lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on))
     main = main_effects(made, design).set_index("trick")
-    for found in (main.effect, main.shapley):  # efficiency: what all of them add together is 20
-        assert (found * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    assert (main.effect * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
     pairs = interactions(made, design).set_index(["a", "b"]).interaction * UNIT
     expected = {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
     assert pairs.to_dict() == pytest.approx(expected)
@@ -255,7 +254,6 @@ def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
     for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
         expected = paired(own / 2)
         assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
-        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
         assert (row.seeds, row.tuned) == (8, "x")
     assert (main.p_holm.tolist(), main.detected.tolist()) == (pytest.approx(holm(main.p.to_numpy())), [1, -1])
     found = interactions(made, PAIR).iloc[0]
@@ -268,7 +266,6 @@ def test_effects_come_from_the_arms_that_are_there_and_half_a_billionth_is_a_rou
     made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
     main = main_effects(made, design).set_index("trick")
     assert (main.effect * UNIT).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
-    assert main.shapley.isna().all()
     assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
     assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
     for missing in range(4):  # an interaction needs all four arms
