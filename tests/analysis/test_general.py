@@ -162,6 +162,7 @@ def test_a_large_effect_is_not_exaggerated_and_of_none_nothing_is_said() -> None
 def test_looks_double_and_share_the_level_and_an_interval_is_as_wide_as_its_share() -> None:
     assert looks(10, 100) == [10, 20, 40, 80, 100] and (looks(10, 10), looks(10, 5)) == ([10], [5])
     assert shares([10, 20, 40, 80, 100]) == pytest.approx([0.005, 0.005, 0.01, 0.02, 0.01])
+    assert sum(shares(looks(7, 55))) == pytest.approx(0.05)
     whole = study(ONE, lambda on: 30 * len(on))
     one = replace(whole, about=whole.about | {"level": 0.01})
     found, at_once = (effects(each, ONE).iloc[0] for each in (one, whole))

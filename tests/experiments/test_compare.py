@@ -21,7 +21,7 @@ from support.many_jobs import made_up
 
 from ablations import Arm, cli, compare, holm, judge, read
 from ablations.analysis.effects import moved
-from ablations.analysis.ledger import fresh_seeds, looks, shares
+from ablations.analysis.ledger import fresh_seeds
 from ablations.analysis.records import load_all
 from ablations.experiments import compare as module
 from ablations.experiments.compare import CompareOptions
@@ -452,10 +452,3 @@ def test_seeds_that_are_named_stay_those_and_more_come_after_them(tmp_path: Path
 def test_given_numbers_hold_in_every_environment_of_a_suite() -> None:
     line = parsed(CompareOptions, [*BOTH, "--suite", "classic", "--steps", "640", "--gamma", "0.5"], "compare")
     assert {(config.steps, config.gamma) for config in module.places(line)} == {(640, 0.5)}
-
-
-def test_the_looks_of_a_question_add_up_to_the_five_percent() -> None:
-    assert looks(10, 100) == [10, 20, 40, 80, 100] and looks(10, 5) == [5] and looks(3, 3) == [3]
-    assert shares([10, 20, 40, 80, 100]) == pytest.approx([0.005, 0.005, 0.01, 0.02, 0.01])
-    for counts in (looks(10, 100), looks(7, 55), looks(10, 10)):
-        assert sum(shares(counts)) == pytest.approx(0.05)
