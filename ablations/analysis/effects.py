@@ -80,8 +80,8 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     if frame.empty:
         return frame
     frame = with_verdicts(frame)
-    again, margins = study.again, frame.margin.where(frame.verdict == NOTHING)
-    confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None, margins)
+    again = [_row(study.again, design, pair) if study.again else None for pair, _ in rows]
+    confirmed = second_try(frame.detected, again, frame.margin.where(frame.verdict == NOTHING))
     return pd.concat([frame, confirmed], axis=1)
 
 

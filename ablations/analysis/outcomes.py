@@ -173,7 +173,7 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
     right = np.where(frame.predicted == 0, frame.small, seen == frame.predicted)
     came_out = np.select([right, seen == 0], [AS_PREDICTED, UNDETECTED], OTHER_WAY)
     frame = frame.assign(p_holm=adjusted, seen=seen, outcome=came_out)
-    return pd.concat([frame, second_try(seen, lambda k: later.get(found[k].trial))], axis=1)
+    return pd.concat([frame, second_try(frame.seen, [later.get(each.trial) for each in found])], axis=1)
 
 
 def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:

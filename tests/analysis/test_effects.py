@@ -110,8 +110,10 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval_in_units_of_the_sco
 
 def test_a_second_try_at_the_level_confirms_nothing() -> None:
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
-    assert second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k}).confirmed.tolist() == [0, 1, 0]
-    assert second_try([0, 0, 0], lambda k: row, [3.0, 2.0, NAN]).confirmed.fillna(-1).tolist() == [1, 0, -1]
+    later = [row | {"p": LEVEL - 0.01 * k} for k in range(3)]
+    assert second_try(pd.Series([1, 1, -1]), later).confirmed.tolist() == [0, 1, 0]
+    found = second_try(pd.Series([0, 0, 0, 1]), [row, row, row, None], pd.Series([3.0, 2.0, NAN, NAN]))
+    assert found.confirmed.fillna(-1).tolist() == [1, 0, -1, -1]
 
 
 def test_the_last_tenth_has_an_effect_of_its_own_and_a_single_seed_no_interval() -> None:
