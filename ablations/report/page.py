@@ -115,7 +115,9 @@ def _section(found: Answer, place: Path) -> Section:
     where = ", ".join(study.env for study in found.studies)
     asked = f"Does {found.trick} matter?" if found.trick else f"{where}: {', '.join(each.name for each in designs)}"
     seeds = found.runs.groupby(["env", "arm"]).size().max() if found.own else first.seeds
-    facts = [f"{seeds} seeds per arm", f"{first.steps:,} steps per seed", plain(first.runs.numbers.iloc[0])]
+    facts = [f"{seeds} seeds per arm", f"{first.steps:,} steps per seed"]
+    numbers = {text for study in found.studies for text in study.runs.numbers}
+    facts += map(plain, numbers) if len(numbers) == 1 else []  # those that are in all arms
     rates = f"; {plain(first.about['rates'])}" if "rates" in first.about else ""
     until = f"; {STOPPED}" if first.level < LEVEL else ""
     parts = [f"## {plain(asked)}", f"{', '.join(filter(None, facts))}{rates}{until}.", *sentences.of(first)]
