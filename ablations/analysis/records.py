@@ -134,6 +134,11 @@ class Study:
         """The `ALGORITHM` of its jobs; empty if it was not noted, as before it was."""
         return ", ".join(sorted({*self.runs.algorithm} - {""}))
 
+    @cached_property
+    def own(self) -> bool:
+        """Whether its arms have names of their own, as those of users' questions do; ours are known by their flags."""
+        return bool(self.runs.arm.iloc[0])
+
     def of(self, arm: Tricks | Arm) -> pd.DataFrame:
         """The runs of one arm, one row per seed; empty if there are none."""
         return self._runs.get(self.key(arm), self.runs.iloc[:0])
@@ -141,7 +146,7 @@ class Study:
     def key(self, arm: Tricks | Arm) -> str:
         """By what the runs of an arm are known: its name if they have names, else its flags."""
         on = flags(arm.tricks if isinstance(arm, Arm) else arm)
-        return arm.name if isinstance(arm, Arm) and self.runs.arm.iloc[0] else on
+        return arm.name if isinstance(arm, Arm) and self.own else on
 
     @cached_property
     def keys(self) -> pd.Series:

@@ -56,8 +56,8 @@ class Answer:
 
     @property
     def own(self) -> bool:
-        """Whether its arms have names of their own, as those of users' questions do; ours are known by their flags."""
-        return bool(self.studies[0].runs.arm.iloc[0])
+        """Whether it is about arms of the user's, see `Study.own`."""
+        return self.studies[0].own
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def write_answer(found: Answer, out: Path, name: str) -> Answer:
 
 def _ledger(studies: Sequence[Study]) -> str:
     """All comparisons of questions of one's own, with one correction over all of them; empty if there are none."""
-    table = ledger([study for study in studies if study.kind == "designs" and study.runs.arm.iloc[0]])
+    table = ledger([study for study in studies if study.kind == "designs" and study.own])
     if len(table) < 2:
         return ""
     counts = f"{table.question.nunique()} questions with {len(table)} comparisons. {EVERY_QUESTION}"

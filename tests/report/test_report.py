@@ -271,6 +271,7 @@ def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
     one, *_ = of(study(ladder(("clip",)), lambda on: 90 * ("clip" in on), "CartPole-v1"))
     assert "Detected among its only step: up with `clip`" in one
     assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
+    assert of(replace(made, runs=made.runs.assign(arm=made.runs.tricks + "!"))) == []  # of a question of one's own
 
 
 def test_environments_are_set_against_each_other_but_for_those_with_other_seeds() -> None:
