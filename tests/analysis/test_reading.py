@@ -283,15 +283,6 @@ def test_studies_come_in_the_order_of_the_suites_environments_worlds_last(tmp_pa
     assert [found.env for found in load_all(tmp_path)] == [*envs, "CartPole-v1"]
 
 
-def test_games_of_another_version_are_reported_beside_studies_of_one_and_leave_none_out(tmp_path: Path) -> None:
-    made = study(ONE, lambda on: 0)
-    runs, games = made.runs.iloc[:1].assign(algorithm="", version="0.0.1"), {"trained": [[1.0]], "random": [[1.0]]}
-    about: Any = made.about | {"games": games, "run": "x", "greedy": False}
-    for each in (made, replace(made, name="games_x", designs=(), runs=runs, about=about)):
-        save(each, tmp_path)
-    assert {found.kind for found in load_all(tmp_path, told=True)} == {"designs", "games"}
-
-
 def test_studies_on_other_seeds_stay_apart_and_trials_on_the_same_are_one_with_the_facts_of_both() -> None:
     whole = study(design := ladder(["baseline", "entropy"]), lambda on: len(on), seeds=8)
     first, rest = part(whole, lambda seed: seed < 5, [0, 5]), part(whole, lambda seed: seed >= 5, [5, 8])
