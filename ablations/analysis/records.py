@@ -420,7 +420,8 @@ def gathered(studies: Iterable[Study]) -> list[Study]:
         facts = study.about["seeds"], made.get("backend"), made.get("device", ["cpu"]), study.origins
         key = str(facts) if study.kind == "worlds" else study.name
         both = _joined(found[key], study) if key in found else study
-        found[key if _at_one_rate(both) else study.name] = both if _at_one_rate(both) else study
+        apart = not _at_one_rate(both)
+        found[study.name if apart else key] = study if apart else both
     return list(found.values())
 
 
