@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ablations.report import sentences, style
     from ablations.report.agents_in_words import ranges
     from ablations.report.cells import Panel, Seen, rate_map, strip
-    from ablations.report.multiples import band, curve, figure, label_lines, thousands
-    from ablations.report.panels import draw_number
+    from ablations.report.multiples import band, curve, draw_number, figure, label_lines, thousands
     from ablations.report.tables import markdown
     from ablations.training.rates import GRID, best_rate, rows_of, table
     from ablations.training.scores import area, on_grid

@@ -195,22 +195,18 @@ def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple[list[float], list[list[np.ndarray]]]:
     """ω² and each level's quantiles in RESAMPLES draws of whole sets; level and sets count from 0.
 
-    A draw is how often each set is in it, so ω² needs sums per set only.
+    A draw is how often each agent is in it, which is how often its set was drawn.
     """
     rng, centered = np.random.default_rng(0), scores - scores.mean()
-    count, known = sets.max() + 1, level.max() + 1
-    cell = sets * known + level
-    agents, total, squares = (  # [sets, levels] each
-        np.bincount(cell, weights, count * known).reshape(count, known) for weights in (None, centered, centered**2)
-    )
-    by_level = [(scores[level == each], sets[level == each]) for each in range(known)]
-    shares, quantiles = list[float](), [list[np.ndarray]() for _ in by_level]
+    count, here = sets.max() + 1, [level == each for each in range(level.max() + 1)]
+    shares, quantiles = list[float](), [list[np.ndarray]() for _ in here]
     for _ in range(RESAMPLES):  # one at a time: together they would take RESAMPLES times the memory of the runs
-        times = np.bincount(rng.integers(0, count, count), minlength=count)  # [sets]
-        shares.append(_omega_squared(times @ agents, times @ total, float((times @ squares).sum())))
-        for (own, owner), kept in zip(by_level, quantiles, strict=True):
-            if (drawn := times[owner]).any():
-                kept.append(np.quantile(np.repeat(own, drawn), QUANTILES))
+        times = np.bincount(rng.integers(0, count, count), minlength=count)[sets]
+        agents, total = (np.bincount(level, weights, len(here)) for weights in (times, times * centered))
+        shares.append(_omega_squared(agents, total, float(times @ centered**2)))
+        for own, kept in zip(here, quantiles, strict=True):
+            if times[own].any():
+                kept.append(np.quantile(np.repeat(scores[own], times[own]), QUANTILES))
     return shares, quantiles
 
 

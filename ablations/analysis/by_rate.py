@@ -1,20 +1,24 @@
-"""What a trick does at each learning rate, over all of them, and with each arm at its own best; and how sure that is.
+"""What a trick does at each learning rate, over all of them, and with each arm at its own best; and in general.
 
 These are different questions. A trick that only makes large rates safe does nothing where each arm has its best rate,
 and decides everything at a rate that someone took from a paper. And had other tuning seeds been drawn, another rate
 might have been chosen: the two best rates of an arm are usually closer together than their standard errors.
+
+In general: environments as the unit, each arm at its own best rate, and at one rate for all of them. A trick can raise
+the peak, or make the choice of a rate matter less. At each arm's best rate in each environment only the first shows; at
+one rate for all environments, both do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import effects
+from ablations.analysis.effects import effects, squared_error
 from ablations.analysis.records import Study
-from ablations.analysis.stats import Estimate, known, normalized, unpaired
-from ablations.question.arms import Arm, Design
+from ablations.analysis.stats import TINY, Estimate, holm, known, normalized, unpaired
+from ablations.question.arms import Arm, Comparison, Design, Label
 from ablations.training.rates import GRID
 
 OVER_ALL, AT_BEST = "over all", "own best"
@@ -84,3 +88,121 @@ def common_rate(study: Study) -> float | None:
 def mean_or_least(means: Iterable[float]) -> float:
     """Their mean; −∞ if one is NaN, which `max` would take for the best if it came first."""
     return float(np.nan_to_num(np.mean([*means]), nan=-np.inf))
+
+
+FEWEST_PLACES = 3  # environments, for a mean over them
+OWN_BEST, ONE_RATE = "each arm at its own best rate in each environment", "each arm at its one best rate for all"
+RESAMPLES = 2000
+LEAST = 1e-4  # of a normalized area: an error below it counts as so much, or one environment would outweigh all others
+
+
+class General(NamedTuple):
+    """A mean over environments with its 95% interval, and how much environments differ beyond their errors."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    spread: float
+    """τ: the standard deviation of the environments' own effects."""
+    places: int
+
+
+def random_effects(found: np.ndarray, errors: np.ndarray) -> General:
+    """The mean effect over environments, each with an error of its own; NaN intervals with fewer than FEWEST_PLACES.
+
+    Weights are 1 / (s² + τ²), with τ² as the moments say (DerSimonian & Laird 1986, Controlled Clinical Trials 7,
+    177-188). The interval is that of Hartung & Knapp 2001 (Statistics in Medicine 20, 3875-3889): Student's t with one
+    degree of freedom less than environments, and never narrower than if the errors were known.
+    """
+    from scipy import special
+
+    count = len(found)
+    if count < FEWEST_PLACES or np.isnan([*found, *errors]).any():
+        return General(float(found.mean()) if count else np.nan, np.nan, np.nan, np.nan, np.nan, count)
+    weights = 1 / np.maximum(errors, LEAST) ** 2
+    fixed = (weights @ found) / weights.sum()
+    excess = weights @ (found - fixed) ** 2 - (count - 1)
+    between = max(0.0, float(excess / (weights.sum() - (weights**2).sum() / weights.sum())))
+    weights = 1 / (np.maximum(errors, LEAST) ** 2 + between)
+    mean = float((weights @ found) / weights.sum())
+    inflated = max(1.0, float(weights @ (found - mean) ** 2 / (count - 1)))
+    error = (inflated / weights.sum()) ** 0.5
+    reach = float(special.stdtrit(count - 1, 0.975)) * error
+    p = float(2 * special.stdtr(count - 1, -abs(mean) / max(error, TINY)))
+    return General(mean, mean - reach, mean + reach, p, between**0.5, count)
+
+
+def in_general(studies: Sequence[Study], name: str) -> pd.DataFrame:
+    """One row per comparison of the design of this name and way to choose rates: the effect over environments.
+
+    studies: one per environment. Those without a scale are left out, since their areas have no unit in common, and so
+    are comparisons in fewer than FEWEST_PLACES. Columns: label, rates, mean, low, high, p, spread, places, `one` (the
+    two arms' one rate), and p_holm, corrected for the number of comparisons.
+    """
+    known: dict[Label, list[tuple[Study, Comparison, Any]]] = {}
+    for study, design in [(s, d) for s in studies if s.scale for d in s.designs if d.name == name]:
+        by = {pair.label: pair for pair in design.comparisons}
+        for row in effects(study, design).to_dict("records"):
+            known.setdefault(row["label"], []).append((study, by[row["label"]], row))
+    rows: list[dict[str, Any]] = []
+    for label, places in known.items():
+        if len(places) >= FEWEST_PLACES:
+            size, error = (np.array([row[each] for *_, row in places]) for each in ("difference", "error"))
+            found = [(OWN_BEST, random_effects(size, error), ""), *_at_one_rate(places)]
+            rows += [{"label": str(label), "rates": how} | own._asdict() | {"one": at} for how, own, at in found]
+    frame = pd.DataFrame(rows)
+    return frame.assign(p_holm=frame.groupby("rates").p.transform(lambda p: holm(p.to_numpy()))) if rows else frame
+
+
+def _at_one_rate(places: Sequence[tuple[Study, Comparison, Any]]) -> list[tuple[str, General, str]]:
+    """The effect with each arm at the rate that is its best over all environments; empty if an arm was not tuned."""
+    sides = [[scores_by_rate(s, pair.without) for s, pair, _ in places]]
+    sides += [[scores_by_rate(s, pair.having) for s, pair, _ in places]]
+    if not all(map(all, sides)):
+        return []
+    lower, upper = (one_rate(side) for side in sides)
+    pairs = [(having[upper], without[lower]) for without, having in zip(*sides, strict=True)]
+    found = np.array([having.mean() - without.mean() for having, without in pairs])
+    errors = np.array([squared_error(*each, 0.0) ** 0.5 for each in pairs])
+    return [(ONE_RATE, random_effects(found, errors), f"{lower:g}, {upper:g}")]
+
+
+def one_rate(places: Sequence[ByRate]) -> float:
+    """The rate at which an arm does best on average over environments, of those that it tried in all.
+
+    Never one at which some seed ended no episode, unless all are.
+    """
+    rates = [lr for lr in places[0] if all(lr in place for place in places)]
+    return max(rates, key=lambda lr: mean_or_least(place[lr].mean() for place in places))
+
+
+def sensitivity(studies: Sequence[Study], arms: Sequence[Arm]) -> pd.DataFrame:
+    """One row per arm: its peak, and how much it loses at one rate for all environments, each with its 95% interval.
+
+    peak: the mean over environments of the best score over rates. one: the mean score at `one_rate`. sensitivity: the
+    difference of the two. Adkins, Bowling & White 2024 (NeurIPS), "A method for evaluating hyperparameter sensitivity".
+    Intervals: percentiles of a bootstrap over the tuning seeds of every rate. Arms that were not tuned are left out.
+    """
+    rows, scaled = [], [study for study in studies if study.scale]
+    for arm in arms:
+        places = [scores_by_rate(study, arm) for study in scaled]
+        if len(places) < FEWEST_PLACES or not all(places):
+            continue
+        rng, drawn = np.random.default_rng(0), list[tuple[float, float, float]]()
+        for _ in range(RESAMPLES):
+            drawn.append(_plane([{lr: rng.choice(own, len(own)) for lr, own in place.items()} for place in places]))
+        ends = np.quantile(drawn, (0.025, 0.975), axis=0)
+        row: dict[str, Any] = {"arm": arm.name, "places": len(places), "rate": one_rate(places)}
+        for k, name in enumerate(("peak", "one", "sensitivity")):
+            row |= {name: _plane(places)[k], f"{name}_low": ends[0, k], f"{name}_high": ends[1, k]}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _plane(places: Sequence[ByRate]) -> tuple[float, float, float]:
+    """Peak, score at one rate, and what is lost between them."""
+    peak = float(np.mean([place[one_rate([place])].mean() for place in places]))
+    common = one_rate(places)
+    one = float(np.mean([place[common].mean() for place in places]))
+    return peak, one, peak - one

@@ -1,7 +1,12 @@
-"""What each trick does: the scores of every run, the differences between arms, and what can be said of them."""
+"""What each trick does: the scores of every run, the differences between arms, and what can be said of them.
+
+Of crossed tricks, too: a factorial's exact effects and interactions, and a screen's contrasts. Every
+such effect is computed per seed, so its interval is Student's t over seeds.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,17 +16,18 @@ from ablations.analysis.choosing import choice_variance
 from ablations.analysis.records import SHARES, Study, grid
 from ablations.analysis.scales import MARGIN, threshold
 from ablations.analysis.stats import (
-    FEWEST,
     LEVEL,
     exaggeration,
     holm,
     improvement,
     normalized,
+    paired,
     reached,
     second_try,
     unpaired,
 )
 from ablations.question.arms import Arm, Comparison, Design, taken
+from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 
@@ -46,13 +52,14 @@ def scores(study: Study, arm: Tricks | Arm) -> pd.DataFrame:
 @cache
 def _scores(study: Study) -> dict[str, pd.DataFrame]:
     """The scores of all arms, by their keys: one pass takes a twentieth of the time of one per arm."""
-    runs = study.runs.assign(key=study.keys).set_index("seed").sort_index(kind="stable")
+    order = study.runs.seed.argsort(kind="stable")
+    runs, keys = study.runs.iloc[order].set_index("seed"), study.keys.iloc[order].to_numpy()
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
     scale, goal = study.scale, threshold(study.env)
     own = found[study.about.get("score", "area")]
     found["score"] = normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
     found["reached"] = np.nan if goal is None else reached(grid(study.runs, study.steps), goal).to_numpy()
-    return {str(arm): own for arm, own in found.groupby(runs["key"].to_numpy())}
+    return {str(arm): own for arm, own in found.groupby(keys)}
 
 
 @cache
@@ -73,8 +80,8 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     if frame.empty:
         return frame
     frame = with_verdicts(frame)
-    again, margins = study.again, frame.margin.where(frame.verdict == NOTHING)
-    confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None, margins)
+    again = [_row(study.again, design, pair) if study.again else None for pair, _ in rows]
+    confirmed = second_try(frame.detected, again, frame.margin.where(frame.verdict == NOTHING))
     return pd.concat([frame, confirmed], axis=1)
 
 
@@ -210,18 +217,76 @@ def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[s
     diagnostic's value in a seed is its mean over updates. Columns: diagnostic, without, with, difference, low, high, p,
     p_holm (Welch's; Holm's over all diagnostics). Only those with p_holm < LEVEL are returned.
     """
-    names = [
-        name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in ("learning_rate", "eval_return")
-    ]
-    means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
-    rows = []
+    skipped = ("learning_rate", "eval_return")
+    names = [name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in skipped]
+    means, rows = curves.groupby(["arm", "seed"], sort=False)[names].mean(), []
     for name in names:
         without, having = (means[name].loc[arm].to_numpy() for arm in (reference, other))
-        if np.isnan(without).any() or np.isnan(having).any() or min(len(without), len(having)) < FEWEST:
-            continue
-        found = unpaired(having, without)
-        row = {"diagnostic": name, "without": without.mean(), "with": having.mean(), "difference": found.mean}
-        rows.append(row | {"low": found.low, "high": found.high, "p": found.p})
+        if not np.isnan([*without, *having]).any():
+            found = unpaired(having, without)
+            rows.append((name, without.mean(), having.mean(), *found))
     frame = pd.DataFrame(rows, columns=["diagnostic", "without", "with", "difference", "low", "high", "p"])
     frame["p_holm"] = holm(frame.p.to_numpy(dtype=float))
     return frame[frame.p_holm < LEVEL].sort_values("p", kind="stable", ignore_index=True)
+
+
+DIGITS = 9  # anything smaller is rounding error, whose sign can agree across all seeds
+Scores = dict[frozenset[str], np.ndarray]  # which factors are on -> one score per seed
+
+
+def by_factors(study: Study, design: Design) -> Scores:
+    """The scores of every arm that has results, keyed by which of the design's tricks are on.
+
+    Raises InputError if no arm has results.
+    """
+    found = {arm: scores(study, arm).score for arm in design.arms if len(study.of(arm))}
+    if not found:
+        raise InputError(f"no arm of the {design.name} has results")
+    seeds = sorted(set.intersection(*(set(score.index) for score in found.values())))
+    return {design.factors_of(arm): s.loc[seeds].to_numpy() for arm, s in found.items()}
+
+
+def main_effects(study: Study, design: Design) -> pd.DataFrame:
+    """One row per trick: effect with its 95% interval, p (also after Holm), and whether it is detected.
+
+    In a factorial, the effect is the mean difference that the trick makes, over all sets of the other tricks for which
+    both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
+    mean on minus mean off if no arm is missing.
+    """
+    values, reservation = by_factors(study, design), ", ".join(sorted({*study.runs.tuned} - {""}))
+    estimate = _coefficients if design.crossed == "fraction" else _differences
+    found = estimate(values, design.names)
+    rows = [(name, *paired(own.round(DIGITS)), len(own), reservation) for name, own in found.items()]
+    frame = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "p", "seeds", "tuned"])
+    frame["p_holm"] = holm(frame.p.to_numpy())
+    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.effect), 0).astype(int)
+    return frame
+
+
+def interactions(study: Study, design: Design) -> pd.DataFrame:
+    """One row per pair of tricks: how much more one does when the other is on. NaN if the arms cannot tell."""
+    values, rows = by_factors(study, design), []
+    for a, b in combinations(design.names, 2):
+        others = [on for on in values if not on & {a, b} and {on | {a}, on | {b}, on | {a, b}} <= set(values)]
+        each = [values[on | {a, b}] - values[on | {b}] - values[on | {a}] + values[on] for on in others]
+        found = paired(np.mean(each, axis=0).round(DIGITS)) if each else paired(np.array([np.nan]))
+        rows.append({"a": a, "b": b, "interaction": found.mean, "low": found.low, "high": found.high, "p": found.p})
+    return pd.DataFrame(rows)
+
+
+def _differences(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """The change that each trick makes, per seed, averaged over the sets of the other tricks."""
+    pairs = {
+        name: [values[on | {name}] - values[on] for on in values if name not in on and on | {name} in values]
+        for name in names
+    }
+    return {name: np.mean(each, axis=0) if each else np.array([np.nan]) for name, each in pairs.items()}
+
+
+def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Regress the scores on the flags by least squares, per seed. Arms may be missing; NaN if too many are."""
+    flags = np.array([[1.0, *(name in on for name in names)] for on in values])  # [arms, 1 + factors]
+    if np.linalg.matrix_rank(flags) < flags.shape[1]:
+        return dict.fromkeys(names, np.array([np.nan]))
+    fitted = np.linalg.lstsq(flags, np.stack(list(values.values())))[0]
+    return dict(zip(names, fitted[1:], strict=True))

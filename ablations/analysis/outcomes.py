@@ -3,61 +3,37 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import chosen_means, table_areas
-from ablations.analysis.records import SHARES, Study, grid
+from ablations.analysis.records import SHARES, Study
 from ablations.analysis.stats import LEVEL, Estimate, holm, paired, second_try
 from ablations.question.arms import flags, numbers
 from ablations.question.designs import TRIALS
 from ablations.question.trial import Dose, Trial
 from ablations.training.rates import FIXED, at_edge
-from tricks.ladder import Tricks
 
 AS_PREDICTED, OTHER_WAY, UNDETECTED = "as predicted", "the other way", "nothing detected"
 
 
-class Side(NamedTuple):
-    """The runs of one arm of a trial."""
-
-    runs: pd.DataFrame
-
-    @property
-    def lr(self) -> float:
-        return float(self.runs.lr.iloc[0])
-
-    def grid(self, steps: int) -> pd.DataFrame:
-        """Returns on the common grid of steps, one row per seed."""
-        return grid(self.runs, steps)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
-    """A trial at one of its doses, and its two trained arms."""
+    """A trial at one of its doses, and the runs of its two trained arms, a row per seed as in a study."""
 
     trial: Trial
     dose: Dose
-    without: Side
-    having: Side
+    without: pd.DataFrame
+    having: pd.DataFrame
     weaker: tuple["Outcome", ...] = ()
     """The same trial at its other doses, the one that should matter least first."""
 
-    def scores(self, arm: Side) -> pd.Series:
+    def scores(self, runs: pd.DataFrame) -> pd.Series:
         """An arm's score in the trial, one value per seed."""
-        runs = arm.runs.set_index("seed").sort_index()
+        runs = runs.set_index("seed").sort_index()
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
-
-    @property
-    def sides(self) -> tuple[tuple[Tricks, Side], ...]:
-        """The flags and the runs without and with the trick."""
-        return (self.trial.without, self.without), (self.trial.having, self.having)
-
-    def arm(self, tricks: Tricks) -> tuple[str, int, str, str]:
-        """An arm here, as the table of rates knows it."""
-        return self.dose.config.env, self.dose.config.steps, numbers(self.dose.config), flags(tricks)
 
     @property
     def at_every_dose(self) -> tuple["Outcome", ...]:
@@ -76,6 +52,14 @@ class Outcome:
         return pd.DataFrame(every)
 
     @cached_property
+    def sides(self) -> tuple[tuple[tuple[str, int, str, str], float], ...]:
+        """Without and with: the arm, as the table of rates knows it, and the rate that it ran at."""
+        config = self.dose.config
+        place, both = (config.env, config.steps, numbers(config)), (self.trial.without, self.trial.having)
+        rates = (float(runs.lr.iloc[0]) for runs in (self.without, self.having))
+        return tuple(((*place, flags(tricks)), lr) for tricks, lr in zip(both, rates, strict=True))
+
+    @cached_property
     def chosen(self) -> tuple[np.ndarray | None, ...]:
         """Without and with: the mean area at the rate that each draw of the tuning seeds chooses; None if not known.
 
@@ -85,7 +69,7 @@ class Outcome:
             return np.zeros(1), np.zeros(1)
         if self.trial.score != "area":
             return None, None
-        return tuple(chosen_means(table_areas(*self.arm(on)), side.lr) for on, side in self.sides)
+        return tuple(chosen_means(table_areas(*arm), lr) for arm, lr in self.sides)
 
     @property
     def choice_noise(self) -> np.ndarray:
@@ -109,9 +93,9 @@ class Outcome:
     def row(self) -> dict[str, Any]:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         trial, config, best, found, growth = self.trial, self.dose.config, self.dose.best, self.effect, self.growth
-        both = pd.concat([self.without.runs, self.having.runs])
-        edges = [trial.rate is None and at_edge(*self.arm(on), side.lr) for on, side in self.sides]
-        means = [self.scores(side).mean(skipna=False) for _, side in self.sides]
+        both = pd.concat([self.without, self.having])
+        edges = [trial.rate is None and at_edge(*arm, lr) for arm, lr in self.sides]
+        means = [self.scores(runs).mean(skipna=False) for runs in (self.without, self.having)]
         return {
             "trick": trial.trick,
             "world": config.env,
@@ -121,8 +105,8 @@ class Outcome:
             "others": " ".join(trial.others),
             "score": trial.score,
             "steps": config.steps,
-            "lr_without": self.without.lr,
-            "lr_with": self.having.lr,
+            "lr_without": self.sides[0][1],
+            "lr_with": self.sides[1][1],
             "edge_without": edges[0],
             "edge_with": edges[1],
             "without": means[0],
@@ -141,7 +125,7 @@ class Outcome:
             "growth_low": growth.low,
             "growth_high": growth.high,
             "diverged": int(both.diverged.notna().sum()),
-            "seeds": len(self.without.runs),
+            "seeds": len(self.without),
             "tuned": "; ".join(sorted({*both.tuned} - {""})),
         }
 
@@ -160,13 +144,10 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 
 def _at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
     config = dose.config
-    here = runs[runs.env == config.env]
-    here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]
+    here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
     here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
-    without, having = (
-        Side(here[here.tricks == flags(arm)].drop_duplicates("seed")) for arm in (trial.without, trial.having)
-    )
-    return Outcome(trial, dose, without, having) if len(without.runs) and len(having.runs) else None
+    without, having = (here[here.tricks == flags(arm)].drop_duplicates("seed") for arm in (trial.without, trial.having))
+    return Outcome(trial, dose, without, having) if len(without) and len(having) else None
 
 
 def outcomes(studies: Iterable[Study]) -> list[Outcome]:
@@ -192,31 +173,9 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
     right = np.where(frame.predicted == 0, frame.small, seen == frame.predicted)
     came_out = np.select([right, seen == 0], [AS_PREDICTED, UNDETECTED], OTHER_WAY)
     frame = frame.assign(p_holm=adjusted, seen=seen, outcome=came_out)
-    return pd.concat([frame, second_try(seen, lambda k: later.get(found[k].trial))], axis=1)
+    return pd.concat([frame, second_try(frame.seen, [later.get(each.trial) for each in found])], axis=1)
 
 
 def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
     """`trial_table` of all trials in these studies, with their second tries."""
     return trial_table(outcomes(studies), outcomes([study.again for study in studies if study.again]))
-
-
-class Tally(NamedTuple):
-    """How many trials came out how, and how many tricks have a trial in which they have the effect that it predicts."""
-
-    trials: int
-    right: int
-    right_about_nothing: int
-    """Those of `right` that had predicted no effect."""
-    other_way: int
-    undetected: int
-    tricks: int
-    showing: int
-
-
-def tallied(table: pd.DataFrame) -> Tally:
-    """Count the rows of `trial_table` that have an interval."""
-    kept = table[table.low.notna()]
-    right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
-    effects = right[right.predicted != 0]
-    empty, tricks, showing = len(right) - len(effects), kept.trick.nunique(), effects.trick.nunique()
-    return Tally(len(kept), len(right), empty, len(other), len(nothing), tricks, showing)

@@ -9,7 +9,7 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
@@ -134,6 +134,11 @@ class Study:
         """The `ALGORITHM` of its jobs; empty if it was not noted, as before it was."""
         return ", ".join(sorted({*self.runs.algorithm} - {""}))
 
+    @cached_property
+    def own(self) -> bool:
+        """Whether its arms have names of their own, as those of users' questions do; ours are known by their flags."""
+        return bool(self.runs.arm.iloc[0])
+
     def of(self, arm: Tricks | Arm) -> pd.DataFrame:
         """The runs of one arm, one row per seed; empty if there are none."""
         return self._runs.get(self.key(arm), self.runs.iloc[:0])
@@ -141,7 +146,7 @@ class Study:
     def key(self, arm: Tricks | Arm) -> str:
         """By what the runs of an arm are known: its name if they have names, else its flags."""
         on = flags(arm.tricks if isinstance(arm, Arm) else arm)
-        return arm.name if isinstance(arm, Arm) and self.runs.arm.iloc[0] else on
+        return arm.name if isinstance(arm, Arm) and self.own else on
 
     @cached_property
     def keys(self) -> pd.Series:
@@ -362,7 +367,7 @@ def _parse(text: str, path: Path) -> Study:
 
 
 def load_all(folder: Path, told: bool = False) -> list[Study]:
-    """All studies in a folder, `merged` and `gathered`, in the order of the suites' environments, the worlds last.
+    """All studies in a folder, `gathered`, in the order of the suites' environments, the worlds last.
 
     What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
     between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
@@ -379,7 +384,7 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
         every = [study for study in every if study not in others]
     refuse_mixed((study.name, each) for study in every if study.kind != "games" for each in study.origins)
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
-    studies = merged([study for study in every if "confirms" not in study.about])
+    studies = [study for study in every if "confirms" not in study.about]
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
     return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", position(study.env)))
 
@@ -403,43 +408,20 @@ def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
         raise InputError(f"{' and '.join(said)}: they are never put together; keep them in different folders")
 
 
-def merged(studies: Iterable[Study]) -> list[Study]:
-    """Join studies that differ only in their seeds, such as today's seeds 0 to 9 and tomorrow's 10 to 29.
-
-    A name that ends in its first seed, `_from10`, joins the name without it. The seeds must not leave a gap, and every
-    arm must have the same learning rate, and the same origin, in both.
-    """
-    in_order = sorted(studies, key=lambda study: study.about["seeds"][0])
-    return _put_together(in_order, lambda s: s.name.removesuffix(f"_from{s.about['seeds'][0]}"), _continues)
-
-
 def gathered(studies: Iterable[Study]) -> list[Study]:
     """Join the trials of different tricks on the same seeds, as if one command had trained them; keep all others.
 
-    So what is seen in them is corrected for the number of all trials. Trials whose rates were chosen anew in between
-    stay apart.
+    So what is seen in them is corrected for the number of all trials. Trials of other origins, backends or devices stay
+    apart, and so do those whose rates were chosen anew in between.
     """
-
-    def same(study: Study) -> str:
-        return f"{study.about['seeds']} {_stepped_by(study)}" if study.kind == "worlds" else study.name
-
-    in_order = sorted(studies, key=lambda study: len(study.name))  # the one of all tricks has the shortest name
-    return _put_together(in_order, same, lambda one, other: _at_one_rate(_joined(one, other)))
-
-
-def _put_together(
-    studies: Iterable[Study], key: Callable[[Study], str], fit: Callable[[Study, Study], bool]
-) -> list[Study]:
-    """The studies, of which those of one key that fit together are one."""
     found: dict[str, Study] = {}
-    for study in studies:
-        before = found.get(key(study))
-        if before is None:
-            found[key(study)] = study
-        elif fit(before, study):
-            found[key(study)] = _joined(before, study)
-        else:
-            found[study.name] = study
+    for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
+        made = study.about["made with"]
+        facts = study.about["seeds"], made.get("backend"), made.get("device", ["cpu"]), study.origins
+        key = str(facts) if study.kind == "worlds" else study.name
+        both = _joined(found[key], study) if key in found else study
+        apart = not _at_one_rate(both)
+        found[study.name if apart else key] = study if apart else both
     return list(found.values())
 
 
@@ -448,34 +430,15 @@ def _at_one_rate(study: Study) -> bool:
     return bool(study.runs[study.runs.tuned.ne(FIXED)].groupby(SETTING).lr.nunique().le(1).all())
 
 
-def _stepped_by(study: Study) -> tuple[Sequence[str] | None, Sequence[str], list[str]]:
-    """The backends and devices of its runs, and their origins; those of others are never mixed with them."""
-    made = study.about["made with"]
-    return made.get("backend"), made.get("device", ["cpu"]), study.origins
-
-
-def _continues(one: Study, other: Study) -> bool:
-    facts = ["arm", *SETTING, "lr", "tuned"]
-    own, theirs = ({*each.runs[facts].itertuples(index=False, name=None)} for each in (one, other))
-    return bool(
-        one.designs == other.designs
-        and one.about.get("question") == other.about.get("question")
-        and _stepped_by(one) == _stepped_by(other)
-        and one.about["seeds"][1] == other.about["seeds"][0]
-        and own == theirs
-    )
-
-
 def _joined(one: Study, other: Study) -> Study:
-    about = one.about.copy()
-    about["seconds"] += other.about["seconds"]
-    about["steps"] += other.about["steps"]
-    about["command"] += f"; {other.about['command']}"
-    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
-    both, last = one.about["made with"], other.about["made with"]
-    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
-    runs = pd.concat([one.runs, other.runs])
-    runs = runs.sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")  # of equal runs, the tuned stay
-    runs = runs.drop_duplicates(["arm", *SETTING, "lr", "seed"], ignore_index=True)  # a shared arm's additional seeds
+    """Two studies as one, with the command, the time and the versions of both; of equal runs, the tuned stay."""
+    both, more = one.about.copy(), other.about
+    both["seconds"] += more["seconds"]
+    both["steps"] += more["steps"]
+    both["command"] += f"; {more['command']}"
+    made, last = both["made with"], more["made with"]
+    both["made with"] = {key: sorted({*made.get(key, ()), *last.get(key, ())}) for key in made | last}
+    runs = pd.concat([one.runs, other.runs]).sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")
+    runs = runs.drop_duplicates(["arm", *SETTING, "lr", "seed"], ignore_index=True)
     again = [study.again for study in (one, other) if study.again]
-    return Study(one.name, one.designs, runs, about, reduce(_joined, again) if again else None)
+    return Study(one.name, one.designs, runs, both, reduce(_joined, again) if again else None)

@@ -1,7 +1,6 @@
 """Curves to numbers, one per seed; intervals over seeds; tests of one arm against another, and Holm's correction."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -189,22 +188,19 @@ def exaggeration(difference: float, error: float, level: float = LEVEL) -> float
 
 
 def second_try(
-    seen: Iterable[int], row: Callable[[int], Mapping[str, Any] | None], margins: Iterable[float] = repeat(np.nan)
+    seen: pd.Series, again: Sequence[Mapping[str, Any] | None], margin: pd.Series | float = np.nan
 ) -> pd.DataFrame:
     """What a second try on other seeds says about the effects of a first one, a row each.
 
     `again`, `again_low` and `again_high` are the second difference and its interval; `confirmed` is 1 if it has the
     same sign with p < LEVEL, else 0. All are NaN where nothing was seen, or nothing tried again. seen: for each effect
-    1 if up was seen, -1 if down, else 0. row: the k-th effect's second `difference`, `low`, `high` and `p`, if any.
-    margins: of an effect that was certainly within this margin, it is confirmed if it is so again; NaN: it was not.
+    1 if up was seen, -1 if down, else 0. again: each effect's second `difference`, `low`, `high` and `p`, if any.
+    margin: of an effect that was certainly within this margin, it is confirmed if it is so again; NaN: it was not.
     """
-    rows = []
-    for k, (sign, margin) in enumerate(zip(seen, margins, strict=False)):
-        again = row(k) if sign or margin == margin else None
-        if again is None:
-            rows.append([np.nan] * 4)
-            continue
-        same = again["p"] < LEVEL and np.sign(again["difference"]) == sign
-        small = -margin < again["low"] and again["high"] < margin
-        rows.append([again["difference"], again["low"], again["high"], float(same or small)])
-    return pd.DataFrame(rows, columns=["again", "again_low", "again_high", "confirmed"])
+    rows, margins = [row or {} for row in again], pd.Series(margin, seen.index)
+    tried = (seen.ne(0) | margins.notna()) & np.array([row is not None for row in again])
+    later = pd.DataFrame(rows, seen.index, columns=["difference", "low", "high", "p"]).astype(float).where(tried)
+    same = later.p.lt(LEVEL) & np.sign(later.difference).eq(seen)
+    small = later.low.gt(-margins) & later.high.lt(margins)
+    found = later.drop(columns="p").set_axis(["again", "again_low", "again_high"], axis=1)
+    return found.assign(confirmed=(same | small).astype(float).where(tried))

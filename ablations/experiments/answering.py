@@ -1,6 +1,5 @@
 """Questions are answered: checked, trained at their rates, written down, and put on a page."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import unescape
@@ -12,7 +11,8 @@ import pandas as pd
 from ablations.analysis.ledger import fresh_seeds, looks, shares
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load, save, study_of
 from ablations.question.arms import Arm
-from ablations.report.question_page import Answer, write_answer
+from ablations.report.answer import Answer
+from ablations.report.page import write_answer
 from ablations.report.sentences import spoken
 from ablations.training.estimate import estimate
 from ablations.training.question import Question, Tuned, chosen, refuse_impossible
@@ -46,7 +46,6 @@ def answer(
     until every comparison is decided, or each arm has `at_most`. command: of the shell, which is told what is trained,
     and the tables. trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
     """
-    start = time.perf_counter()
     if not asked:
         raise InputError("no environment was named")
     if len({each.config.env for each in asked}) < len(asked):
@@ -80,11 +79,11 @@ def answer(
         saved = [save(study, out)[0] for study in studies]
         curves = pd.concat([_curves(one, study, store) for one, study in zip(ready, saved, strict=True)])
     worlds = (load(WORLDS),) if trick in NEEDS and WORLDS.exists() else ()
-    found = Answer(tuple(saved), curves, command, trick, worlds, asked[0].config.record)
+    found = Answer(tuple(saved), curves, trick, worlds, asked[0].config.record)
     if found.runs.area.isna().all():
         raise InputError(f"no arm has a score: no episode ended in {asked[0].config.steps:,} steps; raise the budget")
     found.files.extend(out / f"{study.name}{SUFFIX}" for study in saved)
-    write_answer(found, out, saved[0].name, time.perf_counter() - start)
+    write_answer(found, out, saved[0].name)
     if command:
         print(f"\n{unescape(found.brief)}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files")
     return found
@@ -118,7 +117,7 @@ def _all_decided(studies: Sequence[Study], count: int, share: float) -> bool:
     """Whether every comparison is, at a look at so many seeds that may be wrong as often as its share."""
     for study in studies:
         study.about["level"] = share
-    effects = Answer(tuple(studies), pd.DataFrame()).effects
+    effects = Answer(tuple(studies)).effects
     left = int(effects.verdict.isin(["", "unknown"]).sum())
     print(f"{count} seeds per arm: {len(effects) - left} of {len(effects)} comparisons decided", flush=True)
     return not left

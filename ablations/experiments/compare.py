@@ -11,7 +11,7 @@ from ablations.question.arms import Arm, Design, compared
 from ablations.question.around import AROUND, arm_by_arm, with_it, without_it
 from ablations.question.designs import SUITES
 from ablations.question.words import arm_from, arms_of, function_from, refuse_unfit, replaced_in_words, tricks_named
-from ablations.report.question_page import Answer
+from ablations.report.answer import Answer
 from ablations.training.question import Question
 from ablations.training.rates import GRID
 from ablations.training.seed_ranges import parse_seeds

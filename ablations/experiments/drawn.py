@@ -82,7 +82,7 @@ class RandomOptions(Agents):
 
 def sweep(chosen: Options, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.report.panels import sweep_figure
+    from ablations.report.multiples import sweep_figure
 
     start, given = time.perf_counter(), chosen.given
     arm = arm_from(chosen.rung, ["lr", *given])
@@ -116,7 +116,7 @@ def sweep(chosen: Options, command: str) -> int:
 
 def random(chosen: RandomOptions, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.report.panels import choices_figure
+    from ablations.report.multiples import choices_figure
 
     start, held, count = time.perf_counter(), chosen.given, chosen.draws
     if not 2 * PER_SET <= count <= MOST_DRAWN or count % PER_SET:

@@ -10,12 +10,21 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.foreign import Columns, curves_of, refuse_idle
-from ablations.analysis.reading import Frames, as_study, read, seed_scores, stored_in, together
+from ablations.analysis.reading import (
+    Columns,
+    Frames,
+    as_study,
+    curves_of,
+    read,
+    refuse_idle,
+    seed_scores,
+    stored_in,
+    together,
+)
+from ablations.report.answer import Answer
 from ablations.report.multiples import figure, on_grids, rows_behind
-from ablations.report.question_page import Answer
 from ablations.report.style import save
-from ablations.report.tables import answer_text
+from ablations.report.tables import arms_text
 from ablations.training.store import prepare
 from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
@@ -76,7 +85,7 @@ def main(chosen: Options) -> int:
     grids, table = on_grids(frames), chosen.out.with_name(f"{chosen.out.name}.md")
     prepare(chosen.out.parent)
     files = save(figure(frames), chosen.out, rows_behind(grids), ("png", "svg"))
-    text = answer_text(Answer((as_study(frames, chosen.against or names[0], grids),), frames.curves).table)
+    text = arms_text(Answer((as_study(frames, chosen.against or names[0], grids),), frames.curves).table)
     write_whole(table, text + "\n")
     print(f"{unescape(text)}\n\nwrote {', '.join(map(str, [*files, table]))}")
     return 0

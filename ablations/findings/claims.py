@@ -1,7 +1,8 @@
-"""What others say about tricks, and what was said here before, held against studies of our own."""
+"""What others say about tricks, held against studies of our own."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -13,45 +14,16 @@ from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import arms_table, markdown, spanned
 from ablations.training.rates import FIXED
+from tricks.runs.learning_curve import read_table
 
 HOPPER, WALKER, CHEETAH = ROBOTS = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
 DESIGN = "around-continuous"
 WORDS = {1: "helps", 0: "does little", -1: "hurts"}
 AGREES, DISAGREES, UNCLEAR = "agrees", "disagrees", "can't tell"
-A2020, E2020 = "Andrychowicz et al. 2020, {}", "Engstrom et al. 2020, {}"  # arXiv:2006.05990, arXiv:2005.12729
 
 
-class Claim(NamedTuple):
-    """What a study says about a trick on some robots, which were of an earlier version there."""
-
-    trick: str
-    envs: tuple[str, ...]
-    says: Literal[1, 0, -1]
-    source: str
-
-
-CLAIMS = (
-    Claim("state_norm", (WALKER, CHEETAH), 1, A2020.format("C64")),
-    Claim("state_norm", (HOPPER,), 0, A2020.format("C64")),
-    Claim("reward_scaling", (WALKER,), 1, E2020.format("fig. 1")),
-    Claim("clip", (HOPPER, WALKER), 0, E2020.format("PPO-NoClip")),
-    Claim("orthogonal_init", (WALKER,), 1, E2020.format("fig. 1")),
-    Claim("lr_anneal", (WALKER,), 1, E2020.format("fig. 1")),
-    Claim("return_norm", (HOPPER, CHEETAH), 1, A2020.format("C66")),
-    Claim("return_norm", (WALKER,), -1, A2020.format("C66")),
-    Claim("advantage_norm", ROBOTS, 0, A2020.format("C67")),
-    Claim("orthogonal_init", (CHEETAH,), 1, A2020.format("C57")),
-    Claim("orthogonal_init", (HOPPER, WALKER), 0, A2020.format("C57")),
-    Claim("value_clip", ROBOTS, -1, A2020.format("C13")),
-    Claim("huber", ROBOTS, -1, A2020.format("C11")),
-    Claim("recompute", ROBOTS, 1, A2020.format("C5")),
-    Claim("grad_clip", ROBOTS, 1, A2020.format("C68")),
-    Claim("lr_anneal", ROBOTS, 1, A2020.format("C31")),
-    Claim("entropy", (HOPPER, WALKER), 0, A2020.format("C46")),
-    Claim("entropy", (CHEETAH,), 1, A2020.format("C46")),
-    Claim("shared_trunk", (HOPPER, CHEETAH), -1, A2020.format("C47")),
-    Claim("shared_trunk", (WALKER,), 0, A2020.format("C47")),
-)
+CLAIMS = read_table(Path(__file__).with_name("claims.csv"))
+"""What a study says about a trick on some robots, which were of an earlier version there: trick, envs, says, source."""
 
 
 def verdict_on(says: int, effect: dict[Any, Any]) -> str:
@@ -72,7 +44,7 @@ def claim_verdicts(effects: pd.DataFrame) -> pd.DataFrame:
 
     Only effects in or on top of the preset `continuous` count, which is close to what those studies started from.
     """
-    claims = pd.DataFrame(CLAIMS).explode("envs").rename(columns={"envs": "env"})
+    claims = CLAIMS.assign(env=CLAIMS.envs.str.split()).explode("env")
     found = claims.merge(effects[effects.design == DESIGN], on=["trick", "env"])
     return found.assign(verdict=[verdict_on(row["says"], row) for row in found.to_dict("records")])
 
@@ -108,45 +80,6 @@ def span(row: Mapping[Any, Any], names: Sequence[str] = ("difference", "low", "h
     return f"{middle} [{low}, {high}]"
 
 
-class Earlier(NamedTuple):
-    """An effect that was claimed from ten seeds, each arm at a rate of a grid of four."""
-
-    trick: str
-    env: str
-    design: str
-    first: str
-    """The difference then; empty if it was not written down."""
-    rerun: str
-    """The difference on other seeds, before the protocol."""
-
-
-EARLIER = (
-    Earlier("clip", "CartPole-v1", "ladder", "", "+0.12 [+0.05, +0.20]"),
-    Earlier("bootstrap", "CartPole-v1", "ladder", "", "+0.10 [+0.04, +0.17]"),
-    Earlier("advantage_norm", "CartPole-v1", "ladder", "", "+0.04, then +0.09"),
-    Earlier("segments", "Acrobot-v1", "ladder", "+0.08", "+0.04 [+0.02, +0.07]"),
-    Earlier("return_norm", "Acrobot-v1", "leave-one-out", "+0.17", "+0.12 [-0.02, +0.27]"),
-    Earlier("advantage_norm", "Pendulum-v1", "ladder", "-0.15", "-0.07 [-0.19, +0.04]"),
-)
-
-
-def today(effects: pd.DataFrame) -> list[tuple[Earlier, dict[Any, Any]]]:
-    """Each earlier effect with its row of `effects`, of all designs and environments."""
-    rows = {(row["trick"], row["env"], row["design"]): row for row in effects.to_dict("records")}
-    return [(each, rows[each[:3]]) for each in EARLIER]
-
-
-def replication_text(effects: pd.DataFrame) -> str:
-    """The earlier effects beside today's, as Markdown. effects: rows of `effects`, of all designs and environments."""
-    heads = ("ten seeds, then", "rerun, then", "seeds 30 to 59", "seeds 60 to 89", "verdict")
-    lines = [("trick", "environment", "design", *heads)]
-    for each, row in today(effects):
-        again = "" if pd.isna(row["again"]) else span(row, ("again", "again_low", "again_high"))
-        where = (f"`{each.trick}`", plain(each.env), each.design)
-        lines.append((*where, each.first, each.rerun, span(row), again, row["verdict"]))
-    return markdown(lines)
-
-
 class Published(NamedTuple):
     """A published score of PPO: the mean return at the end of training, with its published spread."""
 
@@ -175,6 +108,6 @@ def published_text(*studies: Study) -> str:
         if known and set(study.runs.tuned) == {FIXED}:
             score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
             for row in arms_table(study, ours).to_dict("records"):
-                here = spanned(row, "last_10%", "{:.1f}")
+                here = spanned(row, "late", "{:.1f}")
                 lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""

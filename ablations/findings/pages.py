@@ -13,10 +13,9 @@ from pathlib import Path
 
 from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.records import RESULTS, Study, load_all
-from ablations.findings.claims import claims_text, published_text, replication_text
+from ablations.findings.claims import claims_text, published_text
 from ablations.findings.said import SAID, untrue
-from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
-from ablations.findings.take_home import all_effects, cost_table, having, take_home
+from ablations.findings.take_home import all_effects, having, stored_random, stored_sweeps, take_home, takeaways
 from ablations.report import sentences
 from ablations.report.agents_in_words import ranges
 from ablations.report.trials_section import by_trick, tally
@@ -106,7 +105,6 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
-    priced = {s.env: s for s in every if "leave-one-out" in s.name or "ALE" in s.env or s.subject == "continuous"}
     games = [study for study in played if study.env.startswith("ALE/")]
     return {
         "sentences": listed([*sentences.of(whole["CartPole-v1"]), sentences.across(ladders)]),
@@ -118,12 +116,10 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
         "evaluated": listed(games_in_words(study) for study in played if study not in games),
         "robots": listed([*(said for study in robots for said in sentences.of(study)), sentences.across(robots)]),
         "claims": f"{claims_text(all_effects(robots))}\n",
-        "replication": f"{replication_text(all_effects(designed))}\n",
         "published": f"{published_text(*designed)}\n",
         "sweeps": listed(ranges(runs) for runs in swept),
         "random": listed(said for found in drawn for said in takeaways(*found)),
         "take-home": "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(home, 1)),
-        "costs": f"{cost_table(list(priced.values()))}\n",
     }
 
 

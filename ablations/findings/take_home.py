@@ -1,30 +1,30 @@
-"""What to take away from the stored runs, in sentences, and what larger studies would cost."""
+"""What to take away from the stored runs, in sentences: of studies, trials, sweeps, and random designs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.agents import best_scores, floor_score, nearly_as_good, varied
+from ablations.analysis.agents import AGENTS, CHOICES, best_scores, clear_of_zero, floor_score, nearly_as_good, varied
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects
 from ablations.analysis.records import Study
 from ablations.findings.claims import agreement, claim_verdicts, span
-from ablations.findings.stored_choices import Drawn, takeaways
 from ablations.question.arms import Design
+from ablations.question.designs import SUITES, position
 from ablations.report import sentences
 from ablations.report.markup import plain
-from ablations.report.sentences import spoken
 from ablations.report.style import signed
-from ablations.report.tables import distinct, markdown
+from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from ablations.training.seed_ranges import TEN, further
+from tricks.ladder import NEEDS
+from tricks.runs.learning_curve import read_table
 
-MANY = 30  # seeds of an arm
 Found = tuple[Study, Design]
+Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
 by_rate = cache(effects_by_rate)
 
 
@@ -46,7 +46,6 @@ def take_home(
         _numbers(sweeps),
         tally(trials) if len(trials) else "",
         *sentences.beyond(beyond)[:1],
-        _seeds(ladder),
         sentences.across(robots),
         agreement(claim_verdicts(all_effects(robots))) if robots else "",
     ]
@@ -124,72 +123,87 @@ def _with_others(row: dict[Any, Any]) -> str:
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     """Which numbers of PPO have a value that is nearly as good as the best in every environment of the sweeps."""
-    good: dict[str, dict[str, list[float]]] = {}
+    rows = []
     for runs in sweeps:
         if str(runs.rung.iloc[0]).split("+")[0] == "ppo":
             for name in set(varied(runs)) - {"lr"}:
                 level = best_scores(runs, name)
-                good.setdefault(name, {})[str(runs.env.iloc[0])] = nearly_as_good(level, floor_score(runs))
-    good = {name: found for name, found in sorted(good.items()) if len(found) > 2}
-    envs = list(dict.fromkeys(env for found in good.values() for env in found))
-    common = {
-        name: sorted(set.intersection(*map(set, found.values())))
-        for name, found in good.items()
-        if len(found) == len(envs)
-    }
-    fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
-    none = [f"`{name}`" for name, values in common.items() if not values]
+                rows += [(name, str(runs.env.iloc[0]), value) for value in nearly_as_good(level, floor_score(runs))]
+    found = pd.DataFrame(rows, columns=["name", "env", "value"]).drop_duplicates()
+    found = found[found.groupby("name").env.transform("nunique") > 2]
+    envs = found.env.unique()
+    found = found[found.groupby("name").env.transform("nunique") == len(envs)]
+    common = {str(name): own.value.value_counts() for name, own in found.groupby("name")}
+    values = {name: sorted(times.index[times == len(envs)]) for name, times in common.items()}
+    fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in good)})" for name, good in values.items() if good]
+    none = [f"`{name}`" for name, good in values.items() if not good]
     where = f"nearly as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value"
     if not fine:
         return f"None of these numbers has a value that is {where}: {listed(none)}." if none else ""
     those = f", and for the others no value is: {listed(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
-    return f"Of {len(common)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
+    return f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
 
 
-def _seeds(studies: Sequence[Study]) -> str:
-    """How many of the effects that many seeds detect the first ten of them detect."""
-    many = [study for study in studies if study.seeds >= MANY]
-    if not many:
-        return ""
-    pairs = [(effects(s, d), effects(few, d)) for s in many for few in [first_ten(s)] for d in s.designs]
-    detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
-    again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
-    where = listed(plain(study.env) for study in many)
-    return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
+def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
+    """Five sentences. choices: the table of `analysis.choices`; agents: one row each, with `score` and `env`."""
+    low, high = agents.score.quantile([0.5, 0.95])
+    env, count = agents.env.iloc[0], f"{len(agents):,}"
+    first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
+    sure = clear_of_zero(first)
+    clear = first[sure]
+    shares = zip(clear.choice, clear.explained, strict=True)
+    ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
+    unclear = ", ".join(f"`{name}`" for name in first.choice[~sure])
+    ends = []
+    for name in (name for name in clear.choice if name not in NEEDS):
+        worst, best = _ends(choices, name)
+        ends.append(f"`{name}` {best['q0.5']:.0f} at {best['level']}, {worst['q0.5']:.0f} at {worst['level']}")
+    return [
+        f"Half of {count} random configurations on {env} score below {low:.0f}, one in twenty above {high:.0f}.",
+        f"On {env}, each of these explains by itself a share of the variance that is clear of 0: {ranked}.",
+        f"Medians on {env} at the best and at the worst level: {'; '.join(ends)}.",
+        f"Flags on {env}: the median is {_better(choices, 'q0.5')}; the 95th percentile is "
+        f"{_better(choices, 'q0.95')}.",
+        f"Of the other {len(first) - len(clear)} choices, {count} agents on {env} can't tell whether they explain "
+        f"anything: {unclear}.",
+    ]
 
 
-def first_ten(study: Study) -> Study:
-    """The study as ten seeds would have been, with ten more for the arms that many comparisons share."""
-    first, _ = study.about["seeds"]
-    ten = range(first, first + TEN)
-    runs, about = study.runs[study.runs.seed.isin([*ten, *further(ten)])], study.about.copy()
-    about["seeds"] = [first, first + TEN]
-    return replace(study, runs=runs, about=about, again=None)
+def _ends(choices: pd.DataFrame, name: str) -> list[dict[Any, Any]]:
+    """The levels of a number with the worst and the best median."""
+    return choices[choices.choice == name].sort_values("q0.5").iloc[[0, -1]].to_dict("records")
 
 
-AGENTS = 250_000  # Andrychowicz et al. 2020, arXiv:2006.05990
-BUDGETS = (100_000, 1_000_000)  # environment steps per agent
-MACHINES, CORES = (1, 10, 100), 16
-DAY = 24 * 3600
+def _better(choices: pd.DataFrame, quantile: str) -> str:
+    """The flags that raise or lower a quantile of the scores: those whose two 95% intervals don't overlap."""
+    raised, lowered = [], []
+    for name in (name for name in NEEDS if name in set(choices.choice)):
+        rows = choices[choices.choice == name].set_index("level")
+        low, high = rows[f"{quantile}_low"], rows[f"{quantile}_high"]
+        raised += [f"`{name}`"] * bool(low["on"] > high["off"])
+        lowered += [f"`{name}`"] * bool(high["on"] < low["off"])
+    return f"higher with {', '.join(raised) or 'none'}, and lower with {', '.join(lowered) or 'none'}"
 
 
-def rate(study: Study) -> float:
-    """Environment steps per second of one worker, over all arms of the study, tables and figures not counted."""
-    return study.about["steps"] / study.about["seconds"]
+def stored_random(folder: Path) -> list[Drawn]:
+    """The choices and the agents of every random design in a folder, in the order of the suites' environments."""
+    found = [
+        (read_table(path), read_table(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
+        for path in sorted(folder.glob(f"random_*{CHOICES}"))
+    ]
+    return sorted(found, key=lambda pair: position(str(pair[1].env.iloc[0])))
 
 
-def cost_table(studies: Sequence[Study]) -> str:
-    """Core-hours of AGENTS agents in each study's environment, and the time if no core is ever idle, as Markdown."""
-    head = ("environment", "steps/s per core", "steps per agent", "core-hours")
-    lines = [(*head, *(f"{n} machine{'s' * (n > 1)}" for n in MACHINES))]
-    for study in sorted(studies, key=rate, reverse=True):
-        for budget in BUDGETS:
-            work = AGENTS * budget / rate(study)  # seconds of one core
-            times = [_long(work / (n * CORES)) for n in MACHINES]
-            lines.append((study.env, f"{rate(study):,.0f}", f"{budget:,}", f"{work / 3600:,.0f}", *times))
-    return markdown(lines)
+def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
+    """The sweeps of a folder, as `sweep` wrote them: by what was varied, the environments in the order of `classic`.
 
+    Those on what goes beyond the ladder come last.
+    """
+    envs = [setting.config.env for setting in SUITES["classic"].settings]
 
-def _long(seconds: float) -> str:
-    return f"{seconds / DAY:,.1f} days" if seconds >= 2 * DAY else spoken(seconds)
+    def place(runs: pd.DataFrame) -> tuple[Any, ...]:
+        env, beyond = str(runs.env.iloc[0]), "ppg" in str(runs.rung.iloc[0])
+        return beyond, sorted(varied(runs)), envs.index(env) if env in envs else len(envs)
+
+    return sorted((read_table(path) for path in sorted(folder.glob("*.sweep.csv"))), key=place)

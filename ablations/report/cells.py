@@ -3,7 +3,7 @@
 A cell has a color centered at 0, and the number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import fill
@@ -41,7 +41,6 @@ KEY = (  # to what `told_apart` tells apart
     f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
 )
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
-NOT_RUN: dict[Any, Any] = {"difference": np.nan, "scaled": False, "hatched": False, "small": False}
 AGAIN = 0.1  # rows from an effect to its second try
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 
@@ -97,18 +96,12 @@ def number(value: float, limit: float, clear: bool = False) -> str:
 
 
 def cell(
-    axis: Axes,
-    at: tuple[int, int],
-    value: float,
-    limit: float,
-    hatched: bool,
-    under: str = "",
-    small: bool = False,
+    axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, text: str = "", under: str = ""
 ) -> None:
     """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
 
-    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white. small: write
-    that it is about 0 instead of the value.
+    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white. text: what to
+    write in place of the value.
     """
     column, row = at
     known = np.isfinite(value)
@@ -123,21 +116,45 @@ def cell(
         axis.add_patch(inner)
     back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
     said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
-    text = ABOUT_ZERO if small else number(value, limit, clear=not hatched)
-    axis.text(column, row - 0.15 if under else row, text, size=9, **said)
+    axis.text(column, row - 0.15 if under else row, text or number(value, limit, clear=not hatched), size=9, **said)
     if under:
         axis.text(column, row + 0.2, under, size=7.5, **said)
 
 
-def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float) -> None:
-    """Set up a matrix's axes: its size, the names at its edges, no lines. aspect: a cell's height over its width."""
-    axis.set_xlim(-0.5, len(columns) - 0.5)
-    axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.set_box_aspect(aspect * len(rows) / len(columns))
-    axis.set_xticks(range(len(columns)), columns, size=8, rotation=35, ha="right", rotation_mode="anchor")
-    axis.set_yticks(range(len(rows)), rows)
-    axis.tick_params(length=0, labelcolor=style.INK)
-    axis.spines[:].set_visible(False)
+Cells = Mapping[tuple[str, str], Mapping[str, Any]]  # (row, column) -> what `cell` draws there
+
+
+def matrices(
+    panels: Sequence[Cells], rows: Sequence[str], size: tuple[float, float], aspect: float
+) -> tuple[Figure, list[Axes]]:
+    """Draw matrices of cells side by side, with the same rows. size: in inches. aspect: of a cell: height / width."""
+    style.use()
+    columns = [list(dict.fromkeys(column for _, column in cells)) for cells in panels]
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=[*map(len, columns)]
+    )
+    for k, (axis, cells, names) in enumerate(zip(axes[0], panels, columns, strict=True)):
+        axis.set_xlim(-0.5, len(names) - 0.5)
+        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.set_box_aspect(aspect * len(rows) / len(names))
+        axis.set_xticks(range(len(names)), names, size=8, rotation=35, ha="right", rotation_mode="anchor")
+        axis.set_yticks(range(len(rows)), rows if k == 0 else [""] * len(rows))
+        axis.tick_params(length=0, labelcolor=style.INK)
+        axis.spines[:].set_visible(False)
+        for (row, column), drawn in cells.items():
+            cell(axis, (names.index(column), rows.index(row)), **drawn)
+    return figure, [*axes[0]]
+
+
+def cells_of(effects: pd.DataFrame, tricks: Sequence[str], limit: float) -> Cells:
+    """Rows of `told_apart` as cells, tricks by columns `at`; gray where there is no row. limit: of the color scale."""
+    known = {(row["trick"], row["at"]): row for row in effects.to_dict("records")}
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for at, trick in product(dict.fromkeys(effects["at"]), tricks):
+        row = known.get((trick, at), {"difference": np.nan, "scaled": False, "hatched": False, "small": False})
+        drawn = {"value": row["difference"], "limit": limit if row["scaled"] else np.nan, "hatched": row["hatched"]}
+        found[trick, at] = drawn | {"text": ABOUT_ZERO * row["small"]}
+    return found
 
 
 def names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
@@ -190,7 +207,8 @@ def heatmap_figure(
     limit = furthest((certain if len(certain) else effects[known]).difference.tolist())
     slanted = 0.04 * max(map(len, effects.env))
     shape = (max(5.2, 2.6 + size * count), 0.29 * len(tricks) + slanted + 1.8)
-    figure, axes = matrices([*shown.values()], tricks, shape, 0.29 / size, limit)
+    figure, axes = matrices([cells_of(rows, tricks, limit) for rows in shown.values()], tricks, shape, 0.29 / size)
+    names(axes[0].get_yticklabels(), tricks)
     for axis, (design, rows) in zip(axes, shown.items(), strict=True):
         letters = max(16, int(13 * size * rows["at"].nunique()))  # what fits above the panel
         axis.set_title(f"{fill(design.name, letters)}\n{fill(story_of(design).mark.meaning, letters)}", pad=8)
@@ -203,30 +221,6 @@ def heatmap_figure(
     finish(figure, said, f"{named}, with minus without, {seeds} seeds. {KEY}{failed}.{gray}", axes[-1], limit)
     numbers = ["difference", "p", "p_fdr", "small", "hatched", "seeds"]
     return save(figure, path, effects[["design", "env", "trick", "label", *numbers]])
-
-
-def matrices(
-    panels: Sequence[pd.DataFrame], tricks: Sequence[str], shape: tuple[float, float], aspect: float, limit: float
-) -> tuple[Figure, list[Axes]]:
-    """Effects side by side, a row per trick. panels: of each, rows with `at`, their column; those of `told_apart`.
-
-    shape: of the figure, in inches. aspect: a cell's height over its width. limit: of the color scale.
-    """
-    style.use()
-    columns = [list(dict.fromkeys(rows["at"])) for rows in panels]
-    widths = [len(own) for own in columns]
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=shape, sharey=True, squeeze=False, layout="constrained", width_ratios=widths
-    )
-    for axis, own, rows in zip(axes[0], columns, panels, strict=True):
-        bare(axis, own, tricks, aspect)
-        known = {(row["at"], row["trick"]): row for row in rows.to_dict("records")}
-        for at, trick in product(own, tricks):
-            row, place = known.get((at, trick), NOT_RUN), (own.index(at), tricks.index(trick))
-            shown = limit if row["scaled"] else np.nan
-            cell(axis, place, row["difference"], shown, row["hatched"], small=row["small"])
-    names(axes[0, 0].get_yticklabels(), tricks)
-    return figure, [*axes[0]]
 
 
 def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
@@ -245,10 +239,11 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     found = told_apart(found)
     env, tricks, limit = found.env.iloc[0], list(dict.fromkeys(found.trick)), furthest(found.difference.tolist())
     summed = found["at"].isin([*SAID])
-    panels = [rows.assign(scaled=True, at=rows["at"].replace(SAID)) for rows in (found[~summed], found[summed])]
-    rates = list(dict.fromkeys(panels[0]["at"]))
+    parts = [rows.assign(scaled=True, at=rows["at"].replace(SAID)) for rows in (found[~summed], found[summed])]
+    rates = list(dict.fromkeys(parts[0]["at"]))
     shape = (0.72 * (len(rates) + 2) + 3.2, 0.29 * len(tricks) + 2.1)
-    figure, axes = matrices(panels, tricks, shape, 0.42, limit)
+    figure, axes = matrices([cells_of(rows, tricks, limit) for rows in parts], tricks, shape, 0.42)
+    names(axes[0].get_yticklabels(), tricks)
     if common is not None:
         frame = (rates.index(f"{common:g}") - 0.5, -0.5), 1, len(tricks)
         axes[0].add_patch(Rectangle(*frame, facecolor="none", edgecolor=style.INK, lw=1.6))
@@ -287,28 +282,27 @@ class Panel(NamedTuple):
 
 def strip(panels: Sequence[Panel]) -> Figure:
     """Draw a trick's effects, panel by panel; where these seeds cannot tell, the cell is white and hatched."""
-    style.use()
-    panels = [panel for panel in panels if panel.cells]
-    columns = [list(dict.fromkeys(env for _, env in panel.cells)) for panel in panels]
-    rows = list(dict.fromkeys(question for panel in panels for question, _ in panel.cells))
-    widths = [len(names) for names in columns]
-    made = [[fill(name, NAME) for name in names] for names in columns]
-    slanted = 0.045 * max(len(line) for names in made for name in names for line in name.splitlines())
-    # one column is narrower than its heading
-    heads = [fill(panel.heading, max(14, 12 * width)) for panel, width in zip(panels, widths, strict=True)]
-    above = 0.3 + 0.15 * max(len(head.splitlines()) for head in heads)
-    left = 2.2 if any(rows) else 0.3  # for the questions
-    size = (left + CELL[0] * (sum(widths) + 0.4), CELL[1] * len(rows) + slanted + above)
-    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=widths)
-    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
+    drawn, shown = list[Cells](), [panel for panel in panels if panel.cells]
+    for panel in shown:
+        cells: dict[tuple[str, str], Mapping[str, Any]] = {}
         for (question, env), seen in panel.cells.items():
             far = (100 if seen.verdict == ABOUT_ZERO else 1.5) * abs(seen.difference)
             limit = (panel.limit or far or 1.0) if seen.clear else np.nan
-            at = (columns[k].index(env), rows.index(question))
-            cell(axis, at, seen.difference, limit, not seen.clear, seen.verdict)
-        bare(axis, made[k], [""] * len(rows) if k else [fill(each, NAME) for each in rows], CELL[1] / CELL[0])
+            at = fill(question, NAME), fill(env, NAME)
+            cells[at] = {"value": seen.difference, "limit": limit, "hatched": not seen.clear, "under": seen.verdict}
+        drawn.append(cells)
+    rows = list(dict.fromkeys(row for cells in drawn for row, _ in cells))
+    widths = [len({column for _, column in cells}) for cells in drawn]
+    # one column is narrower than its heading
+    heads = [fill(panel.heading, max(14, 12 * width)) for panel, width in zip(shown, widths, strict=True)]
+    slanted = 0.045 * max(len(line) for cells in drawn for _, column in cells for line in column.splitlines())
+    above = 0.3 + 0.15 * max(len(head.splitlines()) for head in heads)
+    left = 2.2 if any(rows) else 0.3  # for the questions
+    size = (left + CELL[0] * (sum(widths) + 0.4), CELL[1] * len(rows) + slanted + above)
+    figure, axes = matrices(drawn, rows, size, CELL[1] / CELL[0])
+    for axis, head in zip(axes, heads, strict=True):
         axis.set_anchor("NW")
-        axis.set_title(heads[k], size=9, weight="normal", color=style.SOFT, loc="left")
+        axis.set_title(head, size=9, weight="normal", color=style.SOFT, loc="left")
     return figure
 
 

@@ -1,13 +1,14 @@
-"""Learning curves: small multiples of a design, or a line per group with its name at its end.
+"""Small multiples: a design's learning curves, trials, doses, numbers of a sweep, choices of a random design; and
+learning curves with a line per group, its name at its end.
 
-In small multiples, there is one panel per arm: its own line is bold, the line of the arm it is compared to is dashed,
-and all others are gray.
+Of a design, there is one panel per arm: its own line is bold, the line of the arm it is compared to is dashed, and all
+others are gray.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -18,18 +19,21 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ablations.analysis.records import Study
+from ablations.analysis.agents import best_of_each, means, varied
+from ablations.analysis.outcomes import Outcome
+from ablations.analysis.records import Study, grid
 from ablations.analysis.stats import FEWEST, interval, iqm
-from ablations.question.arms import Arm, Design, Label
+from ablations.question.arms import Arm, Design
 from ablations.question.story import story_of
 from ablations.report import style
 from ablations.report.style import save
 from ablations.training.scores import on_grid
 from tricks.errors import InputError
 
-COLUMNS = 6
+COLUMNS, TRIALS = 6, 5  # panels in a row; of trials
 DASHED: Any = (0, (3, 1.5))
-LETTERS = 29  # characters of small print that fit above a panel
+LETTERS, LONGEST = 29, 30  # characters of small print that fit above a panel; at a smaller size
+TICKS = 22  # characters of tick labels that fit below a panel
 LINE = 10  # height of a line of small print, in points
 SIZE = (8.5, 3.8)  # inches, of a single panel
 WIDEST = 28  # letters of a line's name in one row
@@ -74,12 +78,48 @@ def title(figure: Figure, text: str) -> None:
 
 def wrapped(text: str, width: float) -> str:
     """Wrap a title to the width of a figure, in inches."""
-    return "\n".join(fill(line, int(9.2 * width)) for line in text.splitlines())
+    return fill_lines(text, int(9.2 * width))
+
+
+def fill_lines(text: str, letters: int) -> str:
+    """Wrap each line to so many letters."""
+    return "\n".join(fill(line, letters) for line in text.splitlines())
 
 
 def lacking(names: Sequence[str]) -> str:
     """A line for the title that names what is missing; empty if nothing is."""
     return f"\nINCOMPLETE: lacks runs of {'; '.join(names)}" if names else ""
+
+
+def panels(count: int, columns: int, width: float, height: float, share: Any = False) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, in rows of at most so many columns, and the panels. width: in inches; height: of a
+    row. share: their scales (True: x and y; y: only that)."""
+    style.use()
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(width, height * rows + 0.9),
+        layout="constrained",
+        squeeze=False,
+        sharex=share is True,
+        sharey=bool(share),
+    )
+    for spare in axes.flat[count:]:
+        spare.axis("off")
+    for k, axis in enumerate(axes.flat[:count]):
+        axis.tick_params(labelbottom=share is not True or k + columns >= count)  # also above a spare one
+    return figure, [*axes.flat[:count]]
+
+
+def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0, size: float = 7.5) -> None:
+    """Write a panel's name, in its color, above small print. lines: of the longest small print, to align the names."""
+    lines = lines or said.count("\n") + bool(said)
+    pad = 5 + (LINE * lines + 2 if lines else 0)
+    axis.set_title(name, color=color, pad=pad)
+    text = axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=size)
+    text.set_color(style.SOFT)
+    text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
@@ -91,17 +131,29 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     told = story_of(design).panels
     if told is None:
         return []
-    style.use()
     grids = {arm: grid for arm in design.arms if len(grid := study.grid(arm))}
     lines = {arm: curve(grid) for arm, grid in grids.items()}
     before = {pair.focus: pair.reference for pair in design.comparisons}
     notes = {arm: _notes(arm, grid) for arm, grid in grids.items() if arm in before or arm is design.arms[0]}
+    columns = min(COLUMNS, max(4, len(notes)))
+    notes = {arm: fill_lines(note, LETTERS * COLUMNS // columns) for arm, note in notes.items()}
+    deepest = max((note.count("\n") + bool(note) for note in notes.values()), default=0)
+    figure, axes = panels(len(notes), columns, style.WIDTH, 1.9 + deepest * LINE / 72, share=True)
+    others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in notes]
+    for axis, (arm, note) in zip(axes, notes.items(), strict=True):
+        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
+        if (dashed := lines.get(before.get(arm, arm))) and arm in before:
+            axis.plot(dashed.x, dashed.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
+        band(axis, lines[arm], style.color(arm.label))
+        headed(axis, arm.label.heading, note, style.color(arm.label), deepest)
+        thousands(axis)
     own = "each arm at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
-    said = f"{told.title}: {study.env}, {study.seeds} seeds, {own}{lacking(study.missing(design))}"
+    title(figure, f"{told.title}: {study.env}, {study.seeds} seeds, {own}{lacking(study.missing(design))}")
     meant = "band: pointwise 95% bootstrap interval of the mean over seeds"
     meant = meant if study.seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds"
     looks = "; ".join(f"{look}: {what}" for look, what in zip(("bold", "dashed", "gray"), told.lines, strict=True))
-    figure = _multiples(lines, before, notes, said, f"environment steps (thousands)\n{looks}; {meant}")
+    figure.supxlabel(f"environment steps (thousands)\n{looks}; {meant}", size=9, color=style.INK)
+    figure.supylabel("episode return", size=10, color=style.INK)
     behind = [pd.DataFrame({"arm": arm.name} | line._asdict()) for arm, line in lines.items()]
     return save(figure, path, pd.concat(behind).rename(columns={"x": "step", "y": "return"}))
 
@@ -111,54 +163,6 @@ def _notes(arm: Arm, grid: pd.DataFrame) -> str:
     silent = int(grid.isna().any(axis=1).sum())
     heard = f"no episode ended in {silent} seeds: mean of the others" if silent else ""
     return "\n".join(filter(None, (arm.label.small_print, heard)))
-
-
-def _multiples(
-    lines: Mapping[Arm, Line], before: Mapping[Arm, Arm], small_print: Mapping[Arm, str], said: str, below: str
-) -> Figure:
-    """A panel for each arm that has small print, all on the same scales. said: the title; below: what that means."""
-    columns = min(COLUMNS, max(4, len(small_print)))
-    rows = -(-len(small_print) // columns)
-    letters = LETTERS * COLUMNS // columns
-    notes = [[line for part in text.splitlines() for line in wrap(part, letters)] for text in small_print.values()]
-    deepest = [max(map(len, notes[i * columns : (i + 1) * columns]), default=0) for i in range(rows)]
-    height = rows * 1.9 + sum(deepest) * LINE / 72 + 0.8 + 0.2 * (1 + wrapped(said, style.WIDTH).count("\n"))
-    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, height), layout="constrained", squeeze=False)
-    axes = [*grid.flat][: len(small_print)]
-    others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in small_print]
-    for i, (axis, arm) in enumerate(zip(axes, small_print, strict=True)):
-        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
-        dashed = lines.get(before[arm]) if arm in before else None
-        if dashed is not None:
-            axis.plot(dashed.x, dashed.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
-        band(axis, lines[arm], style.color(arm.label))
-        _heading(axis, arm.label, notes[i], deepest[i // columns])
-    for spare in [*grid.flat][len(small_print) :]:
-        spare.axis("off")
-    _same_scales(axes, columns)
-    figure.supxlabel(below, size=9, color=style.INK)
-    figure.supylabel("episode return", size=10, color=style.INK)
-    title(figure, said)
-    return figure
-
-
-def _same_scales(axes: Sequence[Axes], columns: int) -> None:
-    """Do what shared axes would do, but faster. The lowest and the leftmost panels carry the labels."""
-    limits = np.array([[*axis.get_xlim(), *axis.get_ylim()] for axis in axes])
-    for i, axis in enumerate(axes):
-        axis.set(xlim=(limits[:, 0].min(), limits[:, 1].max()), ylim=(limits[:, 2].min(), limits[:, 3].max()))
-        thousands(axis)
-        axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
-
-
-def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
-    """Write the arm's name above its small print. lines: as many as any panel in the row has, to align the names."""
-    pad = 5 + (LINE * lines + 2 if lines else 0)
-    axis.set_title(label.heading, color=style.color(label), pad=pad)
-    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
-    text.set_color(style.SOFT)
-    text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
 def figure(
@@ -184,13 +188,13 @@ def figure(
     own = {name: color for name, color in (colors or {}).items() if name in grids}
     free = [color for color in (style.INK, *style.OTHERS[2:], *style.COLORS.values()) if color not in own.values()]
     others = cycle(free)
-    for name, grid in grids.items():
-        line = curve(grid, of)
+    for name, each in grids.items():
+        line = curve(each, of)
         band(axis, line, own.get(name) or next(others))
         axis.lines[-1].set_label(f"{name}: no value" if np.isnan(line.y).all() else name)
     thousands(axis, 6)
     axis.margins(x=0)
-    counts = [len(grid) for grid in grids.values()]
+    counts = [len(each) for each in grids.values()]
     where = f" where there are {FEWEST} seeds or more" if min(counts) < FEWEST else ""
     bands = f"; band: pointwise 95% bootstrap interval{where}" if max(counts) >= FEWEST else ""
     axis.set(xlabel="environment steps (thousands)", ylabel={"return": "episode return"}.get(y, y.replace("_", " ")))
@@ -224,17 +228,12 @@ def _end(axis: Axes, y: np.ndarray) -> float:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Push places apart until they are at least `gap` apart, in the same order."""
-    order = np.argsort(places, kind="stable")
-    moved = np.array(places, float)[order]
-    for _ in range(100):
-        overlap = np.maximum(gap - np.diff(moved), 0)
-        if not overlap.any():
-            break
-        moved[:-1] -= overlap / 2
-        moved[1:] += overlap / 2
+    """Move places as little as possible (least squares), until they are at least `gap` apart, in the same order."""
+    from scipy.optimize import isotonic_regression
+
+    order, steps = np.argsort(places, kind="stable"), gap * np.arange(len(places))
     found = np.empty(len(places))
-    found[order] = moved
+    found[order] = isotonic_regression(np.array(places, float)[order] - steps).x + steps
     return found.tolist()
 
 
@@ -266,3 +265,112 @@ def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The curves of `on_grids` as a tidy table of arm, seed, step, return."""
     wide = {name: grid.melt(var_name="step", value_name="return", ignore_index=False) for name, grid in grids.items()}
     return pd.concat(wide, names=["arm", "seed"]).reset_index()
+
+
+def dots(axis: Axes, at: Any, middle: Any, low: Any, high: Any, **look: Any) -> None:
+    """Draw values with their intervals; an end that is NaN, or on the wrong side, has no bar."""
+    middle = np.array(middle)
+    reach = np.nan_to_num([middle - low, high - middle]).clip(min=0)
+    axis.errorbar(at, middle, reach, **look)
+    axis.grid(axis="y", color=style.FAINT, lw=0.6)
+
+
+def doses_figure(outcomes: Sequence[Outcome], path: Path) -> list[Path]:
+    """Draw and save one panel per trial, all on the same scale; nothing if no trial has doses. path: without suffix."""
+    dosed = [outcome for outcome in outcomes if outcome.trial.varied]
+    if not dosed:
+        return []
+    columns = min(TRIALS, len(dosed))
+    figure, axes = panels(len(dosed), columns, style.WIDTH / TRIALS * max(columns, 2), 2.2, share="y")
+    for axis, outcome in zip(axes, dosed, strict=False):
+        draw_effects(axis, outcome)
+    seeds = max(len(outcome.shares) for outcome in dosed)
+    title(figure, f"The more of what should make a trick matter, the larger its effect?\n{seeds} seeds, 95% intervals")
+    figure.supylabel("with minus without, as a share of the best score", size=9, color=style.INK)
+    return save(figure, path)
+
+
+def draw_effects(axis: Axes, outcome: Outcome) -> None:
+    """One trial: its effect at every dose, the last one being the claim."""
+    trial, color = outcome.trial, style.color(outcome.trial.trick)
+    found = pd.DataFrame([each.effect for each in outcome.at_every_dose])
+    axis.axhline(0, color=style.SOFT, lw=1, ls=DASHED)
+    dots(axis, found.index, found["mean"], found.low, found.high, color=color, marker="o", ms=5, lw=1.8, capsize=3)
+    axis.set_xticks(found.index, [f"{dose:g}" for dose in outcome.shares])
+    axis.set_xlim(-0.4, len(found) - 0.6)
+    axis.set_xlabel(trial.varied)
+    sign = {1: "up", -1: "down", 0: "nothing"}[trial.predicted]
+    headed(axis, trial.trick, f"predicted {sign}" + (f" at lr={trial.rate:g}" if trial.rate else ""), color)
+
+
+def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG: one panel per trial, with its curves with and without the trick.
+
+    words: for each trial, what was predicted and seen. rates: a phrase about the learning rates.
+    """
+    columns = min(TRIALS, max(3, len(outcomes)))
+    figure, axes = panels(len(outcomes), columns, style.WIDTH / TRIALS * columns, 2.5)
+    for axis, outcome, said in zip(axes, outcomes, words, strict=False):
+        trial, steps = outcome.trial, outcome.dose.config.steps
+        band(axis, curve(grid(outcome.without, steps)), style.SOFT, DASHED)
+        band(axis, curve(grid(outcome.having, steps)), style.color(trial.trick))
+        size = 7.5 * min(1, LONGEST / max(map(len, said.splitlines())))
+        headed(axis, trial.trick, said, style.color(trial.trick), size=size)
+        thousands(axis)
+    seeds = max(len(outcome.having) for outcome in outcomes)
+    said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
+    title(figure, f"Each trick in a world made for it: with (color), without (gray, dashed)\n{seeds} seeds, {said}")
+    figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)
+    figure.supylabel("episode return", size=9, color=style.INK)
+    return save(figure, path)
+
+
+def sweep_figure(runs: pd.DataFrame, about: str, path: Path) -> list[Path]:
+    """Draw and save one panel per number that was varied. path: without suffix."""
+    names = varied(runs)
+    figure, axes = panels(len(names), len(names), max(6, 3.2 * len(names)), 2.5, share="y")
+    for axis, name in zip(axes, names, strict=True):
+        draw_number(axis, runs, name)
+    axes[0].set_ylabel("mean episode return over training")
+    title(figure, about)
+    return save(figure, path)
+
+
+def draw_number(axis: Axes, runs: pd.DataFrame, name: str) -> None:
+    """The best mean at each value, with its interval, above the means of all combinations."""
+    every = means(runs, varied(runs)).reset_index()
+    places = {value: k for k, value in enumerate(sorted(runs[name].unique()))}  # evenly spaced, whatever the values
+    axis.scatter(every[name].map(places), every.score, s=9, color=style.FAINT, zorder=1)
+    found = pd.DataFrame(best_of_each(runs, name))
+    at, ends = found.value.map(places), (found.low, found.high)
+    dots(axis, at, found["mean"], *ends, color=style.INK, marker="o", ms=4, lw=1.6, capsize=2)
+    axis.set_xticks(list(places.values()), [f"{value:g}" for value in places], size=7.5 if len(places) > 5 else None)
+    axis.set_xlabel(name)
+
+
+def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
+    """Draw and save one panel per choice. table: of `choices`; path: without suffix."""
+    choices = sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0]))
+    figure, axes = panels(len(choices), COLUMNS, style.WIDTH, 2.3, share="y")
+    for axis, (name, levels) in zip(axes, choices, strict=False):
+        draw_choice(axis, str(name), levels)
+    figure.supylabel("mean episode return over training", size=9, color=style.INK)
+    small = "dot: median with its 95% interval; triangle: 95th percentile; below the name: variance explained alone"
+    figure.supxlabel(small, size=9, color=style.INK)
+    title(figure, about)
+    return save(figure, path)
+
+
+def draw_choice(axis: Axes, name: str, levels: pd.DataFrame) -> None:
+    """One choice: median and 95th percentile of the scores at each level."""
+    at, color = np.arange(len(levels)), style.color(name)
+    for column, marker in (("q0.5", "o"), ("q0.95", "^")):
+        ends = levels[f"{column}_low"], levels[f"{column}_high"]
+        dots(axis, at, levels[column], *ends, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
+    ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
+    slanted: dict[str, Any] = (
+        {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len("".join(ticks)) > TICKS else {}
+    )
+    axis.set_xticks(at, ticks, size=7, **slanted)
+    axis.set_xlim(-0.4, len(levels) - 0.6)
+    headed(axis, name, f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance", color)

@@ -1,73 +1,54 @@
-"""Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
+"""Pages in Markdown and HTML: what a question found, and all studies of a folder as one document.
 
-import os
-from collections.abc import Callable, Sequence
+Both are made of the same sections, whether a study is one of ours, the answer to a user's question, or a part of one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from ablations.analysis.by_rate import common_rate, effects_by_rate
+from ablations.analysis.by_rate import common_rate, effects_by_rate, in_general, sensitivity
 from ablations.analysis.effects import effects
-from ablations.analysis.general import in_general
 from ablations.analysis.ledger import ledger
 from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES
+from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Design
 from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
 from ablations.report import sentences, tables
+from ablations.report.answer import Answer
 from ablations.report.cells import forest_figure, heatmap_figure, rate_map_figure
 from ablations.report.markup import as_html, code, image, joined, plain
-from ablations.report.multiples import curves_figure
-from ablations.report.question_page import HOW_TO_READ, SECTION
+from ablations.report.multiples import curves_figure, on_grids, rows_behind
 from ablations.report.sentences import spoken
-from ablations.report.style import save_table
-from ablations.report.trials_section import write_trials
-from ablations.training.rates import own, use
+from ablations.report.style import save, save_table
+from ablations.report.trials_section import trials_text, write_trials
 from tricks.errors import InputError
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
 
+ANSWER = "answer.md"  # the section on an answer, in its folder
 WHERE = {"ladder": "", "beyond": "beyond the ladder"}
-IN_GENERAL = "With minus without, of environments as a sample of all; *p* is corrected for the number of tricks."
-MANY = 4  # studies from which on more processes are worth their start
 Section = tuple[str, list[Path]]  # its text, and its files
 
 
-def document(
-    studies: Sequence[Study],
-    folder: Path,
-    paths: Sequence[Path],
-    made_by: str,
-    listed: bool = False,
-) -> int:
+def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, listed: bool = False) -> int:
     """Write the report and print its tables. Returns the exit status, 1 if runs are missing.
 
-    paths: files that were already written. made_by: the command that reproduces the report.
-    listed: print which designs ran where instead of the tables.
+    paths: files that were already written. made_by: the command that reproduces the report. listed: print no tables.
     """
     files = [*paths, *write(studies, folder, made_by)]
-    designed = [study for study in studies if study.kind == "designs"]
-    if listed:
-        print(_contents(studies))
-    else:
-        for study, design in [(each, design) for each in designed for design in each.designs]:
+    for study in () if listed else [study for study in studies if study.kind == "designs"]:
+        for design in study.designs:
             if (table := folder / study.name / f"{design.name}.md").is_file():
                 print(f"\n{design.name} on {study.env}\n\n{table.read_text(encoding='utf-8')}", end="")
-        print("".join(f"\n{unescape(said)}\n" for study in designed for said in sentences.of(study)), end="")
+        print("".join(f"\n{unescape(said)}\n" for said in sentences.of(study)), end="")
     made_from = f", and the {len(files) - 2} files that they are made from" if len(files) > 2 else ""
     print(f"\nwrote {files[-1]}, {files[-2].name}{made_from}")
     return int(not all(study.is_whole for study in studies))
-
-
-def _contents(studies: Sequence[Study]) -> str:
-    """One line for all environments in which the same designs were run."""
-    where: dict[str, list[str]] = {}
-    for study in studies:
-        where.setdefault(", ".join(design.name for design in study.designs) or study.kind, []).append(study.env)
-    lines = [f"{what} on {', '.join(dict.fromkeys(envs))}" for what, envs in where.items() if what != "worlds"]
-    return "\n".join([*lines, *["a trial for every trick"] * ("worlds" in where)])
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
@@ -86,104 +67,134 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
     return [*(path for _, files in sections for path in files), folder / "report.md", folder / "report.html"]
 
 
+def write_answer(found: Answer, out: Path, name: str) -> Answer:
+    """Write tables, figures and the page into a folder of that name. Returns the answer with the paths."""
+    folder = out / name
+    text, files = _section(found, folder)
+    section = joined([text, *map(_made, found.studies)])
+    files += [save_table(found.curves, folder / "curves.csv.gz")] if len(found.curves) else []
+    write_whole(folder / ANSWER, section + "\n")
+    write_whole(folder / "report.html", as_html(joined([section, HOW_TO_READ]), out))
+    found.files[:] = [folder / "report.html", folder / ANSWER, *found.files, *files]
+    return found
+
+
 def _ledger(studies: Sequence[Study]) -> str:
     """All comparisons of questions of one's own, with one correction over all of them; empty if there are none."""
-    table = ledger([study for study in studies if study.kind == "designs" and study.runs.arm.iloc[0]])
+    table = ledger([study for study in studies if study.kind == "designs" and study.own])
     if len(table) < 2:
         return ""
-    words = (
-        f"{table.question.nunique()} questions with {len(table)} comparisons. *p* is that of a comparison by itself; "
-        "*p over all* is corrected by Holm's method for all of this table, and what is detected *stands* if it "
-        "is still below 0.05. Differences are an arm minus its reference, in normalized area where there is a scale."
-    )
-    return joined(["## Every question that was asked", words, tables.in_columns(table, tables.LEDGER)])
+    counts = f"{table.question.nunique()} questions with {len(table)} comparisons. {EVERY_QUESTION}"
+    return joined(["## Every question that was asked", counts, tables.in_columns(table, tables.LEDGER)])
 
 
 def _sections(studies: Sequence[Study], folder: Path) -> list[Section]:
-    """A section per study, and one each on all environments together for every subject: the ladder, beyond it, robots.
-
-    Many studies are shared among processes, because figures take a while.
-    """
-    asked: list[tuple[Callable[..., Section], tuple[Any, ...]]] = []
-    asked += [(SECTIONS[study.kind], (study, folder)) for study in studies]
+    """A section per study, and for every subject (the ladder, beyond it, robots) one on all environments together."""
+    found = [SECTIONS[study.kind](study, folder) for study in studies]
     for subject in sorted({study.subject for study in studies}, key=lambda subject: (subject != "ladder", subject)):
         alike = tables.distinct([study for study in studies if study.subject == subject])
-        asked.append((_across, (alike, folder, subject)))
-    processes = os.cpu_count() or 1
-    if len(studies) < MANY or processes == 1:
-        return [make(*given) for make, given in asked]
-    from ablations.training.workers import deaf_children, whole_pool  # slow to load, as torch is
-
-    with whole_pool(processes, _start, own) as pool:
-        with deaf_children():  # those that look at all studies take longest, so they start first
-            found = [pool.submit(make, *given) for make, given in reversed(asked)]
-        return [each.result() for each in reversed(found)]
-
-
-def _start(rates: list[Path]) -> None:
-    """Set up a process that makes sections. rates: the user's table of learning rates, if there is one."""
-    from ablations.training.workers import start_worker
-
-    start_worker()
-    use(rates[0] if rates else None)
+        found.append(_across(alike, folder, subject))
+    return found
 
 
 def _of_designs(study: Study, folder: Path) -> Section:
     """The section of a study with designs: as its answer tells it, if it is part of one, which the first one holds."""
     told = study.about.get("answer")
-    page = folder / Path(told or "").name / SECTION
+    page = folder / Path(told or "").name / ANSWER
     if told and page.is_file():
         try:
             return (page.read_text(encoding="utf-8").strip() if told == study.name else ""), []
         except ValueError as error:
             raise InputError(f"{page} is damaged or no page of ours: {error}") from error
-    return _environment(study, folder / study.name)
+    return _section(Answer((study,)), folder / study.name)
 
 
-def _environment(study: Study, place: Path) -> Section:
-    """The section of one environment, and its files, which go to a folder of its own."""
-    numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
-    parts = [f"## {plain(study.env)}: {', '.join(design.name for design in study.designs)}"]
-    parts += [f"{study.seeds} seeds, {study.steps:,} steps per seed{numbers}.", *sentences.of(study)]
-    paths: list[Path] = []
+def _section(found: Answer, place: Path) -> Section:
+    """What was asked, and what came of it. Its files go to a folder of its own, this place."""
+    first, designs = found.studies[0], found.studies[0].designs
+    where = ", ".join(study.env for study in found.studies)
+    asked = f"Does {found.trick} matter?" if found.trick else f"{where}: {', '.join(each.name for each in designs)}"
+    seeds = found.runs.groupby(["env", "arm"]).size().max() if found.own else first.seeds
+    facts = [f"{seeds} seeds per arm", f"{first.steps:,} steps per seed"]
+    numbers = {text for study in found.studies for text in study.runs.numbers}
+    facts += map(plain, numbers) if len(numbers) == 1 else []  # those that are in all arms
+    rates = f"; {plain(first.about['rates'])}" if "rates" in first.about else ""
+    until = f"; {STOPPED}" if first.level < LEVEL else ""
+    parts = [f"## {plain(asked)}", f"{', '.join(filter(None, facts))}{rates}{until}.", *sentences.of(first)]
     make_folder(place)
-    if found := [frame for design in study.designs if not (frame := effects(study, design)).empty]:
-        missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
-        paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
-        parts += ["### What each trick does", image(paths, f"Effects of the tricks on {study.env}", place.name)]
-        parts += [tables.effects_text(found), *(remark(pd.concat(found)) for remark in ON_EFFECTS)]
-    for design in study.designs:
-        text, files = _design(study, design, place)
+    paths: list[Path] = []
+    if not found.own:
+        text, paths = _effects(first, place)
+        parts.append(text)
+    for design in designs:
+        text, files = _design(replace(found, name=design.name), place)
         parts.append(text)
         paths = [*paths, *files]
     return joined(parts), paths
 
 
-def _design(study: Study, design: Design, place: Path) -> Section:
-    """The section of one design: its table and figures, and what was dropped, is missing, or diverged."""
-    frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
-    parts, table = [f"### {name}: {plain(study.env)}"], tables.arms_text(frame, study)
-    paths = [save_table(frame, place / f"{name}.csv"), place / f"{name}.md"]
-    write_whole(paths[1], table + "\n")
-    if missing:
-        parts.append(f"**Incomplete**: some runs are missing for {', '.join(missing)}.")
-    by_rate, path = effects_by_rate(study, design), place / f"effects_by_rate_{name}"
-    figures = {
-        "Learning curves": curves_figure(study, design, place / f"curves_{name}"),
-        "Effects by learning rate": rate_map_figure(by_rate, design, common_rate(study), path),
-    }
-    parts.append(tables.crossed_text(study, design))
-    for title, files in figures.items():
-        if files:
-            parts.append(image(files, f"{title}, {study.env}, {name}", place.name))
-            paths += files
-    parts += [*(remark(study) for remark in ON_ARMS), table, *_notes(study, design)]
+def _effects(study: Study, place: Path) -> Section:
+    """What each trick does by all designs of a study; empty if none compares arms."""
+    found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
+    if not found:
+        return "", []
+    missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
+    paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
+    parts = ["### What each trick does", image(paths, f"Effects of the tricks on {study.env}", place.name)]
+    parts += [tables.effects_text(found), *(remark(pd.concat(found)) for remark in ON_EFFECTS)]
     return joined(parts), paths
+
+
+def _design(found: Answer, place: Path) -> Section:
+    """What one design shows: its tables and figures, what can be said, and what is missing or was dropped."""
+    parts, paths = ([] if found.own else [f"### {found.name}: {plain(found.studies[0].env)}"]), _tables(found, place)
+    lacking = dict.fromkeys(plain(arm) for study, design in found.asked for arm in study.missing(design))
+    parts += [f"**Incomplete**: some runs are missing for {', '.join(lacking)}."] if lacking else []
+    parts += [remark(study) for study in found.studies for remark in ON_ARMS]
+    parts += found.tables
+    parts += map(plain, [*found.replacements, *found.sentences] if found.own else [])
+    for study, design in found.asked:
+        for title, files in _figures(found, study, design, place).items():
+            parts += [image(files, f"{title}, {study.env}, {design.name}", place.name)] if files else []
+            paths += files
+    plane = sensitivity(found.studies if found.own else (), found.arms)
+    if len(plane):
+        parts += ["### Peak and sensitivity to the learning rate", tables.in_columns(plane, tables.PLANE), PLANE]
+    if len(found.moved):
+        names = [arm.name for arm in found.arms]
+        parts += ["### The diagnostics that differ", tables.moved_text(found.moved, names), MEANS]
+    if len(found.trials):
+        parts += ["### In the worlds made for it", MADE_FOR_IT, trials_text(found.trials)]
+    return joined([*parts, *(note for asked in found.asked for note in _notes(*asked))]), paths
+
+
+def _tables(found: Answer, place: Path) -> list[Path]:
+    """The tables as files: of users' arms and their effects, or of a design's arms, which also come as Markdown."""
+    if found.own:
+        frames = {"table": found.table, "effects": found.effects, "in_general": found.general, "moved": found.moved}
+        return [save_table(frame, place / f"{name}.csv") for name, frame in frames.items() if len(frame)]
+    text, path = found.tables[0], place / f"{found.name}.md"
+    write_whole(path, text + "\n")
+    return [save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"), path]
+
+
+def _figures(found: Answer, study: Study, design: Design, place: Path) -> dict[str, list[Path]]:
+    """In one environment, the curves, and the effects at each rate, if there are several rates."""
+    several = f"_{study.env.replace('/', '_')}" if len(found.studies) > 1 else ""
+    end = several if found.own else f"_{design.name}"
+    if len(found.curves):
+        behind = rows_behind(on_grids(found.curves[found.curves.env == study.env]))
+        curves = save(found.plot(env=study.env), place / f"curves{end}", behind)
+    else:
+        curves = curves_figure(study, design, place / f"curves{end}")
+    by_rate, path = effects_by_rate(study, design), place / f"effects_by_rate{end}"
+    rates = rate_map_figure(by_rate, design, common_rate(study), path)
+    return {"Learning curves": curves, "Effects by learning rate": rates}
 
 
 def _notes(study: Study, design: Design) -> list[str]:
     """Notes on a design: what its table leaves out, and what diverged."""
-    notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
+    notes = [f"Dropped: {plain(name)} ({plain(reason)})." for name, reason in design.dropped]
     if design.crossed == "fraction" and design.dropped:
         notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
     if design.base:
@@ -194,7 +205,7 @@ def _notes(study: Study, design: Design) -> list[str]:
         gone = study.of(arm).set_index("seed").diverged.dropna()
         if len(gone):
             when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
-            notes.append(f"Diverged: {arm.name}: {when}.")
+            notes.append(f"Diverged: {plain(arm.name)}: {when}.")
     return notes
 
 
@@ -232,10 +243,55 @@ def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
 def _made(study: Study) -> str:
     """The command that trained a study, its seeds, its time, and its versions."""
     about, (first, end) = study.about, study.about["seeds"]
-    facts = [f"made by {code(about['command'])}", f"seed{f's {first} to' * (end - first > 1)} {end - 1}"]
+    facts = [f"made by {code(about['command'])}"] if about["command"] else []
+    facts.append(f"seed{f's {first} to' * (end - first > 1)} {end - 1}")
     if more := sorted({*study.runs.seed} - {*range(first, end)}):
         facts.append(f"seeds {more[0]} to {more[-1]} as well for arms that many comparisons share")
     whole = "" if study.kind == "games" else " (whole blocks of seeds)"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {spoken(about['seconds'])} of work")
     facts += [plain(f"{name} {', '.join(found)}") for name, found in about["made with"].items() if any(found)]
     return f"**{plain(study.name)}**: {'; '.join(facts)}."
+
+
+HOW_TO_READ = """\
+**Scores.** *Area under the curve* is a seed's mean return over training; before its first episode ends, and after it \
+diverges, it counts with the return of that episode. *Interquartile mean* (IQM) is the mean of the seeds' areas \
+without the lowest and the highest quarter. *Last 10%* is the mean return of the episodes that ended in the last tenth \
+of the budget; where half of the seeds are at the ceiling, *failing* is the share that end below the threshold. \
+*Solved* is the share whose mean return over some tenth of the budget reached it, and *steps to solve* is where the \
+first such tenth ended, as the median over seeds.
+
+**Differences** are with minus without, in normalized area (0 is a random policy, 1 the ceiling) if the environment \
+has a scale. In answers to your own questions, they are in area, an arm minus its reference. P(better) is the \
+probability that a seed with the trick beats one without. **\\*** marks what is detected after Holm's correction over \
+the tricks in a column; an answer's p is corrected for all comparisons of its table. All leave-one-out differences \
+share one arm, the full set, which therefore trains twice as many seeds.
+
+**Intervals** are 95%, and not corrected: of single arms from the expanded percentile bootstrap over seeds, of shares \
+Wilson's, and of differences from Welch's t, with the noise of choosing the two learning rates where the scores of the \
+tuning seeds are known. Where seeds were added until all was decided, each look has its part of the 5%, and intervals \
+are as much wider.
+
+**Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
+lies within ±0.05 (or the margin that was given), unless no arm has learned much (no area above 0.15) or all are near \
+the ceiling (no area below 0.9). Otherwise its effect is *unknown*: these seeds cannot tell.
+
+**Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
+are not reported. Whole episodes make larger batches than segments do, and so allow fewer updates in the same number \
+of steps."""
+PLANE = (
+    "In normalized area, over environments, on the tuning seeds. *Peak*: at the best rate in each environment. *One "
+    "rate*: at the rate that is its best over all of them. *Sensitivity*: what that costs (Adkins et al. 2024). "
+    "Intervals: 95%, bootstrapped over seeds."
+)
+MEANS = (
+    "Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."
+)
+MADE_FOR_IT = "Trials of this trick that were trained before, for this package; each says what theory predicts there."
+STOPPED = "seeds were added until every comparison was decided, or there were as many as allowed"
+IN_GENERAL = "With minus without, of environments as a sample of all; *p* is corrected for the number of tricks."
+EVERY_QUESTION = (
+    "*p* is that of a comparison by itself; *p over all* is corrected by Holm's method for all of this table, and what "
+    "is detected *stands* if it is still below 0.05. Differences are an arm minus its reference, in normalized area "
+    "where there is a scale."
+)

@@ -20,8 +20,8 @@ def phrases(design: Design) -> Phrases:
 
 
 def of(study: Study) -> list[str]:
-    """What a study's designs show about its environment; empty with too few seeds or if runs are missing."""
-    if not study.is_whole:
+    """What our designs show about a study's environment; empty with too few seeds or if runs are missing."""
+    if study.own or not study.is_whole:
         return []
     found = [(design, effects(study, design)) for design in _in_order([study])]
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
@@ -37,7 +37,7 @@ def _in_order(studies: Sequence[Study]) -> list[Design]:
 
 
 def _effects(study: Study, name: str) -> pd.DataFrame:
-    frames = [effects(study, design) for design in study.designs if design.name == name]
+    frames = [effects(study, design) for design in study.designs if design.name == name and not study.own]
     return frames[0] if frames else pd.DataFrame()
 
 

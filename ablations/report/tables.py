@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, scores
-from ablations.analysis.factors import interactions, main_effects
-from ablations.analysis.general import ONE_RATE
+from ablations.analysis.by_rate import ONE_RATE
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, interactions, main_effects, scores
 from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import FEWEST, interval, iqm, median_reached
 from ablations.question.arms import Design
 from ablations.report.markup import code, joined, plain
-from ablations.training.rates import FIXED, at_edge
+from ablations.training.rates import at_edge
 
 Row = dict[Any, Any]
 Columns = Mapping[str, Callable[[Row], str]]  # a head -> what a row says below it
-EFFECTS = ["effect", "interaction", "low", "high", "shapley", "shapley_low", "shapley_high"]
+EFFECTS = ["effect", "interaction", "low", "high"]
+DIGITS = "{:#.4g}"  # four of them, zeros too, so that rows align
 SHOWN = 5  # diagnostics per environment
 
 
@@ -36,30 +36,20 @@ def in_columns(frame: pd.DataFrame, columns: Columns) -> str:
     return markdown([tuple(columns), *(tuple(said(row) for said in columns.values()) for row in _rows(frame))])
 
 
-def in_a_grid(frame: pd.DataFrame, names: Mapping[str, str], over: str, said: Callable[[Row], str]) -> str:
-    """Tidy rows as a Markdown table with a cell for each: names are its heads and columns, `over` goes to the right."""
-    heads = list(dict.fromkeys(frame[over]))
-    found: dict[tuple[Any, ...], dict[Any, str]] = {}
-    for row in _rows(frame):
-        found.setdefault(tuple(row[name] for name in names.values()), {}).setdefault(row[over], said(row))
-    cells = [(*map(plain, at), *(of.get(head, "") for head in heads)) for at, of in found.items()]
-    return markdown([(*names, *heads), *cells])
-
-
 def _rows(frame: pd.DataFrame) -> list[Row]:
     return frame.to_dict("records")
 
 
 def number(value: float, how: str = "{:.4g}") -> str:
     """A number; a dash for NaN."""
-    return how.format(value) if np.isfinite(value) else "–"
+    return how.format(value).rstrip(".") if np.isfinite(value) else "–"
 
 
 def spanned(row: Row, name: str, how: str = "{:.4g}", ends: str | None = None) -> str:
     """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
     before = f"{name}_" if ends is None else ends
     low, high = row[f"{before}low"], row[f"{before}high"]
-    return number(row[name], how) + (f" [{how.format(low)}, {how.format(high)}]" if np.isfinite(low) else "")
+    return number(row[name], how) + (f" [{number(low, how)}, {number(high, how)}]" if np.isfinite(low) else "")
 
 
 def _text(name: str) -> Callable[[Row], str]:
@@ -108,7 +98,7 @@ PLANE: Columns = {  # of those of `sensitivity`
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
-    """One row per arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
+    """One row per arm: learning rate; area, its interquartile mean, late, each with its 95% interval; solved.
 
     `steps_to_solve` is the median over seeds, NaN if fewer than half got there, or if there is no threshold.
     """
@@ -118,8 +108,8 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
         if runs.empty:
             continue
         first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
-        row: Row = {"arm": arm.name, "lr": first.lr, "tuned": first.tuned}
-        for name, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("last_10%", late, np.mean)):
+        row: Row = {"env": study.env, "steps": study.steps, "arm": arm.name, "lr": first.lr, "tuned": first.tuned}
+        for name, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("late", late, np.mean)):
             low, high = interval(values, statistic)
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
         tried = study.tuning(arm) if study.about.get("tuning") else ()  # rates of one's own question
@@ -152,31 +142,35 @@ def _rate(row: Row) -> str:
     return number(row["lr"], "{:g}") + (f" ({plain(caveat)})" if caveat else "")
 
 
-def arms_text(frame: pd.DataFrame, study: Study) -> str:
-    """The table as Markdown, which also reads well in a terminal."""
+def arms_text(table: pd.DataFrame) -> str:
+    """The rows of `arms_table` or `Answer.table` as Markdown, which also reads well in a terminal.
+
+    Columns that would say nothing are left out.
+    """
 
     def late(row: Row) -> str:  # at a ceiling, how many seeds are not there, instead of an interval
-        if np.isnan(row["failing"]):
-            return spanned(row, "last_10%", "{:.1f}")
-        return f"{row['last_10%']:.1f}, failing {spanned(row, 'failing', '{:.0%}')}"
+        if np.isnan(row.get("failing", np.nan)):
+            return spanned(row, "late", DIGITS)
+        return f"{number(row['late'], DIGITS)}, failing {spanned(row, 'failing', '{:.0%}')}"
 
-    columns: Columns = {
-        "arm": lambda row: row["arm"] + f" ({row['diverged']} diverged)" * bool(row["diverged"]),
-        "learning rate": _rate,
-        "area under the curve": _span("area", "{:.1f}"),
-        "interquartile mean": _span("iqm", "{:.1f}"),
+    against = table.get("against", pd.Series(dtype=str))
+    goal = threshold(table.env.iloc[0]) if "solved" in table else None
+    columns: dict[str, Callable[[Row], str] | None] = {
+        "environment": _text("env") if table.env.nunique() > 1 else None,
+        "arm": lambda row: plain(row["arm"]) + f" ({row['diverged']} diverged)" * bool(row["diverged"]),
+        "seeds": _number("seeds", "{}") if table.seeds.nunique() > 1 or table.seeds.min() < FEWEST else None,
+        "learning rate": _rate if table.lr.notna().any() else None,
+        "against": _text("against") if against[against != ""].nunique() > 1 else None,
+        "area under the curve": _span("area", DIGITS),
+        "interquartile mean": _span("iqm", DIGITS),
         "last 10%": late,
+        f"solved (≥ {goal:g})" if goal is not None else "": _number("solved", "{:.0%}"),
+        "steps to solve": None
+        if goal is None
+        else lambda row: number(row["steps_to_solve"], "{:,.0f}").replace("–", f"> {row['steps']:,}"),
+        **(DIFFERENCE if "difference" in table else {}),
     }
-    never = f"> {study.steps:,}"
-    solved: Columns = (
-        {
-            f"solved (≥ {threshold(study.env):g})": _number("solved", "{:.0%}"),
-            "steps to solve": lambda row: number(row["steps_to_solve"], "{:,.0f}").replace("–", never),
-        }
-        if threshold(study.env) is not None
-        else {}
-    )
-    return in_columns(frame, {**columns, **solved})
+    return in_columns(table, {head: said for head, said in columns.items() if said and head})
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
@@ -192,26 +186,28 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
         return f"{spanned(row, 'difference', '{:+.3f}', '')}, {row['better']:.0%}{mark}{again}{failed}"
 
     both = pd.concat(frames)
-    return in_a_grid(both.assign(over=both.design + ": difference, P(better)"), {"trick": "trick"}, "over", said)
+    heads = both.design + ": difference, P(better)"
+    cells = both.assign(over=heads, said=[said(row) for row in _rows(both)]).groupby(["trick", "over"]).said.last()
+    grid = cells.unstack(fill_value="").reindex(both.trick.unique())[[*heads.unique()]]
+    return markdown([("trick", *grid), *((plain(trick), *row) for trick, *row in grid.itertuples())])
 
 
 def crossed_text(study: Study, design: Design) -> str:
     """Main effects of crossed tricks, in units of return, and their interactions; empty for other designs.
 
-    Shapley values and interactions are left out if the arms cannot tell them.
+    Interactions are left out if the arms cannot tell them.
     """
     if not design.crossed:
         return ""
     main, pairs = main_effects(study, design), interactions(study, design).dropna(subset="interaction")
     main, pairs = (each.assign(**each[each.columns.intersection(EFFECTS)] * study.unit) for each in (main, pairs))
     effect: Columns = {"trick": _text("trick"), "main effect": _span("effect", "{:+.4g}", "")}
-    shapley: Columns = {"Shapley value": _span("shapley", "{:+.4g}")} if main.shapley.notna().any() else {}
     interaction: Columns = {
         "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
         "interaction: how much more one does with the other on": _span("interaction", "{:+.4g}", ""),
         "p, uncorrected": _number("p", "{:.2g}"),
     }
-    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}"), **shapley})]
+    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}")})]
     return joined([*found, in_columns(pairs, interaction) if len(pairs) else ""])
 
 
@@ -219,31 +215,6 @@ def distinct(studies: Sequence[Study]) -> list[Study]:
     """For each environment, the study with the most runs, so that no environment counts twice."""
     best = {s.env: s for s in sorted(studies, key=lambda study: len(study.runs)) if s.designs}
     return [study for study in studies if best.get(study.env) is study]
-
-
-def answer_text(table: pd.DataFrame) -> str:
-    """The rows of `Answer.table` as Markdown."""
-    counted = table.seeds.nunique() > 1 or int(table.seeds.min()) < FEWEST
-    several = table.against[table.against != ""].nunique() > 1
-    columns: dict[str, Callable[[Row], str] | None] = {
-        "environment": _text("env") if table.env.nunique() > 1 else None,
-        "arm": _text("arm"),
-        "seeds": _number("seeds", "{}") if counted else None,
-        "rate": (lambda row: _rate(row | {"tuned": row["tuned"].replace(FIXED, "")}))
-        if table.lr.notna().any()
-        else None,
-        "against": _text("against") if several else None,
-        **{head: _span(name) for head, name in {"area": "area", "IQM": "iqm", "last 10%": "late"}.items()},
-        **(DIFFERENCE if "difference" in table else {}),
-        "diverged": (lambda row: f"{row['diverged']} of {row['seeds']}") if table.diverged.any() else None,
-    }
-    return in_columns(table, {head: said for head, said in columns.items() if said})
-
-
-def by_rate_text(frame: pd.DataFrame) -> str:
-    """The rows of `Answer.by_rate` as Markdown, the rates from left to right."""
-    rows = frame.sort_values("at", key=lambda at: at.astype(float), kind="stable")
-    return in_a_grid(rows, {"environment": "env", "arm": "label"}, "at", DIFFERENCE["difference"])
 
 
 def moved_text(frame: pd.DataFrame, arms: Sequence[str]) -> str:

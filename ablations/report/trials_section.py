@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, outcomes, tallied, trial_table_of
+from ablations.analysis.outcomes import AS_PREDICTED, OTHER_WAY, UNDETECTED, outcomes, trial_table_of
 from ablations.analysis.records import Study
 from ablations.question.arms import place
 from ablations.report.markup import plain
@@ -21,7 +21,7 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
-    from ablations.report.panels import doses_figure, worlds_figure
+    from ablations.report.multiples import doses_figure, worlds_figure
 
     found = outcomes([study])
     if not found:
@@ -128,14 +128,15 @@ def in_words(row: Row) -> str:
 
 def tally(frame: pd.DataFrame) -> str:
     """How many trials came out as predicted, in a sentence; empty with too few seeds to see anything."""
-    found = tallied(frame)
-    if not found.trials:
-        return ""
     kept = frame[frame.low.notna()]
-    empty = f" ({found.right_about_nothing} of them with no effect)" if found.right_about_nothing else ""
+    if kept.empty:
+        return ""
+    right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
+    effects = right[right.predicted != 0]
+    empty = f" ({len(right) - len(effects)} of them with no effect)" if len(effects) < len(right) else ""
     counts = (
-        f"Of {found.trials} trials, {found.right} came out as predicted{empty}, in {found.undetected} nothing is "
-        f"detected, and {found.other_way or 'none'} came out the other way; of {found.tricks} tricks, {found.showing} "
+        f"Of {len(kept)} trials, {len(right)} came out as predicted{empty}, in {len(nothing)} nothing is detected, and "
+        f"{len(other) or 'none'} came out the other way; of {kept.trick.nunique()} tricks, {effects.trick.nunique()} "
         "have the predicted effect in at least one."
     )
     return counts + confirmed(kept) + grown(kept)

@@ -53,16 +53,6 @@ def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Ite
 
 
 @contextlib.contextmanager
-def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
-    """The same, for work that needs every one of its processes. Raises InputError if one is killed."""
-    try:
-        with pool_of(size, initializer, *arguments) as pool:
-            yield pool
-    except BrokenProcessPool as error:
-        raise InputError("a worker process was killed or could not start; free some memory, and try again") from error
-
-
-@contextlib.contextmanager
 def deaf_children() -> Iterator[None]:
     """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
 

@@ -11,8 +11,18 @@ from support.studies import bimodal, study
 
 from ablations.analysis import effects as module
 from ablations.analysis import stats as reaching
-from ablations.analysis.effects import AT_CEILING, NOT_LEARNED, NOTHING, UNKNOWN, effects, joint, scores
-from ablations.analysis.factors import by_factors, interactions, main_effects
+from ablations.analysis.effects import (
+    AT_CEILING,
+    NOT_LEARNED,
+    NOTHING,
+    UNKNOWN,
+    by_factors,
+    effects,
+    interactions,
+    joint,
+    main_effects,
+    scores,
+)
 from ablations.analysis.records import SHARES, Study
 from ablations.analysis.scales import MARGIN, SCALES
 from ablations.analysis.stats import (
@@ -30,8 +40,8 @@ from ablations.analysis.stats import (
 )
 from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out, screen
+from ablations.report.answer import Answer
 from ablations.report.cells import told_apart
-from ablations.report.question_page import Answer
 from ablations.report.tables import crossed_text, effects_text
 from ablations.tools.games import mean_score
 from tricks.ladder import Tricks
@@ -100,8 +110,10 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval_in_units_of_the_sco
 
 def test_a_second_try_at_the_level_confirms_nothing() -> None:
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
-    assert second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k}).confirmed.tolist() == [0, 1, 0]
-    assert second_try([0, 0, 0], lambda k: row, [3.0, 2.0, NAN]).confirmed.fillna(-1).tolist() == [1, 0, -1]
+    later = [row | {"p": LEVEL - 0.01 * k} for k in range(3)]
+    assert second_try(pd.Series([1, 1, -1]), later).confirmed.tolist() == [0, 1, 0]
+    found = second_try(pd.Series([0, 0, 0, 1]), [row, row, row, None], pd.Series([3.0, 2.0, NAN, NAN]))
+    assert found.confirmed.fillna(-1).tolist() == [1, 0, -1, -1]
 
 
 def test_the_last_tenth_has_an_effect_of_its_own_and_a_single_seed_no_interval() -> None:
@@ -191,7 +203,7 @@ def test_tables_figures_claims_and_answers_refuse_a_small_effect_without_room(sa
     assert told_apart(found).hatched.tolist() == [said != NOTHING]
     assert ("≈" in effects_text([found])) == (said == NOTHING)
     assert verdict_on(0, found.iloc[0].to_dict()) == (AGREES if said == NOTHING else UNCLEAR)
-    row = Answer((replace(FLAT, runs=flat),), pd.DataFrame())
+    row = Answer((replace(FLAT, runs=flat),))
     (words,) = row.sentences
     assert (row.effects.verdict.tolist(), "does practically nothing" in words) == ([said], said == NOTHING)
     assert words.startswith("cannot tell here what + baseline does: ") == (said != NOTHING)
@@ -222,12 +234,11 @@ def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_f
 PAIR = factorial(["gae", "entropy"])
 
 
-def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
+def test_a_factorial_gives_back_main_effects_and_interactions() -> None:
     design = factorial(["gae", "entropy", "grad_clip"])
     made = study(design, lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on))
     main = main_effects(made, design).set_index("trick")
-    for found in (main.effect, main.shapley):  # efficiency: what all of them add together is 20
-        assert (found * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    assert (main.effect * UNIT).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
     pairs = interactions(made, design).set_index(["a", "b"]).interaction * UNIT
     expected = {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
     assert pairs.to_dict() == pytest.approx(expected)
@@ -245,7 +256,6 @@ def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
     for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
         expected = paired(own / 2)
         assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
-        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
         assert (row.seeds, row.tuned) == (8, "x")
     assert (main.p_holm.tolist(), main.detected.tolist()) == (pytest.approx(holm(main.p.to_numpy())), [1, -1])
     found = interactions(made, PAIR).iloc[0]
@@ -258,7 +268,6 @@ def test_effects_come_from_the_arms_that_are_there_and_half_a_billionth_is_a_rou
     made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
     main = main_effects(made, design).set_index("trick")
     assert (main.effect * UNIT).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
-    assert main.shapley.isna().all()
     assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
     assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
     for missing in range(4):  # an interaction needs all four arms

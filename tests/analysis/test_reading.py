@@ -14,8 +14,7 @@ from support.studies import study
 
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
 from ablations.analysis.effects import effects
-from ablations.analysis.foreign import Columns, curves_of
-from ablations.analysis.reading import short_name
+from ablations.analysis.reading import Columns, curves_of, short_name
 from ablations.analysis.records import (
     MADE,
     SHARES,
@@ -26,15 +25,13 @@ from ablations.analysis.records import (
     gathered,
     load,
     load_all,
-    merged,
     origin,
     save,
     save_again,
     study_of,
 )
 from ablations.analysis.stats import interval
-from ablations.question.arms import flags
-from ablations.question.designs import DESIGNS, ladder, leave_one_out
+from ablations.question.designs import DESIGNS, ladder
 from ablations.training.jobs import Job
 from ablations.training.question import Question
 from ablations.training.scores import POINTS, Scored
@@ -278,57 +275,30 @@ def tried_again(first: Study, runs: pd.DataFrame, folder: Path) -> Study:
     return load_all(folder)[0]
 
 
-def test_studies_come_in_the_order_of_the_suites_environments_worlds_last_or_of_their_seeds(tmp_path: Path) -> None:
+def test_studies_come_in_the_order_of_the_suites_environments_worlds_last(tmp_path: Path) -> None:
     envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
     for env in envs[::-1]:
         save(replace(study(ONE, lambda on: 0, env), name=f"ladder_{env}"), tmp_path)
     save(trials("worlds_from10", 10), tmp_path)
     assert [found.env for found in load_all(tmp_path)] == [*envs, "CartPole-v1"]
-    short, long = trials("worlds_gae_from2", 2), trials("worlds", 0)
-    long = replace(long, about=long.about | {"seeds": [0, 9]})
-    assert merged([short, long]) == [long, short]
 
 
-def test_games_of_another_version_are_reported_beside_studies_of_one_and_leave_none_out(tmp_path: Path) -> None:
-    made = study(ONE, lambda on: 0)
-    runs, games = made.runs.iloc[:1].assign(algorithm="", version="0.0.1"), {"trained": [[1.0]], "random": [[1.0]]}
-    about: Any = made.about | {"games": games, "run": "x", "greedy": False}
-    for each in (made, replace(made, name="games_x", designs=(), runs=runs, about=about)):
-        save(each, tmp_path)
-    assert {found.kind for found in load_all(tmp_path, told=True)} == {"designs", "games"}
-
-
-def test_parts_of_a_study_are_one_in_which_shared_seeds_are_counted_once() -> None:
+def test_studies_on_other_seeds_stay_apart_and_trials_on_the_same_are_one_with_the_facts_of_both() -> None:
     whole = study(design := ladder(["baseline", "entropy"]), lambda on: len(on), seeds=8)
     first, rest = part(whole, lambda seed: seed < 5, [0, 5]), part(whole, lambda seed: seed >= 5, [5, 8])
-    rest = replace(rest, name=f"{whole.name}_from5")
-    (both,) = merged([rest, first])
-    assert (both.about["seeds"], both.about["steps"], both.about["seconds"]) == ([0, 8], 2.0, 2.0)
-    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
-    pd.testing.assert_frame_equal(both.runs, pd.concat([first.runs, rest.runs], ignore_index=True))
-    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
-    elsewhere = replace(rest, runs=rest.runs.assign(lr=rest.runs.lr.where(rest.runs.tricks.eq(""), 0.1)))  # one arm
-    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
-    for other in (gap, elsewhere, stepped):
-        assert merged([first, other]) == [first, other]
-    # the full set has as many seeds again, and those of today's part may be tomorrow's own.
-    whole = study(leave_one_out(["baseline", "entropy"]), lambda on: 0, seeds=8)
-    full = whole.designs[0].arms[0].tricks
-    early = whole.runs[(whole.runs.seed < 4) | ((whole.runs.tricks == flags(full)) & (whole.runs.seed >= 6))]
-    one = replace(whole, runs=early, about=whole.about | {"seeds": [0, 4]})
-    other = replace(part(whole, lambda seed: seed >= 4, [4, 8]), name=f"{whole.name}_from4")
-    (both,) = merged([one, other])
-    assert sorted(both.of(full).seed) == list(range(8))
-    # in the worlds, a trial may repeat another's arm at a fixed rate.
-    first, rest = trials("worlds", 0), trials("worlds_from4", 4)
-    runs = pd.concat([first.runs, first.runs.assign(lr=0.1, tuned="fixed")], ignore_index=True)
-    (both,) = merged([replace(first, runs=runs), replace(rest, runs=runs.assign(seed=runs.seed + 4))])
-    assert len(both.runs) == 2 * len(runs)
+    both = [first, replace(rest, name=f"{whole.name}_from5")]
+    assert gathered(both) == both and both[0].missing(design) == []
+    # a trial may repeat another's arm at a fixed rate.
+    one, other = trials("worlds", 0), trials("worlds_clip", 0, numbers="epochs=20")
+    fixed = pd.concat([one.runs, one.runs.assign(lr=0.1, tuned="fixed")], ignore_index=True)
     made = {"torch": ["2.1", "2"], "numpy": ["2"]}
-    (both,) = merged([first, replace(rest, about=rest.about | {"command": "y", "made with": made})])
-    assert both.about["command"] == "x; y" and both.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
-    other = replace(first, about=first.about | {"made with": {"gpu": ["H"]}})
-    assert merged([other, rest])[0].about["made with"] == {"gpu": ["H"], "torch": ["2"]}
+    second = replace(other, about=other.about | {"command": "y", "made with": made})
+    (found,) = gathered([replace(one, runs=fixed), second])
+    assert len(found.runs) == len(fixed) + len(other.runs)
+    assert found.about["command"] == "x; y" and found.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
+    assert (found.about["seconds"], found.about["steps"], found.about["seeds"]) == (2.0, 2.0, [0, 4])
+    stepped = replace(other, about=other.about | {"made with": {"backend": ["gymnasium"]}})
+    assert gathered([one, stepped]) == [one, stepped]
 
 
 def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Path) -> None:
@@ -363,7 +333,7 @@ def test_a_second_try_is_of_some_arms_at_the_same_rates_on_seeds_that_have_not_j
     some = tried_again(first, runs[runs.tricks.ne("")], tmp_path).again
     assert some is not None and set(some.runs.tricks) == {"baseline"}
     assert effects(tried_again(first, runs, tmp_path), ONE).confirmed.tolist() == [1]
-    later = replace(first, name=f"{first.name}_from10", runs=runs, about=first.about | {"seeds": [10, 20]})
-    save(later, tmp_path)  # the same seeds are reported
-    (joined,) = load_all(tmp_path)
-    assert (joined.seeds, joined.again) == (20, None)
+    every = pd.concat([first.runs, runs], ignore_index=True)
+    save(replace(first, runs=every, about=first.about | {"seeds": [0, 20]}), tmp_path)  # the same seeds are reported
+    (longer,) = load_all(tmp_path)
+    assert (longer.seeds, longer.again) == (20, None)

@@ -21,13 +21,13 @@ from support.many_jobs import made_up
 
 from ablations import Arm, cli, compare, holm, judge, read
 from ablations.analysis.effects import moved
-from ablations.analysis.ledger import fresh_seeds, looks, shares
+from ablations.analysis.ledger import fresh_seeds
 from ablations.analysis.records import load_all
 from ablations.experiments import compare as module
 from ablations.experiments.compare import CompareOptions
 from ablations.experiments.options import parsed
 from ablations.question.words import arm_from
-from ablations.report import question_page
+from ablations.report import answer
 from ablations.training import workers
 from ablations.training.jobs import Job, Result, own_of
 from ablations.training.workers import in_pool
@@ -75,7 +75,7 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: 
     assert cli.main(["compare", *arms, *SHARED, "--workers", "1", "--seeds", "5", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "tricks/Corridor-v0: ppo_vs_bare (2 arms); 2 distinct arms × 5 seeds × 320 steps; each arm at the" in said
-    assert re.search(r"\| ppo  +\| 0\.001 \|.*\n\| bare +\| 0\.01 [\s\S]*/report\.html, and \d other files", said)
+    assert re.search(r"\| ppo  +\| 0\.001 .*\n\| bare +\| 0\.01 [\s\S]*/report\.html, and \d other files", said)
     (folder,), (runs,) = tmp_path.glob("compare_*/"), tmp_path.glob("compare_*.runs.csv.gz")
     names = {"table.csv", "effects.csv", "curves.csv.gz", "curves.png", "curves.csv", "report.html"}
     assert {path.name for path in folder.iterdir()} >= {*names, "answer.md"} and runs.name.startswith(folder.name)
@@ -111,7 +111,8 @@ def test_rates_are_chosen_on_other_seeds_and_their_noise_is_in_the_interval(tmp_
     (study,) = found.studies
     tried = {arm.name: {lr: each.mean() for lr, each in study.tuning(arm).items()} for arm in found.arms}
     best = pd.Series({name: max(means, key=means.__getitem__) for name, means in tried.items()})
-    assert set(found.by_rate["at"]) == {"0.001", "0.003"}
+    by_rate = pd.read_csv(found.files[0].parent / "effects_by_rate.csv")
+    assert {*by_rate["at"]} == {"0.001", "0.003", "over all", "own best"}
     assert dict(zip(found.table.arm, found.table.lr, strict=True)) == best.to_dict()
     arms = [Arm(name, tricks, {"lr": best[name]}) for name, tricks in (("ppo", PPO), ("reinforce", REINFORCE))]
     plain = compare(arms, TINY, seeds=range(5), out=tmp_path, workers=1)
@@ -266,7 +267,7 @@ def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypa
         seen.append([each for each in recorded if each in curves])
         return moved(curves, without, having, recorded)
 
-    monkeypatch.setattr(question_page, "moved", listening)
+    monkeypatch.setattr(answer, "moved", listening)
     wrap = "gymnasium.wrappers:RecordEpisodeStatistics"
     config = Config(**{**vars(RECORDED), "env": "CartPole-v1", "wrap": wrap, "record": "episode.r"})
     judge("gae", configs=[config], out=tmp_path, seeds=2, rates=(0.01,), rate_seeds=2, workers=1)
@@ -451,10 +452,3 @@ def test_seeds_that_are_named_stay_those_and_more_come_after_them(tmp_path: Path
 def test_given_numbers_hold_in_every_environment_of_a_suite() -> None:
     line = parsed(CompareOptions, [*BOTH, "--suite", "classic", "--steps", "640", "--gamma", "0.5"], "compare")
     assert {(config.steps, config.gamma) for config in module.places(line)} == {(640, 0.5)}
-
-
-def test_the_looks_of_a_question_add_up_to_the_five_percent() -> None:
-    assert looks(10, 100) == [10, 20, 40, 80, 100] and looks(10, 5) == [5] and looks(3, 3) == [3]
-    assert shares([10, 20, 40, 80, 100]) == pytest.approx([0.005, 0.005, 0.01, 0.02, 0.01])
-    for counts in (looks(10, 100), looks(7, 55), looks(10, 10)):
-        assert sum(shares(counts)) == pytest.approx(0.05)

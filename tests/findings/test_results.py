@@ -27,7 +27,7 @@ def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(stu
     for design in study.designs:
         path = RESULTS / study.name / f"{design.name}.md"
         if path.exists():
-            assert path.read_text() == tables.arms_text(tables.arms_table(study, design), study) + "\n"
+            assert path.read_text() == tables.arms_text(tables.arms_table(study, design)) + "\n"
 
 
 def test_writing_every_computed_region_anew_would_change_nothing() -> None:

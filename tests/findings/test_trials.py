@@ -9,21 +9,19 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from support import pages
 from support.studies import MADE_BY, study
 
 from ablations.analysis import outcomes
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.analysis.outcomes import Outcome, Side, trial_table
-from ablations.analysis.records import COLUMNS, RESULTS, Study, load_all
+from ablations.analysis.outcomes import Outcome, trial_table
+from ablations.analysis.records import COLUMNS, RESULTS, Study, grid, load_all
 from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
 from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
 from ablations.findings.our_designs import around_continuous, beyond
-from ablations.findings.stored_choices import takeaways
-from ablations.findings.take_home import cost_table, first_ten, rate, take_home
+from ablations.findings.take_home import take_home, takeaways
 from ablations.question.arms import numbers, place
-from ablations.question.designs import TRIALS, ladder, leave_one_out
+from ablations.question.designs import TRIALS, leave_one_out
 from ablations.question.trial import Dose, Trial
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
@@ -38,10 +36,10 @@ from tricks.worlds import SPECIMENS
 TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
 
 
-def arm(returns: dict[int, float]) -> outcomes.Side:
+def arm(returns: dict[int, float]) -> pd.DataFrame:
     facts = ["", TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
     rows = [[*facts, seed, *MADE_BY, np.nan, x, *[x] * 100] for seed, x in returns.items()]
-    return outcomes.Side(pd.DataFrame(rows, columns=COLUMNS))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
@@ -90,14 +88,13 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
 
 
 def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None:
-    having, without = arm({seed: 2 * x for seed, x in BASE.items()}).runs, arm(BASE).runs
+    having, without = arm({seed: 2 * x for seed, x in BASE.items()}), arm(BASE)
     having = having.assign(lr=0.3, diverged=[1, np.nan, 5, 7, np.nan, np.nan])
-    row = Outcome(TRIAL, TRIAL.doses[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
+    row = Outcome(TRIAL, TRIAL.doses[-1], without.assign(diverged=[3.0] * 6), having).row()
     assert (row["without"], row["with"], row["lr_without"], row["lr_with"]) == (2.5, 5, 0.1, 0.3)
     assert (row["diverged"], row["seeds"]) == (9, 6)
-    alone = arm({7: 3.0})
-    curve = alone.grid(400)
-    assert (alone.lr, curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == (0.1, [7], 400, {3.0})
+    curve = grid(arm({7: 3.0}), 400)
+    assert (curve.index.tolist(), curve.columns[-1], set(curve.loc[7])) == ([7], 400, {3.0})
     row = found(BASE, BASE | {3: np.nan}).row()
     assert np.isnan([row["without"], row["difference"]]).all() and (row["with"], row["doses"]) == (2.5, "1:+nan")
     row = outcome_of(TRIAL, BASE, BASE | {3: np.nan})
@@ -175,7 +172,7 @@ def test_no_effect_is_an_interval_within_the_margin(differences: np.ndarray, sai
     trial, having = replace(TRIAL, predicted=0), dict(enumerate(differences))
     row = outcome_of(replace(trial, score="late"), ZERO, having)
     assert (row["outcome"], trials_section.seen(row), row["small"]) == (outcome, said, said == NONE)
-    assert outcomes.tallied(pd.DataFrame([row])).showing == 0
+    assert "of 1 tricks, 0 have the predicted effect" in trials_section.tally(pd.DataFrame([row]))
     assert NONE in trials_section.trials_text(pd.DataFrame([row]))
     wide = replace(trial, doses=(trial.doses[-1]._replace(best=100),))  # of which the same differences are nothing
     assert outcome_of(wide, ZERO, having)["small"]
@@ -185,14 +182,17 @@ def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monke
     frame = trial_table([found(BASE, trial=replace(TRIAL, predicted=0)), found(MORE)])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row and "2 of 2" in row
-    assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
+    assert trials_section.tally(frame) == (
+        "Of 2 trials, 2 came out as predicted (1 of them with no effect), in 0 nothing is detected, and none came out "
+        "the other way; of 1 tricks, 1 have the predicted effect in at least one."
+    )
     assert trial_table([found(MORE)]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
     assert trial_table([found(MORE)]).seen.tolist() == [0]
-    runs = pd.concat([arm(BASE).runs, arm(BASE).runs.assign(tricks="baseline")])
-    later = arm({seed: x + 9 for seed, x in BASE.items()}).runs.assign(tuned="tuned at 9 steps")
+    runs = pd.concat([arm(BASE), arm(BASE).assign(tricks="baseline")])
+    later = arm({seed: x + 9 for seed, x in BASE.items()}).assign(tuned="tuned at 9 steps")
     trial = outcomes.outcome(TRIAL, pd.concat([runs, later, later.assign(tricks="baseline", tuned=FIXED)]))
-    assert trial is not None and (len(trial.without.runs), trial.differences.tolist()) == (6, [0] * 6)
+    assert trial is not None and (len(trial.without), trial.differences.tolist()) == (6, [0] * 6)
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
@@ -215,7 +215,7 @@ def dosed() -> tuple[Trial, list[pd.DataFrame]]:
     frames = []
     for dose, gain in zip(doses, (0.0, 1.0, 2.0), strict=True):
         for flag, by in (("", 0.0), ("baseline", gain)):
-            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in BASE.items()}).runs
+            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in BASE.items()})
             frames.append(runs.assign(numbers=numbers(dose.config), tricks=flag))
     return replace(TRIAL, doses=doses, varied="loan"), frames
 
@@ -309,9 +309,9 @@ def test_the_table_has_a_row_for_every_claim_and_no_two_are_about_the_same() -> 
     assert claims_text(pd.DataFrame([effect("dual_clip", HOPPER, 0.5, HELPS)])) == ""
     both = [effect("huber", HOPPER, -0.2, HURTS) | {"design": design} for design in (DESIGN, "leave-one-out")]
     assert claims_text(pd.DataFrame(both)).endswith("our results support 1, contradict none, and leave none open.")
-    said = [(claim.trick, env, claim.source.split(",")[0]) for claim in claims.CLAIMS for env in claim.envs]
-    assert len(set(said)) == len(said)
-    assert all(claim.trick in NEEDS for claim in claims.CLAIMS)
+    every = claims.CLAIMS.assign(env=claims.CLAIMS.envs.str.split(), by=claims.CLAIMS.source.str.split(",").str[0])
+    assert not every.explode("env")[["trick", "env", "by"]].duplicated().any()
+    assert {*every.trick} <= {*NEEDS} and {*every.says} == {-1, 0, 1}
 
 
 def level(choice: str, name: str, median: float, low: float = 0.1, chance: float = 0.001) -> dict[str, object]:
@@ -334,26 +334,7 @@ def test_flags_are_named_only_if_their_intervals_are_apart_and_numbers_with_thei
     assert fifth.endswith("anything: `lanes`, `entropy`.")
 
 
-def test_what_a_large_study_would_cost_and_what_the_first_ten_of_thirty_would_have_detected() -> None:
-    every = load_all(RESULTS)  # of all arms in the suite `classic` and on robots, and the run on Breakout, one per task
-    some = [study for study in every if "leave-one-out" in study.name or "ALE" in study.env]
-    some += [study for study in every if study.subject == "continuous"]
-    stored = {study.env: study for study in some}
-    cartpole = stored["CartPole-v1"]
-    assert rate(cartpole) == pytest.approx(cartpole.about["steps"] / cartpole.about["seconds"])  # of all workers
-    assert 50_000 < rate(cartpole) < 200_000  # `ablations speed` measured 100,100 for ppo alone
-    assert pages.region("costs") == f"{cost_table(list(stored.values()))}\n"
-    made = study(ladder(NAMES), lambda on: 150 * ("clip" in on) + 150 * ("baseline" in on), NEW, seeds=30)
-    lucky = made.runs.tricks.str.contains("clip") & (made.runs.seed < 10)
-    made.runs.loc[lucky, [c for c in made.runs.columns if c == "late" or c.endswith("%")]] -= 150  # not in these
-    assert home(made) == ["Of 2 effects that 30 seeds detect on New-v0, the first ten of these seeds detect 1."]
-    assert home(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
-    shared = made.runs[made.runs.tricks.eq("reuse") & (made.runs.seed < 10)]
-    more = replace(made, runs=pd.concat([made.runs, shared.assign(seed=shared.seed + 60)]))
-    assert first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
-
-
-NAMES, ROBOT, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
+NAMES, ROBOT = ["baseline", "clip", "entropy"], "Hopper-v5"
 ENVS = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
 
 

@@ -15,7 +15,7 @@ from support.waiting import until
 from tricks.core.machine import follow_parent
 
 # What every chapter imports, and what a kernel consists of.
-PRELOAD = ("ipykernel.ipkernel", "ipykernel.kernelapp", "matplotlib.pyplot", "ablations.findings.stored_choices")
+PRELOAD = ("ipykernel.ipkernel", "ipykernel.kernelapp", "matplotlib.pyplot", "ablations.findings.take_home")
 
 
 class Forked:

@@ -25,7 +25,7 @@ from support.many_jobs import DESIGNS, fill, made_with
 from support.studies import study
 from support.waiting import alive, until
 
-from ablations.analysis.records import Done, Study, about_runs, merged
+from ablations.analysis.records import Done, Study, about_runs, gathered
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.question.designs import ladder
@@ -340,12 +340,10 @@ def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_th
         workers.refuse_too_many(small, 8)
 
 
-def placed(device: str, first: int) -> Study:
-    """A study on this device with two seeds from the first on."""
+def placed(device: str, name: str) -> Study:
+    """Trials on this device."""
     made = study(ladder(["baseline"]), lambda on: 0, seeds=2)
-    about, name = made.about.copy(), "made" + f"_from{first}" * (first > 0)
-    about["made with"], about["seeds"] = {"device": [device]}, [first, first + 2]
-    return replace(made, name=name, runs=made.runs.assign(seed=made.runs.seed + first), about=about)
+    return replace(made, name=name, designs=(), about=made.about | {"made with": {"device": [device]}})
 
 
 def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatch: Patch) -> None:
@@ -356,8 +354,8 @@ def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatc
     there = scored(replace(named, made_with={**named.made_with, "device": "cuda (Model T)"}), JOB.config.steps)
     noted = about_runs("x", [Done(on("cuda:1"), "", there), Done(on("cuda:0"), "", there)], [0, 1])["made with"]
     assert noted["device"] == ["cuda (Model T)"]
-    assert len(merged([placed("cuda", 0), placed("cuda", 2)])) == 1
-    assert len(merged([placed("cpu", 0), placed("cuda", 2)])) == 2
+    assert len(gathered([placed("cuda", "one"), placed("cuda", "two")])) == 1
+    assert len(gathered([placed("cpu", "one"), placed("cuda", "two")])) == 2
 
 
 SWEEP = "sweep --vary gamma=0.9,0.99"

@@ -25,7 +25,7 @@ from support.probes import Probe
 from support.studies import study
 
 from ablations import compare, read
-from ablations.analysis.records import SUFFIX, Study, load, load_all, merged, save, save_again
+from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
 from ablations.cli import main
 from ablations.question.arms import signed
 from ablations.question.designs import ladder
@@ -475,7 +475,6 @@ def test_studies_of_two_origins_never_join(
     theirs: dict[str, Any], ours: dict[str, Any], said: str, tmp_path: Path, refuses: Refuses, capsys: Capture
 ) -> None:
     one, two = made_by(**ours), made_by(first=8, **theirs)
-    assert (len(merged([one, made_by(first=8, **ours)])), len(merged([one, two]))) == (1, 2)
     paths, named = [save(each, tmp_path)[1] for each in (one, two)], f"{two.name} is by {said}"
     for gives in (load_all, read):
         with pytest.raises(InputError, match=rf"{named}.*never put together"):
@@ -517,11 +516,9 @@ def test_a_job_of_a_tree_with_changes_is_not_used_by_one_without(tmp_path: Path,
         assert len(found.studies[0].origins) == 1
 
 
-def test_commits_of_one_algorithm_are_one_origin_and_questions_of_one_name_are_two() -> None:
+def test_commits_of_one_algorithm_are_one_origin() -> None:
     one, two = made_by(commit="1a2b", clean="True"), made_by(first=8, commit="3c4d", clean="True")
-    assert one.origins == two.origins and len(merged([one, two])) == 1
-    about = [each.about | {"question": name} for each, name in ((one, "a"), (two, "b"))]  # such as a changed module
-    assert len(merged([replace(each, about=own) for each, own in zip((one, two), about, strict=True)])) == 2
+    assert one.origins == two.origins
 
 
 def test_comparisons_say_their_algorithm_and_other_rates_are_refused(
