@@ -36,7 +36,6 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   refresh    train those anew
   pages      write what is computed on the pages of a checkout (for this project's own)
   calibrate  simulate how often intervals and verdicts are wrong
-  games      score the agents of a saved run in whole games, next to random actions
   speed      measure environment steps per second, and where the time goes
 
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
@@ -61,9 +60,10 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"], ["status"], ["pages"])
+    jobless = given[:1] in (["plot"], ["speed"], ["calibrate"], ["report"], ["status"], ["pages"])
+    kept = "" if jobless else "; finished jobs are kept, and the same command resumes from there"
     try:
-        return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
+        return guarded(_dispatch, given, kept)
     finally:
         use(None)
 
@@ -101,8 +101,8 @@ def with_own_tricks(arguments: list[str]) -> list[str]:
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
-    """The command line that reproduces the results on any machine: without --out, --workers and --scheduler."""
-    elsewhere, kept, values = ("--out", "--workers", "--scheduler"), [], iter(arguments)
+    """The command line that reproduces the results on any machine: without --out and --workers."""
+    elsewhere, kept, values = ("--out", "--workers"), [], iter(arguments)
     for argument in values:
         if argument in elsewhere:
             next(values, None)
@@ -165,7 +165,6 @@ COMMANDS = {
     "refresh": Command("experiments.status", "RefreshOptions", "refresh", told=False),
     "pages": Command("findings.pages", told=False),
     "calibrate": Command("tools.calibrate", told=False),
-    "games": Command("tools.games"),
     "speed": Command("tools.speed", told=False),
 }
 AROUND = Command("experiments.compare", "BaseOptions", "main_around")

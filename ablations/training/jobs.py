@@ -6,7 +6,7 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ import pandas as pd
 
 from ablations.question.arms import as_trained
 from tricks.config import Config, PerSeed
-from tricks.errors import in_words
+from tricks.errors import InputError, in_words
 from tricks.ladder import Tricks, own_files
 from tricks.runs.provenance import MadeWith, changed, provenance_of_a_run
 from tricks.version import ALGORITHM as ALGORITHM
@@ -44,20 +44,18 @@ class Own:
 
     @cached_property
     def pickled(self) -> bytes:
-        """The functions for other processes; empty if they cannot go there."""
+        """The functions for worker processes. Raises InputError if they cannot go there."""
         try:
             return bytes(cloudpickle.dumps((self.given, self.replaced)))
-        except Exception:  # whatever an object's own method raises
-            return b""
+        except Exception as error:  # whatever an object's own method raises
+            names = ", ".join([*self.given, *self.replaced])
+            raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the functions and of the files that they are written in.
-
-        Functions that cannot be pickled count as different from all others, and are the same only in this process.
-        """
+        """A hash of the functions and of the files that they are written in."""
         functions = [*self.given.values(), *self.replaced.values()]
-        found = hashlib.sha256(self.pickled or repr([id(each) for each in functions]).encode())
+        found = hashlib.sha256(self.pickled)
         for path in sorted({*map(_file, functions), *map(_module_file, self.modules)} - {None}, key=str):
             found.update(Path(str(path)).read_bytes())
         return found.hexdigest()[:16]
@@ -92,20 +90,9 @@ def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = N
 
     replaced, functions: as of `Own`; None where there is none.
     """
-    modules, given = modules_of(config), {name: each for name, each in functions.items() if each}
+    modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
+    given = {name: each for name, each in functions.items() if each}
     return Own(given, replaced or {}, modules) if given or replaced or any(map(_module_file, modules)) else None
-
-
-def modules_of(config: Config) -> list[str]:
-    """The modules that the names of an environment and of its wrappers bring."""
-    return [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
-
-
-def files_of(configs: Iterable[Config]) -> list[str]:
-    """The user's own modules, each in a single file, that the environments of these configs need."""
-    names = {name for config in configs for name in modules_of(config) if "." not in name}
-    files = (_module_file(name) for name in sorted(names))
-    return [file for file in files if file is not None and Path(file).stem != "__init__"]
 
 
 def _file(function: Callable[..., Any]) -> str | None:
@@ -166,21 +153,9 @@ class Job:
 
     @property
     def key(self) -> str:
-        return self.key_by(ALGORITHM)
-
-    def key_by(self, algorithm: int) -> str:
-        """The key that it has, or had, by the library that this number of `ALGORITHM` stands for.
-
-        A tree with changes, which that number does not know, has keys of its own.
-        """
-        made = {"algorithm": algorithm} | ({"changes": changed()} if changed() else {})
-        text = json.dumps(self.what | made, sort_keys=True)
+        """What it is stored by. A tree with changes, which `ALGORITHM` does not know, has keys of its own."""
+        text = json.dumps(self.what | ({"changes": changed()} if changed() else {}), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def job_of(config: Config, tricks: Tricks) -> Job:
-    """The job that trains these, with the user's module if one makes the environment: its text counts, too."""
-    return Job(config, tricks, own_of(config))
 
 
 def kind(device: str) -> str:

@@ -1,7 +1,7 @@
-"""Jobs in worker processes, one per core with one thread each, or on a cluster. Finished jobs stay finished.
+"""Jobs in worker processes, one per core with one thread each. Finished jobs stay finished.
 
-Workers compute and return results; only this process writes. So a full disk is handled in one place, a killed worker
-leaves no half-written result, and the machines of a cluster don't need a shared disk.
+Workers compute and return results; only this process writes. So a full disk is handled in one place, and a killed
+worker leaves no half-written result.
 """
 
 import contextlib
@@ -11,18 +11,22 @@ import queue
 import signal
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from functools import cache
 from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.queues import SimpleQueue
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from tqdm import tqdm
 
-from ablations.training import jobs as current
 from ablations.training.jobs import Job, Result, compute
 from ablations.training.store import Store
 from tricks.core.machine import Need, find_device, follow_parent, on_host, refuse_too_large
@@ -67,39 +71,24 @@ def deaf_children() -> Iterator[None]:
     """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
 
     The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. They
-    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`.
+    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`: what
+    they need of it, they get by value.
     """
-    with _script_hidden(), _signals_blocked():
-        yield
-
-
-@contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Hold back Ctrl-C and a closed terminal until this block ends."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    unheard = {signal.SIGINT, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
-    try:
-        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
-        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _script_hidden() -> Iterator[None]:
-    """Hide the script that runs, which new processes would import: what they need of it, they get by value."""
-    main = sys.modules["__main__"]
-    before = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    main, blocks = sys.modules["__main__"], hasattr(signal, "pthread_sigmask")  # not on Windows
+    script = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    unheard = {signal.SIGINT, signal.SIGHUP} if blocks else set()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard) if blocks else unheard
     try:
         vars(main).pop("__file__", None)
         main.__spec__ = None
+        if blocks:
+            resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+            signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
         yield
     finally:
-        vars(main).update(before)
+        vars(main).update(script)
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_worker() -> None:
@@ -149,16 +138,15 @@ T = TypeVar("T")
 tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
 
 
-def worker_count(asked: int, device: str = "cpu", scheduler: str = "") -> int:
+def worker_count(asked: int, device: str = "cpu") -> int:
     """The number of worker processes; 0 asks for one per core, or one per GPU of the device.
 
     Processes that share a GPU wait for each other, so a second one gains little. Raises InputError for a negative
-    number, and if this machine has to train, because there is no scheduler, and does not have the device.
+    number, and for a device that this machine does not have.
     """
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
-    if not scheduler:
-        find_device(device)
+    find_device(device)
     return asked or gpu_count(device) or os.cpu_count() or 1
 
 
@@ -171,23 +159,19 @@ def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
     refuse_too_large([Need(f"{running:,} worker processes", running * each, ("workers",))])
 
 
-def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
-    """Train every job that has no result yet. Returns the error of each job that failed.
+def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
+    """Train every job that has no result yet. Returns the error of each job that failed, which stops no other.
 
-    scheduler: the address of a Dask scheduler that runs the jobs; if empty, worker processes do. A failed job does not
-    stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
+    Raises InputError if a result cannot be written.
     """
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
-    if others := [k for job in missing if (k := store.other_algorithm(job)) is not None]:
-        by = ", ".join(map(str, sorted({*others})))
-        why = f"their stored results are by ALGORITHM {by}, and this version's is {current.ALGORITHM}"
-        print(f"trained anew, because {why}: {len(others)} of {len(jobs)} jobs", flush=True)
+    if missing and (older := store.by_other_algorithms()):
+        print(f"{older} of the jobs in {store.path} are by another version's ALGORITHM, and count no more", flush=True)
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
-    if not scheduler:
-        refuse_too_many(missing, workers)
-    outcomes = _anywhere(missing, workers, scheduler)
+    refuse_too_many(missing, workers)
+    outcomes = in_pool(missing, workers, compute)
     with (
         progress(total, total - left, leave=True) as bar,
         contextlib.closing(outcomes),  # an error here stops the workers, too
@@ -215,16 +199,6 @@ def weight(job: Job) -> int:
     """The time of an environment step, in passes over its row: playing takes about as long as two of them."""
     config, tricks = job.config, job.tricks
     return 2 + (config.epochs if tricks.reuse else 1) + (config.aux_epochs if tricks.ppg else 0)
-
-
-def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Result | str], None, None]:
-    if any(job.own is not None and not job.own.pickled for job in jobs):  # it cannot go elsewhere
-        return ((job, compute(job)) for job in jobs)
-    if not scheduler:
-        return in_pool(jobs, workers, compute)
-    from ablations.training.cluster import on_cluster
-
-    return on_cluster(jobs, scheduler)
 
 
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
@@ -281,3 +255,49 @@ def start_trainer(gpus: "SimpleQueue[int] | None" = None, tricks: Sequence[str] 
     torch.set_num_threads(1)
     if gpus is not None:
         torch.cuda.set_device(gpus.get())
+
+
+SHARE, MOST = 0.06, 20_000  # of a job's budget that a probe trains, and at most so many steps
+PROBES = 8
+
+
+def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
+    """Seconds that `run_jobs` will take for the jobs that are not in the store.
+
+    A few of them, spread evenly, train their first updates. Every step of their environments is assumed to cost the
+    same, by `weight`. With whole episodes that is too much if they grow longer during training: batches grow with them,
+    and the cost of an update is spread over more steps. Raises InputError if no job can be trained.
+    """
+    missing = sorted((job for job in dict.fromkeys(jobs) if not store.has(job)), key=lambda job: job.config.env)
+    if not missing:
+        return 0.0
+    count, start, begun, error = min(len(missing), max(PROBES, workers)), time.time(), list[float](), ""
+    prices = defaultdict[str, list[float]](list)  # seconds per step and weight
+    spread = [missing[k * len(missing) // count] for k in range(count)]
+    for job, (began, found) in in_pool(spread, workers, _probe):
+        begun.append(began)
+        if isinstance(found, str):
+            error = found
+        else:
+            prices[job.config.env].append(found.seconds / found.steps / weight(job))
+    if not prices:
+        raise InputError(f"no job can be trained: {error}")
+    overall = [price for some in prices.values() for price in some]
+    each = [budget(job) * weight(job) * float(np.mean(prices.get(job.config.env, overall))) for job in missing]
+    return min(begun) - start + max(sum(each) / workers, *each)
+
+
+def _probe(job: Job) -> tuple[float, Result | str]:
+    """The time at which the worker was ready, and the outcome of the first part of the job."""
+    _warm_up(job.config.device)
+    steps = max(1, min(MOST, round(SHARE * job.config.steps)))
+    return time.time(), compute(replace(job, config=replace(job.config, steps=steps)))
+
+
+@cache
+def _warm_up(device: str) -> None:
+    """Pay the one-time costs of a process before the probe, so that they count as startup."""
+    from tricks import PPO, Config, train
+
+    with contextlib.suppress(InputError):  # no such device: the probe says so
+        train(Config(seeds=1, steps=1, lanes=1, horizon=16, device=device), PPO)
