@@ -190,17 +190,10 @@ def prepare(out: Path) -> None:
     Raises InputError if the folder cannot be made.
     """
     make_folder(out)
-    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop
-        for folder in (out, *(path for path in out.iterdir() if path.is_dir() and not path.is_symlink())):
-            remove_partials(folder)
-
-
-def remove_partials(folder: Path) -> None:
-    """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
-    for path in folder.iterdir():
-        found = LEFTOVER.fullmatch(path.name)
-        if found and not psutil.pid_exists(int(found[1])) and path.is_file() and not path.is_symlink():
-            with contextlib.suppress(OSError):  # another user's
+    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop, nor is another user's file
+        for path in (*out.glob(".*"), *out.glob("*/.*")):
+            found = LEFTOVER.fullmatch(path.name)
+            if found and not psutil.pid_exists(int(found[1])) and path.is_file() and not path.is_symlink():
                 path.unlink()
 
 
