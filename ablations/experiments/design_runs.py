@@ -21,7 +21,7 @@ from ablations.training.rates import FINALISTS, KEY, OWN_RATES, Rate, best_of, t
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, following, parse_seeds
 from ablations.training.store import Store, as_file_name
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
-from ablations.training.workers import PROBES, estimate, run_jobs
+from ablations.training.workers import estimate, run_jobs
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -177,8 +177,7 @@ def main(chosen: Options, command: str) -> int:
             arms = [arm.name for arm in design.arms]
             dropped = [f"dropped: {name} ({reason})" for name, reason in design.dropped]
             print("\n  ".join([f"\n{design.name} on {env}: {len(arms)} arms", *arms, *dropped]))
-        print(f"\nmeasuring the start of at most {PROBES} jobs ...", flush=True)
-        print(f"about {spoken(estimate(jobs, store, processes))} with {processes} workers")
+        print(f"\nabout {spoken(estimate(jobs, store, processes))} with {processes} workers")
         return 0
     failed = run_jobs(jobs, store, processes)
     for job, error in failed.items():

@@ -26,7 +26,7 @@ class Machine:
 
     device: Device = "cpu"
     workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
+    """Number of worker processes (0: one per core, or one on a GPU)."""
     out: Path = OUT
     """Folder for the finished jobs, the tables and the figures."""
 

@@ -36,7 +36,7 @@ class RefreshOptions(Options):
     """How long to train, such as 90m or 2h (default: until all are done). What is finished by then is kept. The new
     studies go to --out; with --from-results, to runs/refresh."""
     workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
+    """Number of worker processes (0: one per core, or one on a GPU)."""
 
 
 def main(chosen: Options) -> int:

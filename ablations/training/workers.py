@@ -11,23 +11,18 @@ import queue
 import signal
 import sys
 import threading
-import time
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from functools import cache
 from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.queues import SimpleQueue
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from tqdm import tqdm
 
-from ablations.training.jobs import Job, Result, compute
+from ablations.training.jobs import Job, compute
 from ablations.training.store import Store
 from tricks.core.machine import Need, find_device, follow_parent, on_host, refuse_too_large
 from tricks.errors import InputError
@@ -103,30 +98,8 @@ def start_worker() -> None:
 
 Device = Annotated[
     str,
-    "Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
-    "rounding, so they count as different jobs.",
+    "Where to train: cpu, cuda, cuda:1, ... CPUs and GPUs round differently, so their jobs are different ones.",
 ]
-
-
-def gpu_count(device: str) -> int:
-    """The number of GPUs that a device names: all of them for cuda, one for cuda:1, none for cpu."""
-    if not device.startswith("cuda"):
-        return 0
-    import torch  # slow to load, and not needed on a CPU
-
-    return 1 if ":" in device else torch.cuda.device_count()
-
-
-def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
-    """The number of a GPU for each worker process to take, so that all are used; None if there is no choice."""
-    count = gpu_count(device)
-    if count < 2:
-        return None
-    with deaf_children():
-        queue = multiprocessing.get_context("spawn").SimpleQueue()
-    for worker in range(workers):
-        queue.put(worker % count)
-    return queue
 
 
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
@@ -139,15 +112,14 @@ tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a t
 
 
 def worker_count(asked: int, device: str = "cpu") -> int:
-    """The number of worker processes; 0 asks for one per core, or one per GPU of the device.
+    """The number of worker processes; 0 asks for one per core, or a single one on a GPU, for which they would wait.
 
-    Processes that share a GPU wait for each other, so a second one gains little. Raises InputError for a negative
-    number, and for a device that this machine does not have.
+    Raises InputError for a negative number, and for a device that this machine does not have.
     """
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
     find_device(device)
-    return asked or gpu_count(device) or os.cpu_count() or 1
+    return asked or (1 if device.startswith("cuda") else os.cpu_count() or 1)
 
 
 def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
@@ -225,9 +197,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
-    with pool_of(
-        size, start_trainer, turns(jobs[0].config.device, size), [str(path) for path, _ in OWN.values()]
-    ) as pool:
+    with pool_of(size, start_trainer, [str(path) for path, _ in OWN.values()]) as pool:
         waiting, running = iter(jobs), dict[Future[T], Job]()
         done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 
@@ -245,59 +215,34 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
             send(1)
 
 
-def start_trainer(gpus: "SimpleQueue[int] | None" = None, tricks: Sequence[str] = ()) -> None:
-    """Set up a process that trains. gpus: which of several GPUs is this one's `cuda`; see `turns`. tricks: files."""
+def start_trainer(tricks: Sequence[str] = ()) -> None:
+    """Set up a process that trains. tricks: files of the user's."""
     start_worker()
     for file in tricks:
         load_trick(file)
     import torch
 
     torch.set_num_threads(1)
-    if gpus is not None:
-        torch.cuda.set_device(gpus.get())
 
 
-SHARE, MOST = 0.06, 20_000  # of a job's budget that a probe trains, and at most so many steps
-PROBES = 8
+SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
 
 
 def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
-    """Seconds that `run_jobs` will take for the jobs that are not in the store.
+    """About how many seconds `run_jobs` will take for the jobs that are not in the store.
 
-    A few of them, spread evenly, train their first updates. Every step of their environments is assumed to cost the
-    same, by `weight`. With whole episodes that is too much if they grow longer during training: batches grow with them,
-    and the cost of an update is spread over more steps. Raises InputError if no job can be trained.
+    A job of each environment trains its first updates in this process, twice, because the first time compiles. Every
+    step of an environment is assumed to cost the same, by `weight`. With whole episodes that is too much if they grow
+    longer during training: the cost of an update is then spread over more steps. Raises InputError if a job fails.
     """
-    missing = sorted((job for job in dict.fromkeys(jobs) if not store.has(job)), key=lambda job: job.config.env)
-    if not missing:
-        return 0.0
-    count, start, begun, error = min(len(missing), max(PROBES, workers)), time.time(), list[float](), ""
-    prices = defaultdict[str, list[float]](list)  # seconds per step and weight
-    spread = [missing[k * len(missing) // count] for k in range(count)]
-    for job, (began, found) in in_pool(spread, workers, _probe):
-        begun.append(began)
-        if isinstance(found, str):
-            error = found
-        else:
-            prices[job.config.env].append(found.seconds / found.steps / weight(job))
-    if not prices:
-        raise InputError(f"no job can be trained: {error}")
-    overall = [price for some in prices.values() for price in some]
-    each = [budget(job) * weight(job) * float(np.mean(prices.get(job.config.env, overall))) for job in missing]
-    return min(begun) - start + max(sum(each) / workers, *each)
-
-
-def _probe(job: Job) -> tuple[float, Result | str]:
-    """The time at which the worker was ready, and the outcome of the first part of the job."""
-    _warm_up(job.config.device)
-    steps = max(1, min(MOST, round(SHARE * job.config.steps)))
-    return time.time(), compute(replace(job, config=replace(job.config, steps=steps)))
-
-
-@cache
-def _warm_up(device: str) -> None:
-    """Pay the one-time costs of a process before the probe, so that they count as startup."""
-    from tricks import PPO, Config, train
-
-    with contextlib.suppress(InputError):  # no such device: the probe says so
-        train(Config(seeds=1, steps=1, lanes=1, horizon=16, device=device), PPO)
+    missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
+    prices = {}  # seconds per step and weight
+    for env, job in {job.config.env: job for job in missing}.items():
+        steps = max(1, min(MOST, round(SHARE * job.config.steps)))
+        for _ in range(2):
+            found = compute(replace(job, config=replace(job.config, steps=steps)))
+            if isinstance(found, str):
+                raise InputError(f"a job in {env} cannot be trained: {found}")
+        prices[env] = found.seconds / found.steps / weight(job)
+    each = [budget(job) * weight(job) * prices[job.config.env] for job in missing]
+    return max(sum(each) / workers, *each, 0.0)

@@ -1,5 +1,5 @@
 """Running jobs: whatever is killed, signaled or full, finished work stays, and the same command does only the rest, in
-workers of its own or on GPUs, and says beforehand how long it will take."""
+workers of its own or on a GPU, and says beforehand how long it will take."""
 
 import multiprocessing
 import os
@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from ablations.training import workers
 from ablations.training.jobs import Job, Result
 from ablations.training.scores import scored
 from ablations.training.store import Store
-from ablations.training.workers import deaf_children, estimate, gpu_count, in_pool, run_jobs, turns, worker_count
+from ablations.training.workers import deaf_children, estimate, in_pool, run_jobs, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.core import machine
 from tricks.runs import provenance
@@ -160,33 +159,31 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
     assert started == ["a worker"]
 
 
-def test_an_estimate_weighs_what_is_not_done_by_the_prices_of_a_few_short_jobs(
+def test_an_estimate_weighs_what_is_not_done_by_the_price_of_a_short_job_of_each_environment(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     store = Store(tmp_path)
     store.put(JOB, result(JOB))
     assert estimate([JOB], store, workers=2) == 0
-    with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
+    with pytest.raises(InputError, match=r"^a job in Nonsense-v0 cannot be trained: .*Nonsense"):
         estimate([BROKEN], store, workers=1)
     assert 0 < estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
-    assert [*finished(tmp_path)] == [JOB.key]  # probes are no results
+    assert [*finished(tmp_path)] == [JOB.key]  # a short job is no result
     probed = []
 
-    def at_once(jobs: list[Job], *_: Any) -> Iterator[tuple[Job, tuple[float, Result]]]:
+    def at_once(job: Job) -> Result:
         """A pass over a row takes 1 ms, and 10 ms on Pendulum."""
-        for job in jobs:
-            probed.append(job)
-            price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
-            yield job, (time.time(), Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with()))
+        probed.append(job.config)
+        price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
+        return Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with())
 
-    monkeypatch.setattr(workers, "in_pool", at_once)
+    monkeypatch.setattr(workers, "compute", at_once)
     envs = ("CartPole-v1", "Pendulum-v1")
     many = [Job(Config(env, seeds=(k,), steps=1000), PPO) for env in envs for k in range(20)]
     weight = workers.weight(many[0])
-    assert estimate(many, store, workers=4) == pytest.approx(20 * (1 + 10) * weight / 4, abs=0.5)
-    assert [job.config.env for job in probed] == [env for env in envs for _ in range(workers.PROBES // 2)]
-    assert {job.config.steps for job in probed} == {60}
-    assert estimate(many[-1:], store, workers=4) == pytest.approx(10 * weight, abs=0.5)  # no worker can help
+    assert estimate(many, store, workers=4) == pytest.approx(20 * (1 + 10) * weight / 4)
+    assert [(config.env, config.steps) for config in probed] == [(env, 60) for env in envs for _ in range(2)]
+    assert estimate(many[-1:], store, workers=4) == pytest.approx(10 * weight)  # no worker can help
 
 
 def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
@@ -247,22 +244,9 @@ def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp
         assert f"2 jobs, {count} of them done before" in capsys.readouterr().out
 
 
-def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+def test_there_is_one_worker_on_a_gpu_and_its_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
     monkeypatch.setattr(workers, "find_device", lambda name: torch.device(name))
-    monkeypatch.setattr(workers, "start_worker", lambda: None)
-    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
-    assert [worker_count(0, device) for device in KINDS] == [2, 1, os.cpu_count()]
-    assert ([gpu_count(device) for device in KINDS], worker_count(5, "cuda")) == ([2, 1, 0], 5)
-    queue = turns("cuda", workers=5)
-    for _ in range(5):
-        workers.start_trainer(queue)
-    assert taken == [0, 1, 0, 1, 0]
-    for device in KINDS[1:]:
-        workers.start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
-    assert len(taken) == 5
+    assert [worker_count(0, device) for device in KINDS] == [1, 1, os.cpu_count()] and worker_count(5, "cuda") == 5
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):
