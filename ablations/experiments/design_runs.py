@@ -12,7 +12,7 @@ from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
 from ablations.question.arms import Arm, Comparison, Design, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite
-from ablations.question.words import refuse_idle, tricks_named, usable, usable_beyond
+from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
@@ -120,13 +120,13 @@ def _question(
     setting: Setting, config: Config, beyond: Sequence[str], asked: Sequence[str], chosen: What, seeds: str
 ) -> Question:
     """The question about these designs in one setting. beyond: the tricks of designs on what is beyond the ladder."""
-    able, given = list(usable(config)), chosen.given
+    able, given = usable(config), chosen.given
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = [DESIGNS[name](names) for name in asked]
     if any(design.beyond for design in designs):
-        others = beyond or usable_beyond(config)
+        others = beyond or usable(config, beyond=True)
         designs = [DESIGNS[made.name](others) if made.beyond else made for made in designs]
     if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")

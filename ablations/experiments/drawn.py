@@ -116,7 +116,7 @@ def random(chosen: RandomOptions, command: str) -> int:
         most = f"from {2 * PER_SET} to {MOST_DRAWN:,}"
         raise InputError(f"--draws must be a multiple of {PER_SET} {most}, not {count}")
     base = chosen.base
-    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
+    names = tricks_named(chosen.tricks) if chosen.tricks else usable(base)
     arm = Arm("these tricks", switched(closed(names)), held)
     refuse_idle([arm], held)
     every = [each._replace(config=arm.config(each.config)) for each in drawn(base, names, count // PER_SET)]

@@ -238,11 +238,10 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
     missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
     prices = {}  # seconds per step and weight
     for env, job in {job.config.env: job for job in missing}.items():
-        steps = max(1, min(MOST, round(SHARE * job.config.steps)))
-        for _ in range(2):
-            found = compute(replace(job, config=replace(job.config, steps=steps)))
-            if isinstance(found, str):
-                raise InputError(f"a job in {env} cannot be trained: {found}")
+        short = replace(job, config=replace(job.config, steps=max(1, min(MOST, round(SHARE * job.config.steps)))))
+        _, found = compute(short), compute(short)
+        if isinstance(found, str):
+            raise InputError(f"a job in {env} cannot be trained: {found}")
         prices[env] = found.seconds / found.steps / weight(job)
     each = [budget(job) * weight(job) * prices[job.config.env] for job in missing]
     return max(sum(each) / workers, *each, 0.0)

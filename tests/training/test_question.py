@@ -246,7 +246,7 @@ def test_a_rate_at_which_no_episode_ends_is_never_best_nor_is_a_seed_s_area_know
 
 def test_every_arm_has_its_own_tuned_rate_inside_the_grid_which_had_a_second_look() -> None:
     scores = table()
-    for arm in ladder(list(usable(Config("CartPole-v1")))).arms:
+    for arm in ladder(usable(Config("CartPole-v1"))).arms:
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == flags(arm.tricks))]
         assert set(mine.lr) >= set(GRID)
         best = mine[mine.seeds == mine.seeds.max()].set_index("lr").area.idxmax()
