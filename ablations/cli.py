@@ -36,7 +36,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   refresh    train those anew
   pages      write what is computed on the pages of a checkout (for this project's own)
   calibrate  simulate how often intervals and verdicts are wrong
-  speed      measure environment steps per second, and where the time goes
+  speed      measure environment steps per second
 
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 

@@ -1,4 +1,4 @@
-"""`python -m ablations speed`: environment steps per second, and where the time goes.
+"""`python -m ablations speed`: environment steps per second.
 
 Every measurement runs in a fresh process with one thread, after a short warm-up, so that measurements share no memory
 or caches.
@@ -6,8 +6,7 @@ or caches.
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -33,40 +32,26 @@ from tricks.runs.provenance import provenance
 
 @dataclass(frozen=True)
 class Measured:
-    """One measurement: speed, times in µs per environment step of any of the seeds, memory."""
+    """One measurement."""
 
     who: str
     backend: str
     device: str
     seeds: int
     steps_per_second: float
-    environment: float
-    rollout: float  # but for the environment: the policy and storage
-    update: float  # everything else: advantages and learning
     megabytes: float  # the peak of the process; on a GPU, that of its tensors
     warm_up: float  # seconds of the first, short run
 
 
 def measure(job: Job, steps: int) -> Measured:
-    """Train once to warm up, once on the clock, and once more to see where the time goes."""
-    import torch
-
+    """Train once to warm up, and once on the clock."""
     from tricks import train
 
-    config, tricks = job.config, job.tricks
-    size, batch = len(config.seed_list), config.lanes * config.horizon
-    warm_up, _ = _timed(train, replace(config, steps=batch), tricks)
-    budget = max(2 * batch, steps // size)
-    seconds, run = _timed(train, replace(config, steps=budget), tricks)
-    with stopwatches(torch.device(config.device)) as spent:  # a separate run: they slow down a GPU
-        watched, _ = _timed(train, replace(config, steps=budget), tricks)
-    taken = int(run.curve.groupby("seed").step.max().sum())
-    micro = 1e6 * seconds / taken
-    environment, rollout = (micro * spent[name] / watched for name in ("environment", "rollout"))
-    apart = environment > 0  # not where a compiled call plays a whole segment, rules included
-    shares = (environment if apart else math.nan, rollout - environment, micro - rollout)
-    facts = ("tricks", config.backend, config.device, size, taken / seconds)
-    return Measured(*facts, *shares, _peak(config.device), warm_up)
+    config, size, batch = job.config, len(job.config.seed_list), job.config.lanes * job.config.horizon
+    warm_up, _ = _timed(train, replace(config, steps=batch), job.tricks)
+    seconds, run = _timed(train, replace(config, steps=max(2 * batch, steps // size)), job.tricks)
+    speed = int(run.curve.groupby("seed").step.max().sum()) / seconds
+    return Measured("tricks", config.backend, config.device, size, speed, _peak(config.device), warm_up)
 
 
 def measure_plain(job: Job, steps: int) -> Measured:
@@ -101,7 +86,7 @@ def measure_sb3(job: Job, steps: int) -> Measured:
     warm_up, _ = _timed(model.learn, batch)
     seconds, _ = _timed(model.learn, steps)
     speed = -(-steps // batch) * batch / seconds
-    return Measured("sb3", "gymnasium", "cpu", 1, speed, math.nan, math.nan, math.nan, _peak("cpu"), warm_up)
+    return Measured("sb3", "gymnasium", "cpu", 1, speed, _peak("cpu"), warm_up)
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
@@ -118,46 +103,6 @@ def _peak(device: str) -> float:
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
     return int(status.read_text().split("VmHWM:")[1].split()[0]) / 2**10 if status.exists() else math.nan
-
-
-@contextmanager
-def stopwatches(device: Any) -> Iterator[dict[str, float]]:
-    """Measure the seconds that `train` spends in rollouts and, within them, in environment steps."""
-    import torch
-
-    from tricks import loop, training
-
-    spent = {"environment": 0.0, "rollout": 0.0}
-
-    def timed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            start = now()
-            result = function(*arguments)
-            spent[name] += now() - start
-            return result
-
-        return call
-
-    def now() -> float:
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        return time.perf_counter()
-
-    def make(*arguments: Any, **named: Any) -> Any:
-        env = kept["open_env"](*arguments, **named)
-        env.step = timed(env.step, "environment")
-        return env
-
-    places = {"open_env": training, "play_segment": loop, "play_episodes": loop}
-    kept = {name: getattr(place, name) for name, place in places.items()}
-    watched = {name: timed(kept[name], "rollout") for name in kept} | {"open_env": make}
-    try:
-        for name, place in places.items():
-            setattr(place, name, watched[name])
-        yield spent
-    finally:
-        for name, place in places.items():
-            setattr(place, name, kept[name])
 
 
 @dataclass(frozen=True)
@@ -187,10 +132,9 @@ class Options:
 
 
 CAPTION = """\
-steps/s: all seeds together. environment, rollout (the rest of it: policy and storage) and update: wall time per
-environment step, counting the steps of all seeds. peak: memory of the process; on a GPU, of its tensors. cost: time of
-a run relative to the smallest S. ×: relative to a peer at its best. plain: without what numba compiles. sb3:
-stable-baselines3's PPO, one agent with the same numbers, which steps its environments one by one, as is its default."""
+steps/s: all seeds together. peak: memory of the process; on a GPU, of its tensors. cost: time of a run relative to the
+smallest S. ×: relative to a peer at its best. plain: without what numba compiles. sb3: stable-baselines3's PPO, one
+agent with the same numbers, which steps its environments one by one, as is its default."""
 
 
 def main(chosen: Options) -> int:
@@ -267,15 +211,14 @@ def others(path: Path) -> pd.DataFrame:
 def speed_text(frame: pd.DataFrame) -> str:
     """The table as Markdown."""
     peers = frame[frame.who != "tricks"].groupby("who", sort=False).steps_per_second.max()  # at their best
-    heads = ("", "backend", "device", "S", "steps/s", "environment", "rollout", "update", "peak", "cost")
+    heads = ("", "backend", "device", "S", "steps/s", "peak", "cost")
     lines: list[tuple[str, ...]] = [(*heads, *(f"× {name}" for name in peers.index))]
     times = frame.seeds / frame.steps_per_second
     costs = times / times.groupby([frame.who, frame.backend, frame.device]).transform("min")
     for cost, row in zip(costs, frame.to_dict("records"), strict=True):
         cells = [str(row[name]) for name in ("who", "backend", "device", "seeds")]
-        cells += [f"{row['steps_per_second']:,.0f}"]
-        cells += [f"{x:.1f} µs" if x == x else "" for x in (row["environment"], row["rollout"], row["update"])]
-        cells += [f"{row['megabytes']:.0f} MB" if row["megabytes"] == row["megabytes"] else "", f"{cost:.2f}"]
+        peak = f"{row['megabytes']:.0f} MB" if row["megabytes"] == row["megabytes"] else ""
+        cells += [f"{row['steps_per_second']:,.0f}", peak, f"{cost:.2f}"]
         lines.append((*cells, *(f"{row['steps_per_second'] / peer:.1f}" for peer in peers)))
     return markdown(lines)
 
