@@ -6,10 +6,9 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,71 +27,52 @@ from tricks.version import ALGORITHM as ALGORITHM
 OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands for
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Own:
-    """The user's functions, and a fingerprint of their code, by which finished jobs are found again.
+    """The user's functions, as they go to worker processes."""
 
-    A change anywhere in the files that define these counts as a change of their code.
+    pickled: bytes
+    """Two mappings: `env` and `body`, which `train` is given, and those that stand in for ours, as for `patched`."""
+    fingerprint: str
+    """A hash of them and of the files that they are written in, by which finished jobs are found again.
+
+    A change anywhere in these files counts as a change of the functions.
     """
-
-    given: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """`env` and `body`, as for `train`."""
-    replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions that stand in for ours, by name, as for `patched`."""
-    modules: Sequence[str] = ()
-    """Those of an environment id `module:Id` and of wrappers."""
-
-    @cached_property
-    def pickled(self) -> bytes:
-        """The functions for worker processes. Raises InputError if they cannot go there."""
-        try:
-            return bytes(cloudpickle.dumps((self.given, self.replaced)))
-        except Exception as error:  # whatever an object's own method raises
-            names = ", ".join([*self.given, *self.replaced])
-            raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of the functions and of the files that they are written in."""
-        functions = [*self.given.values(), *self.replaced.values()]
-        found = hashlib.sha256(self.pickled)
-        for path in sorted({*map(_file, functions), *map(_module_file, self.modules)} - {None}, key=str):
-            found.update(Path(str(path)).read_bytes())
-        return found.hexdigest()[:16]
 
     @contextmanager
     def in_place(self) -> Iterator[Mapping[str, Any]]:
         """Put the replacements in place; the value is what `train` is given."""
         from tricks.replaced import patched
 
-        with patched(**self.replaced):
-            yield self.given
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Own) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.pickled, self.fingerprint)
+        given, replaced = pickle.loads(self.pickled)
+        with patched(**replaced):
+            yield given
 
 
-def _unpickled(pickled: bytes, fingerprint: str) -> Own:
-    given, replaced = pickle.loads(pickled)
-    own = Own(given, replaced)
-    own.__dict__["fingerprint"] = fingerprint
-    return own
+NOTHING = Own(pickle.dumps(({}, {})), "")
 
 
 def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's.
 
-    replaced, functions: as of `Own`; None where there is none.
+    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`; None where there
+    is none. The user's modules, of an environment `module:Id` and of wrappers, count, too. Raises InputError if a
+    function cannot go to worker processes.
     """
     modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
-    given = {name: each for name, each in functions.items() if each}
-    return Own(given, replaced or {}, modules) if given or replaced or any(map(_module_file, modules)) else None
+    given, others = {name: each for name, each in functions.items() if each}, replaced or {}
+    files = {*map(_file, [*given.values(), *others.values()]), *map(_module_file, modules)} - {None}
+    if not (given or others or files):
+        return None
+    try:
+        pickled = bytes(cloudpickle.dumps((given, others)))
+    except Exception as error:  # whatever an object's own method raises
+        names = ", ".join([*given, *others])
+        raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
+    found = hashlib.sha256(pickled)
+    for path in sorted(map(str, files)):
+        found.update(Path(path).read_bytes())
+    return Own(pickled, found.hexdigest()[:16])
 
 
 def _file(function: Callable[..., Any]) -> str | None:
@@ -183,7 +163,7 @@ def compute(job: Job) -> Result | str:
 
     start = time.perf_counter()
     try:
-        with (job.own or Own()).in_place() as given:
+        with (job.own or NOTHING).in_place() as given:
             run = train(as_trained(job.config, job.tricks), job.tricks, **given)
     except Exception as error:
         return in_words(error)

@@ -226,6 +226,7 @@ def start_trainer(tricks: Sequence[str] = ()) -> None:
 
 
 SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
+START = 5.0  # seconds in which worker processes start
 
 
 def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
@@ -244,4 +245,4 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
             raise InputError(f"a job in {env} cannot be trained: {found}")
         prices[env] = found.seconds / found.steps / weight(job)
     each = [budget(job) * weight(job) * prices[job.config.env] for job in missing]
-    return max(sum(each) / workers, *each, 0.0)
+    return START + max(sum(each) / workers, *each) if each else 0.0

@@ -181,9 +181,9 @@ def test_an_estimate_weighs_what_is_not_done_by_the_price_of_a_short_job_of_each
     envs = ("CartPole-v1", "Pendulum-v1")
     many = [Job(Config(env, seeds=(k,), steps=1000), PPO) for env in envs for k in range(20)]
     weight = workers.weight(many[0])
-    assert estimate(many, store, workers=4) == pytest.approx(20 * (1 + 10) * weight / 4)
+    assert estimate(many, store, workers=4) == pytest.approx(workers.START + 20 * (1 + 10) * weight / 4)
     assert [(config.env, config.steps) for config in probed] == [(env, 60) for env in envs for _ in range(2)]
-    assert estimate(many[-1:], store, workers=4) == pytest.approx(10 * weight)  # no worker can help
+    assert estimate(many[-1:], store, workers=4) == pytest.approx(workers.START + 10 * weight)  # no worker can help
 
 
 def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
