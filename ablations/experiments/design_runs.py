@@ -208,7 +208,7 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
         print(f"{study.name}: no effect was detected or practically nothing, so there is none to confirm")
         return None
     wanted = arms | {*(together.arms if together else ())}
-    again = replace(asked, seeds=following(asked.seeds), only=wanted)
+    again = replace(asked, seeds=following(asked.seeds))
     rates = {arm: rate for arm, rate in asked.table_rates.items() if arm in wanted}
     if together:
         again = replace(again, designs=(*again.designs, together))

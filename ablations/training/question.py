@@ -51,15 +51,12 @@ class Question:
     """What else its name says."""
     left_out: tuple[str, ...] = ()
     """Environments of the suite that cannot be made here, each with the reason."""
-    only: frozenset[Arm] | None = None
-    """The arms to train; None: all of the designs'."""
     side_by_side: bool = False
     """Whether its seeds are agents of one job, whose numbers, the learning rate among them, may differ."""
 
     @property
     def arms(self) -> list[Arm]:
-        every = dict.fromkeys(arm for design in self.designs for arm in design.arms)
-        return [arm for arm in every if self.only is None or arm in self.only]
+        return list(dict.fromkeys(arm for design in self.designs for arm in design.arms))
 
     def job(self, arm: Arm) -> Job:
         """The job of an arm, whose seeds and rate don't matter."""
@@ -93,8 +90,7 @@ class Question:
         """
         if self.rates != TABLE:
             return {arm: Rate(arm.config(self.config).rates[0], FIXED) for arm in self.arms}
-        every = replace(self, only=None).arms
-        own = {arm: best_rate(arm.config(self.config), arm.tricks, self.score) for arm in every}
+        own = {arm: best_rate(arm.config(self.config), arm.tricks, self.score) for arm in self.arms}
         return {arm: NOT_TUNED if NOT_TUNED in own.values() else own[arm] for arm in self.arms}
 
     @property
