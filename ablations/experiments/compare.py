@@ -77,11 +77,9 @@ def compare(
         configs[0] = replace(configs[0], env=name if name.isidentifier() else "own environment")  # not of a lambda
     chosen = checked_rates(rates)
     free = ["lr"] if chosen != () else []
-    asked = [
-        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, env, body, named=True)
-        for each in configs
-        for design in [design_of(arms_of(arms, each, free), against)]
-    ]
+    designs = [design_of(arms_of(arms, each, free), against) for each in configs]
+    how = (chosen, rate_seeds, margin, score, env, body)
+    asked = [Question(each, (own,), (0,), *how, named=True) for each, own in zip(configs, designs, strict=True)]
     return answer(asked, seeds, until, at_most, Path(out), workers)
 
 
@@ -110,11 +108,9 @@ def judge(
     """
     chosen, own = checked_rates(rates), functions or {}
     free = ["lr"] if chosen != () else []
-    asked = [
-        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, named=True)
-        for each in configs
-        for design in [design_of(two_arms(trick, arms_of([base], each, free)[0], own))]
-    ]
+    designs = [design_of(two_arms(trick, arms_of([base], each, free)[0], own)) for each in configs]
+    how = (chosen, rate_seeds, margin, score)
+    asked = [Question(each, (two,), (0,), *how, named=True) for each, two in zip(configs, designs, strict=True)]
     return answer(asked, seeds, until, at_most, Path(out), workers, trick=trick or replaced_in_words(own))
 
 
@@ -170,7 +166,7 @@ def answer(
         if command:
             now = replace(each, seeds=every[:first])
             print("\n".join([now.in_words, *(f"dropped: {arm} ({why})" for arm, why in each.designs[0].dropped)]))
-    store, processes = Store(out), worker_count(workers, asked[0].config.device)
+    processes, store = worker_count(workers, asked[0].config.device), Store(out)
     tuned = [chosen(replace(each, seeds=every[:first]), store, processes) for each in asked]
     counts = looks(first, at_most) if until else [first]
     for count, share in zip(counts, shares(counts), strict=True):
@@ -287,7 +283,6 @@ class BaseOptions(Worded):
 def main(chosen: CompareOptions, command: str) -> int:
     """`compare`: train the arms, print the table, and say where the files are. Returns the exit status."""
     arms = [arm_from(text, chosen.held, chosen.flags) for text in chosen.arms]
-    refuse_unfit(arms, chosen.given)
     return _shown(chosen, design_of(arms, chosen.against), places(chosen), command)
 
 
@@ -297,9 +292,8 @@ def main_judge(chosen: JudgeOptions, command: str) -> int:
         raise InputError("judge takes one flag, or name=file.py:function; for example: judge kl_stop")
     name, replaces, place = chosen.trick[0].partition("=")
     functions = {name: function_from(place)} if replaces else {}
-    arms = two_arms("" if replaces else name, _base(chosen), functions)
-    refuse_unfit(arms, chosen.given)
-    return _shown(chosen, design_of(arms), places(chosen, USUAL), command, replaced_in_words(functions) or name)
+    design = design_of(two_arms("" if replaces else name, _base(chosen), functions))
+    return _shown(chosen, design, places(chosen, USUAL), command, replaced_in_words(functions) or name)
 
 
 def main_around(chosen: BaseOptions, command: str) -> int:
@@ -317,7 +311,7 @@ def main_around(chosen: BaseOptions, command: str) -> int:
         raise InputError("a design from a file has its own arms; leave out --tricks")
     else:
         design = design_from(chosen.design)
-    refuse_unfit(design.arms, chosen.given)
+    refuse_unfit(design.arms)
     return _shown(chosen, arm_by_arm(design), places(chosen), command)
 
 
@@ -343,9 +337,10 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
 
 
 def _shown(chosen: Worded, design: Design, where: Sequence[Config], command: str, trick: str = "") -> int:
-    score, seeds = cast(Any, chosen.score), parse_seeds(chosen.seeds)
-    how = (chosen.tried, chosen.rate_seeds, chosen.margin, score)
+    refuse_unfit(design.arms, chosen.given)
+    how = (chosen.tried, chosen.rate_seeds, chosen.margin, cast(Any, chosen.score))
     asked = [Question(config, (design,), (0,), *how, named=True) for config in where]
+    seeds = parse_seeds(chosen.seeds)
     which = seeds if ":" in chosen.seeds else len(seeds)
     answer(asked, which, chosen.until, chosen.at_most, chosen.out, chosen.workers, command, trick)
     return 0
