@@ -3,13 +3,14 @@
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from inspect import get_annotations
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from ablations.analysis.records import RESULTS, SUFFIX, load_all
 from ablations.training.rates import OWN_RATES, use
@@ -83,11 +84,16 @@ def _run(name: str, arguments: list[str]) -> int:
 
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
-    command = AROUND if name == "run" and own else command_of(name, COMMANDS)
-    module = import_module(f"ablations.{command.module}")
-    chosen = parsed(getattr(module, command.options), arguments, name)
-    status: int = getattr(module, command.main)(chosen, *[again(name, arguments)] * command.told)
-    return status
+    main, takes = command_at(AROUND if name == "run" and own else command_of(name, COMMANDS))
+    told = [again(name, arguments)] if "command" in takes else []
+    return main(parsed(takes["chosen"], arguments, name), *told)
+
+
+def command_at(place: str) -> tuple[Callable[..., int], dict[str, Any]]:
+    """A command's function, and what it takes: `chosen`, its class of options, and perhaps `command`, see `again`."""
+    module, _, function = place.rpartition(".")
+    main = getattr(import_module(f"ablations.{module}"), function)
+    return main, get_annotations(main)
 
 
 def with_own_tricks(arguments: list[str]) -> list[str]:
@@ -141,30 +147,20 @@ def report(chosen: ReportOptions, command: str) -> int:
     return page.document(studies, out, [], command, listed=len(studies) > 1)
 
 
-class Command(NamedTuple):
-    """Where a command is, and what it takes."""
-
-    module: str
-    options: str = "Options"
-    main: str = "main"
-    told: bool = True
-    """Whether it is told the command line that reproduces its results."""
-
-
 COMMANDS = {
-    "run": Command("experiments.design_runs"),
-    "compare": Command("experiments.compare", "CompareOptions"),
-    "judge": Command("experiments.compare", "JudgeOptions", "main_judge"),
-    "plot": Command("experiments.plotting", told=False),
-    "report": Command("cli", "ReportOptions", "report"),
-    "tune": Command("experiments.design_runs", "TuneOptions", "choose_rates", told=False),
-    "worlds": Command("experiments.worlds"),
-    "sweep": Command("experiments.drawn", main="sweep"),
-    "random": Command("experiments.drawn", "RandomOptions", "random"),
-    "status": Command("experiments.status", told=False),
-    "refresh": Command("experiments.status", "RefreshOptions", "refresh", told=False),
-    "pages": Command("findings.pages", told=False),
-    "calibrate": Command("tools.calibrate", told=False),
-    "speed": Command("tools.speed", told=False),
+    "run": "experiments.design_runs.main",
+    "compare": "experiments.compare.main",
+    "judge": "experiments.compare.main_judge",
+    "plot": "experiments.plotting.main",
+    "report": "cli.report",
+    "tune": "experiments.design_runs.choose_rates",
+    "worlds": "experiments.worlds.main",
+    "sweep": "experiments.drawn.sweep",
+    "random": "experiments.drawn.random",
+    "status": "experiments.status.main",
+    "refresh": "experiments.status.refresh",
+    "pages": "findings.pages.main",
+    "calibrate": "tools.calibrate.main",
+    "speed": "tools.speed.main",
 }
-AROUND = Command("experiments.compare", "BaseOptions", "main_around")
+AROUND = "experiments.compare.main_around"
