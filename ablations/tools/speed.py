@@ -102,7 +102,9 @@ def _peak(device: str) -> float:
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     status = Path("/proc/self/status")
-    return int(status.read_text().split("VmHWM:")[1].split()[0]) / 2**10 if status.exists() else math.nan
+    return (
+        int(status.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) / 2**10 if status.exists() else math.nan
+    )
 
 
 @dataclass(frozen=True)
