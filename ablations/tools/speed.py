@@ -101,10 +101,10 @@ def _peak(device: str) -> float:
 
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
-    status = Path("/proc/self/status")
-    return (
-        int(status.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) / 2**10 if status.exists() else math.nan
-    )
+    facts = Path("/proc/self/status")
+    if not facts.exists():
+        return math.nan
+    return int(facts.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) / 2**10
 
 
 @dataclass(frozen=True)
