@@ -3,13 +3,14 @@
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from inspect import get_annotations
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from ablations.analysis.records import RESULTS, SUFFIX, load_all
 from ablations.training.rates import OWN_RATES, use
@@ -36,8 +37,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   refresh    train those anew
   pages      write what is computed on the pages of a checkout (for this project's own)
   calibrate  simulate how often intervals and verdicts are wrong
-  games      score the agents of a saved run in whole games, next to random actions
-  speed      measure environment steps per second, and where the time goes
+  speed      measure environment steps per second
 
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 
@@ -61,9 +61,10 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"], ["status"], ["pages"])
+    jobless = given[:1] in (["plot"], ["speed"], ["calibrate"], ["report"], ["status"], ["pages"])
+    kept = "" if jobless else "; finished jobs are kept, and the same command resumes from there"
     try:
-        return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
+        return guarded(_dispatch, given, kept)
     finally:
         use(None)
 
@@ -83,11 +84,16 @@ def _run(name: str, arguments: list[str]) -> int:
 
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
-    command = AROUND if name == "run" and own else command_of(name, COMMANDS)
-    module = import_module(f"ablations.{command.module}")
-    chosen = parsed(getattr(module, command.options), arguments, name)
-    status: int = getattr(module, command.main)(chosen, *[again(name, arguments)] * command.told)
-    return status
+    main, takes = command_at(AROUND if name == "run" and own else command_of(name, COMMANDS))
+    told = [again(name, arguments)] if "command" in takes else []
+    return main(parsed(takes["chosen"], arguments, name), *told)
+
+
+def command_at(place: str) -> tuple[Callable[..., int], dict[str, Any]]:
+    """A command's function, and what it takes: `chosen`, its class of options, and perhaps `command`, see `again`."""
+    module, _, function = place.rpartition(".")
+    main = getattr(import_module(f"ablations.{module}"), function)
+    return main, get_annotations(main)
 
 
 def with_own_tricks(arguments: list[str]) -> list[str]:
@@ -101,8 +107,8 @@ def with_own_tricks(arguments: list[str]) -> list[str]:
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
-    """The command line that reproduces the results on any machine: without --out, --workers and --scheduler."""
-    elsewhere, kept, values = ("--out", "--workers", "--scheduler"), [], iter(arguments)
+    """The command line that reproduces the results on any machine: without --out and --workers."""
+    elsewhere, kept, values = ("--out", "--workers"), [], iter(arguments)
     for argument in values:
         if argument in elsewhere:
             next(values, None)
@@ -141,31 +147,20 @@ def report(chosen: ReportOptions, command: str) -> int:
     return page.document(studies, out, [], command, listed=len(studies) > 1)
 
 
-class Command(NamedTuple):
-    """Where a command is, and what it takes."""
-
-    module: str
-    options: str = "Options"
-    main: str = "main"
-    told: bool = True
-    """Whether it is told the command line that reproduces its results."""
-
-
 COMMANDS = {
-    "run": Command("experiments.design_runs"),
-    "compare": Command("experiments.compare", "CompareOptions"),
-    "judge": Command("experiments.compare", "JudgeOptions", "main_judge"),
-    "plot": Command("experiments.plotting", told=False),
-    "report": Command("cli", "ReportOptions", "report"),
-    "tune": Command("experiments.design_runs", "TuneOptions", "choose_rates", told=False),
-    "worlds": Command("experiments.worlds"),
-    "sweep": Command("experiments.drawn", main="sweep"),
-    "random": Command("experiments.drawn", "RandomOptions", "random"),
-    "status": Command("experiments.status", told=False),
-    "refresh": Command("experiments.status", "RefreshOptions", "refresh", told=False),
-    "pages": Command("findings.pages", told=False),
-    "calibrate": Command("tools.calibrate", told=False),
-    "games": Command("tools.games"),
-    "speed": Command("tools.speed", told=False),
+    "run": "experiments.design_runs.main",
+    "compare": "experiments.compare.main",
+    "judge": "experiments.compare.main_judge",
+    "plot": "experiments.plotting.main",
+    "report": "cli.report",
+    "tune": "experiments.design_runs.choose_rates",
+    "worlds": "experiments.worlds.main",
+    "sweep": "experiments.drawn.sweep",
+    "random": "experiments.drawn.random",
+    "status": "experiments.status.main",
+    "refresh": "experiments.status.refresh",
+    "pages": "findings.pages.main",
+    "calibrate": "tools.calibrate.main",
+    "speed": "tools.speed.main",
 }
-AROUND = Command("experiments.compare", "BaseOptions", "main_around")
+AROUND = "experiments.compare.main_around"

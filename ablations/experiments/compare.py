@@ -1,29 +1,39 @@
-"""`compare`, `judge`, and `run` around a base or with a design of one's own: ways to write a question about arms."""
+"""`compare`, `judge`, and `run` around a base or with a design of one's own: questions about arms, and answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import unescape
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from ablations.experiments.answering import MOST_SEEDS, answer
+import pandas as pd
+
+from ablations.analysis.ledger import fresh_seeds, looks, shares
+from ablations.analysis.records import RESULTS, SUFFIX, Study, load, save, study_of
 from ablations.experiments.options import OUT, Worded, checked_rates
 from ablations.question.arms import Arm, Design, compared
 from ablations.question.around import AROUND, arm_by_arm, with_it, without_it
 from ablations.question.designs import SUITES
 from ablations.question.words import arm_from, arms_of, function_from, refuse_unfit, replaced_in_words, tricks_named
 from ablations.report.answer import Answer
-from ablations.training.question import Question
-from ablations.training.rates import GRID
-from ablations.training.seed_ranges import parse_seeds
+from ablations.report.page import write_answer
+from ablations.training.question import Question, chosen, refuse_impossible, train
+from ablations.training.rates import GRID, Rate
+from ablations.training.seed_ranges import FIRST_TUNING_SEED, parse_seeds
+from ablations.training.store import Store
 from ablations.training.tuning import SEEDS_PER_RATE
+from ablations.training.workers import worker_count
 from tricks import Config
 from tricks.cli.shell import POSITIONAL
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError, in_words
-from tricks.ladder import check_known
+from tricks.ladder import NEEDS, check_known
 from tricks.values import checked
 
+WORLDS = RESULTS / f"worlds_from100{SUFFIX}"
+FIRST = 10  # seeds of the first look, where more are added until all is decided
+MOST_SEEDS = 100  # per arm, of a question that is asked until it is decided
 USUAL = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9))
 RATES = GRID[:4]
 RATE_SEEDS = 5
@@ -67,11 +77,9 @@ def compare(
         configs[0] = replace(configs[0], env=name if name.isidentifier() else "own environment")  # not of a lambda
     chosen = checked_rates(rates)
     free = ["lr"] if chosen != () else []
-    asked = [
-        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, env, body, named=True)
-        for each in configs
-        for design in [design_of(arms_of(arms, each, free), against)]
-    ]
+    designs = [design_of(arms_of(arms, each, free), against) for each in configs]
+    how = (chosen, rate_seeds, margin, score, env, body)
+    asked = [Question(each, (own,), (0,), *how, named=True) for each, own in zip(configs, designs, strict=True)]
     return answer(asked, seeds, until, at_most, Path(out), workers)
 
 
@@ -100,11 +108,9 @@ def judge(
     """
     chosen, own = checked_rates(rates), functions or {}
     free = ["lr"] if chosen != () else []
-    asked = [
-        Question(each, (design,), (0,), chosen, rate_seeds, margin, score, named=True)
-        for each in configs
-        for design in [design_of(two_arms(trick, arms_of([base], each, free)[0], own))]
-    ]
+    designs = [design_of(two_arms(trick, arms_of([base], each, free)[0], own)) for each in configs]
+    how = (chosen, rate_seeds, margin, score)
+    asked = [Question(each, (two,), (0,), *how, named=True) for each, two in zip(configs, designs, strict=True)]
     return answer(asked, seeds, until, at_most, Path(out), workers, trick=trick or replaced_in_words(own))
 
 
@@ -135,6 +141,106 @@ def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) 
     needed = "".join(f" + {name}" for name in pair.label.others)
     names = f"{arm.name}{needed}", f"{arm.name}{needed} + {trick}"
     return [each.like(name) for name, each in zip(names, (pair.without, pair.having), strict=True)]
+
+
+def answer(
+    asked: Sequence[Question],
+    seeds: int | Sequence[int],
+    until: str,
+    at_most: int,
+    out: Path,
+    workers: int,
+    command: str = "",
+    trick: str = "",
+) -> Answer:
+    """Train what is missing for one question in one or several environments, and write the results.
+
+    seeds: which, or how many that no other question of the folder has had. until: "decided" goes on with more seeds
+    until every comparison is decided, or each arm has `at_most`. command: of the shell, which is told what is trained,
+    and the tables. trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
+    """
+    first, every = _seeds(asked, out, seeds, until, at_most)
+    for each in asked:
+        refuse_impossible(replace(each, seeds=every))
+        if command:
+            now = replace(each, seeds=every[:first])
+            print("\n".join([now.in_words, *(f"dropped: {arm} ({why})" for arm, why in each.designs[0].dropped)]))
+    processes, store = worker_count(workers, asked[0].config.device), Store(out)
+    tuned = [chosen(replace(each, seeds=every[:first]), store, processes) for each in asked]
+    counts = looks(first, at_most) if until else [first]
+    for count, share in zip(counts, shares(counts), strict=True):
+        asked = [replace(each, seeds=every[:count]) for each in asked]
+        train(zip(asked, (rates for rates, _ in tuned), strict=True), store, processes)
+        studies = [study_of(each, *own, store, command) for each, own in zip(asked, tuned, strict=True)]
+        if until and _all_decided(studies, count, share):
+            break
+    for study in studies:
+        study.about["answer"] = studies[0].name
+    saved = tuple(save(study, out)[0] for study in studies)
+    parts = zip(asked, tuned, saved, strict=True)
+    curves = pd.concat([_curves(each, rates, study, store) for each, (rates, _), study in parts])
+    worlds = (load(WORLDS),) if trick in NEEDS and WORLDS.exists() else ()
+    found = Answer(saved, curves, trick, worlds, asked[0].config.record)
+    if found.runs.area.isna().all():
+        raise InputError(f"no arm has a score: no episode ended in {asked[0].config.steps:,} steps; raise the budget")
+    found.files.extend(out / f"{study.name}{SUFFIX}" for study in saved)
+    write_answer(found, out, saved[0].name)
+    if command:
+        print(f"\n{unescape(found.brief)}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files")
+    return found
+
+
+def _seeds(
+    asked: Sequence[Question], out: Path, seeds: int | Sequence[int], until: str, at_most: int
+) -> tuple[int, tuple[int, ...]]:
+    """How many seeds the first look takes, and all that may be needed: those that were named, and more after them.
+
+    If only their number was given, they are seeds that no other question of the folder has had.
+    """
+    if not asked:
+        raise InputError("no environment was named")
+    if len({each.config.env for each in asked}) < len(asked):
+        raise InputError("an environment was named twice")
+    if until not in ("", "decided"):
+        raise InputError(f"until must be decided, not {until!r}")
+    if until and at_most < 1:
+        raise InputError(f"an arm has at least one seed, not at most {at_most}")
+    first = (min(seeds, FIRST) if until else seeds) if isinstance(seeds, int) else len(seeds)
+    if first < 1:
+        raise InputError("seeds must be distinct, and at least one")
+    most = max(first, at_most) if until else first
+    if not isinstance(seeds, int):
+        later = max(seeds) + 1
+        return first, (*seeds, *range(later, later + most - first))
+    fresh = fresh_seeds(out, [each.digest for each in asked], most)
+    if fresh[-1] >= FIRST_TUNING_SEED:
+        raise InputError(f"no {len(fresh)} fresh seeds are left in {out}")
+    return first, fresh
+
+
+def _all_decided(studies: Sequence[Study], count: int, share: float) -> bool:
+    """Whether every comparison is, at a look at so many seeds that may be wrong as often as its share."""
+    for study in studies:
+        study.about["level"] = share
+    effects = Answer(tuple(studies)).effects
+    left = int(effects.verdict.isin(["", "unknown"]).sum())
+    print(f"{count} seeds per arm: {len(effects) - left} of {len(effects)} comparisons decided", flush=True)
+    return not left
+
+
+def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:
+    """The learning curves of a study's runs, with their diagnostics."""
+    wanted = {*study.runs.seed}
+    asked = replace(asked, seeds=tuple(sorted(wanted)))
+    parts = [
+        result.curve[result.curve.seed.isin(wanted)].assign(study=study.name, env=study.env, arm=arm.name)
+        for arm, rate in rates.items()
+        for job in asked.jobs({arm: rate})
+        if (result := store.read(job))
+    ]
+    curves = pd.concat(parts, ignore_index=True).dropna(axis=1, how="all")
+    first = ["study", "env", "arm"]
+    return curves[[*first, *curves.columns.drop(first)]]
 
 
 @dataclass(frozen=True)
@@ -176,7 +282,6 @@ class BaseOptions(Worded):
 def main(chosen: CompareOptions, command: str) -> int:
     """`compare`: train the arms, print the table, and say where the files are. Returns the exit status."""
     arms = [arm_from(text, chosen.held, chosen.flags) for text in chosen.arms]
-    refuse_unfit(arms, chosen.given)
     return _shown(chosen, design_of(arms, chosen.against), places(chosen), command)
 
 
@@ -186,9 +291,8 @@ def main_judge(chosen: JudgeOptions, command: str) -> int:
         raise InputError("judge takes one flag, or name=file.py:function; for example: judge kl_stop")
     name, replaces, place = chosen.trick[0].partition("=")
     functions = {name: function_from(place)} if replaces else {}
-    arms = two_arms("" if replaces else name, _base(chosen), functions)
-    refuse_unfit(arms, chosen.given)
-    return _shown(chosen, design_of(arms), places(chosen, USUAL), command, replaced_in_words(functions) or name)
+    design = design_of(two_arms("" if replaces else name, _base(chosen), functions))
+    return _shown(chosen, design, places(chosen, USUAL), command, replaced_in_words(functions) or name)
 
 
 def main_around(chosen: BaseOptions, command: str) -> int:
@@ -206,7 +310,7 @@ def main_around(chosen: BaseOptions, command: str) -> int:
         raise InputError("a design from a file has its own arms; leave out --tricks")
     else:
         design = design_from(chosen.design)
-    refuse_unfit(design.arms, chosen.given)
+    refuse_unfit(design.arms)
     return _shown(chosen, arm_by_arm(design), places(chosen), command)
 
 
@@ -232,9 +336,10 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
 
 
 def _shown(chosen: Worded, design: Design, where: Sequence[Config], command: str, trick: str = "") -> int:
-    score, seeds = cast(Any, chosen.score), parse_seeds(chosen.seeds)
-    how = (chosen.tried, chosen.rate_seeds, chosen.margin, score)
+    refuse_unfit(design.arms, chosen.given)
+    how = (chosen.tried, chosen.rate_seeds, chosen.margin, cast(Any, chosen.score))
     asked = [Question(config, (design,), (0,), *how, named=True) for config in where]
+    seeds = parse_seeds(chosen.seeds)
     which = seeds if ":" in chosen.seeds else len(seeds)
     answer(asked, which, chosen.until, chosen.at_most, chosen.out, chosen.workers, command, trick)
     return 0

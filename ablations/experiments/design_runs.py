@@ -12,16 +12,16 @@ from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
 from ablations.question.arms import Arm, Comparison, Design, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite
-from ablations.question.words import refuse_idle, tricks_named, usable, usable_beyond
+from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
-from ablations.training.question import TABLE, Question
+from ablations.training.question import TABLE, Question, train
 from ablations.training.rates import FINALISTS, KEY, OWN_RATES, Rate, best_of, target, use
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, following, parse_seeds
 from ablations.training.store import Store, as_file_name
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
-from ablations.training.workers import run_jobs
+from ablations.training.workers import estimate, run_jobs
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -61,8 +61,6 @@ class Options(What):
     seeds: str = ""
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default 30:60, or the suite's.
     Training covers whole blocks (0 to 9, 10 to 29, 30 to 39, ...), but only these seeds are reported."""
-    scheduler: str = ""
-    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     confirm: bool = False
     """Then repeat the arms of every effect that is detected, or practically nothing, on the same number of seeds right
     after these, and the full set without all tricks that do practically nothing."""
@@ -88,7 +86,7 @@ def questions(chosen: What, seeds: str = "") -> list[Question]:
     for setting, names in meant or usual:
         config = replace(setting.config, steps=chosen.steps or setting.config.steps, device=chosen.device)
         try:
-            make_env(replace(config.only(0), lanes=1, device="cpu")).close()  # the device may be on a cluster
+            make_env(replace(config.only(0), lanes=1, device="cpu")).close()
         except InputError as error:
             if len(suite.settings) == 1:
                 raise
@@ -122,13 +120,13 @@ def _question(
     setting: Setting, config: Config, beyond: Sequence[str], asked: Sequence[str], chosen: What, seeds: str
 ) -> Question:
     """The question about these designs in one setting. beyond: the tricks of designs on what is beyond the ladder."""
-    able, given = list(usable(config)), chosen.given
+    able, given = usable(config), chosen.given
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = [DESIGNS[name](names) for name in asked]
     if any(design.beyond for design in designs):
-        others = beyond or usable_beyond(config)
+        others = beyond or usable(config, beyond=True)
         designs = [DESIGNS[made.name](others) if made.beyond else made for made in designs]
     if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
@@ -168,18 +166,20 @@ def main(chosen: Options, command: str) -> int:
     made = questions(chosen, chosen.seeds)
     store = Store(chosen.out, look_only=chosen.dry_run)
     jobs = [job for each in made for job in each.jobs(each.table_rates)]
-    left = [job for job in jobs if not store.has(job)]
     for each in made if chosen.confirm else ():  # before anything is trained, refuse seeds that are for tuning
         later = replace(each, seeds=following(each.seeds))
         _ = [later.seeds_of(arm) for arm in later.arms]
-    for each in made:
-        print(each.in_words)
     whole = ", ".join(dict.fromkeys(_span(job) for job in jobs))
-    print(f"{len(jobs)} jobs, {len(jobs) - len(left)} of them done before; each arm trains seeds {whole}")
-    print(f"results in {store.path}", flush=True)
+    done = f"{len(jobs)} jobs, {sum(map(store.has, jobs))} of them done before; each arm trains seeds {whole}"
+    print("\n".join([*(each.in_words for each in made), done, f"results in {store.path}"]), flush=True)
     if chosen.dry_run:
-        return _dry_run(made, left, store, processes, chosen.scheduler)
-    failed = run_jobs(jobs, store, processes, chosen.scheduler)
+        for env, design in ((each.config.env, design) for each in made for design in each.designs):
+            arms = [arm.name for arm in design.arms]
+            dropped = [f"dropped: {name} ({reason})" for name, reason in design.dropped]
+            print("\n  ".join([f"\n{design.name} on {env}: {len(arms)} arms", *arms, *dropped]))
+        print(f"\nabout {spoken(estimate(jobs, store, processes))} with {processes} workers")
+        return 0
+    failed = run_jobs(jobs, store, processes)
     for job, error in failed.items():
         print(f"failed: {job.config.env}, {in_words(job.tricks)}, seeds {_span(job)}: {error}", file=sys.stderr)
     studies, paths = list[Study](), list[Path]()
@@ -208,14 +208,14 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
         print(f"{study.name}: no effect was detected or practically nothing, so there is none to confirm")
         return None
     wanted = arms | {*(together.arms if together else ())}
-    again = replace(asked, seeds=following(asked.seeds), only=wanted)
+    again = replace(asked, seeds=following(asked.seeds))
     rates = {arm: rate for arm, rate in asked.table_rates.items() if arm in wanted}
     if together:
         again = replace(again, designs=(*again.designs, together))
         full, without = together.arms
         rates.setdefault(without, Rate(rates[full].value, "that of the full set"))
     what = f"{study.name}: {len(arms)} arms of decided effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}"
-    chosen.train(again.jobs(rates), store, what)
+    train([(again, rates)], store, chosen.processes, what)
     saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
     if together:
         row = effects(saved, saved.designs[-1]).iloc[0]
@@ -229,22 +229,6 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
 
 def _span(job: Job) -> str:
     return f"{job.config.seed_list[0]} to {job.config.seed_list[-1]}"
-
-
-def _dry_run(made: Sequence[Question], left: Sequence[Job], store: Store, processes: int, scheduler: str) -> int:
-    from ablations.training.estimate import PROBES, estimate
-
-    for each in made:
-        for design in each.designs:
-            print(f"\n{design.name} on {each.config.env}: {len(design.arms)} arms")
-            print("".join(f"  {arm.name}\n" for arm in design.arms), end="")
-            print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
-    if scheduler:
-        print(f"\n{len(left)} jobs to train; how long that takes depends on the cluster")
-        return 0
-    print(f"\n{len(left)} jobs to train; measuring the start of {min(len(left), PROBES)} of them ...", flush=True)
-    print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
-    return 0
 
 
 def choose_rates(chosen: TuneOptions) -> int:

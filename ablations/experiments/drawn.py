@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ablations.analysis.agents import AGENTS, CHOICES, choices, fixed, means, varied
 from ablations.experiments.options import Numbered
-from ablations.question.arms import Arm, numbers
+from ablations.question.arms import Arm, Design, flags, in_words, numbers
 from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
 from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
 from ablations.report.agents_in_words import choices_in_words, ranges_in_words
-from ablations.training.jobs import Job, job_of
-from ablations.training.store import Store, as_file_name, digest, facts_of, name_of
-from ablations.training.workers import worker_count
+from ablations.training.jobs import ALGORITHM, kind
+from ablations.training.question import Question, train
+from ablations.training.store import Store, as_file_name, digest, name_of
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -42,15 +43,12 @@ class Agents(Numbered):
     """Any environment id."""
     steps: int = 100_000
     """Budget of environment steps per agent."""
-    scheduler: str = ""
-    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
 
     @property
     def base(self) -> Config:
-        """What all agents have in common. Raises InputError for an environment or a device that cannot be."""
+        """What all agents have in common. Raises InputError for an environment that cannot be."""
         base = Config(env=self.env, steps=self.steps, seeds=1, device=self.device)
-        worker_count(self.workers, self.device, self.scheduler)
-        make_env(replace(base, device="cpu")).close()  # the device may be on a cluster
+        make_env(base).close()
         return base
 
 
@@ -86,7 +84,7 @@ def sweep(chosen: Options, command: str) -> int:
 
     start, given = time.perf_counter(), chosen.given
     arm = arm_from(chosen.rung, ["lr", *given])
-    grid = asked(chosen, arm.tricks)
+    grid = grid_of(chosen, arm.tricks)
     refuse_idle([arm], given)
     combinations = prod(map(len, grid.values()))
     if chosen.seeds < 1:
@@ -95,18 +93,13 @@ def sweep(chosen: Options, command: str) -> int:
         raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
     held = {name: value for name, value in (dict(arm.numbers) | given).items() if name not in grid}
     base = replace(chosen.base, **held)
-    every = list(stacks(base, arm.tricks, grid, chosen.seeds))
-    for stack in every:
-        try:
-            refuse_endless(stack.config, arm.tricks)
-        except InputError as error:
-            raise InputError(f"--vary has a combination that cannot be: {error}") from None
     shown = sorted(grid, key=lambda name: name == "lr")  # lr last, wherever it stood
     what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
+    every = list(stacks(base, arm.tricks, grid, chosen.seeds))
     path, runs = _trained(chosen, (f"sweep_{chosen.rung}", chosen.env, "-".join(shown)), every, shown, what)
     if means(runs, shown).isna().all():
         raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
-    facts = facts_of(base, arm.tricks) | {"rung": chosen.rung, "command": command}
+    facts = _facts(base, arm.tricks) | {"rung": chosen.rung, "command": command}
     runs = runs.drop(columns="set").assign(**facts, **provenance())
     title = f"{chosen.rung}{fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
     title += f"{chosen.seeds} seeds a combination{f', {numbers(base)}' * bool(numbers(base))}\n"
@@ -123,13 +116,13 @@ def random(chosen: RandomOptions, command: str) -> int:
         most = f"from {2 * PER_SET} to {MOST_DRAWN:,}"
         raise InputError(f"--draws must be a multiple of {PER_SET} {most}, not {count}")
     base = chosen.base
-    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
+    names = tricks_named(chosen.tricks) if chosen.tricks else usable(base)
     arm = Arm("these tricks", switched(closed(names)), held)
     refuse_idle([arm], held)
     every = [each._replace(config=arm.config(each.config)) for each in drawn(base, names, count // PER_SET)]
     parts = ("random", chosen.env, f"{count}draws", "-".join(names) * bool(chosen.tricks))
     path, runs = _trained(chosen, parts, every, [*names, *DRAWN], f"{count:,} agents")
-    agents = runs.assign(**facts_of(arm.config(base), arm.tricks), command=command, **provenance())
+    agents = runs.assign(**_facts(arm.config(base), arm.tricks), command=command, **provenance())
     own = [each for each in (*names, *DRAWN) if each not in held]
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
     figures = choices_figure(table, f"{count:,} random configurations on {chosen.env}", path)
@@ -137,7 +130,7 @@ def random(chosen: RandomOptions, command: str) -> int:
     return _show(path, text, {AGENTS: agents, CHOICES: table}, figures, start)
 
 
-def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
+def grid_of(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
     """The numbers to vary and their values, lr among them. Raises InputError for a number that has no effect."""
     grid, given = parse(chosen.vary), chosen.given
     if not grid:
@@ -156,23 +149,32 @@ def _trained(
 ) -> tuple[Path, pd.DataFrame]:
     """Train what is missing. Returns where the results go, without suffix, and a row per agent.
 
-    A row has its stack, flags, numbers and seed, its scores, and when it diverged. parts: of the files' names. names:
-    of the flags and numbers. Raises InputError if a job fails.
+    A stack is a question with one arm, whose agents have a seed and numbers of their own. A row has its stack, flags,
+    numbers and seed, its scores, and when it diverged. parts: of the files' names. names: of the flags and numbers.
+    Raises InputError for a stack that cannot be trained, and if a job fails.
     """
-    store, jobs = Store(chosen.out), [job_of(each.config, each.tricks) for each in every]
-    chosen.train(jobs, store, what)
+    processes, asked = chosen.processes, list[Question]()
+    for tricks, config in every:
+        refuse_endless(config, tricks)
+        agents = Design("agents", (), (Arm(in_words(tricks), tricks),))
+        asked.append(Question(config, (agents,), config.seed_list, side_by_side=True))
+    store = Store(chosen.out)
+    jobs = train([(each, each.table_rates) for each in asked], store, processes, what)
+    rows = list[pd.DataFrame]()
+    for k, job in enumerate(jobs):
+        found, seeds = store.scored(job), job.config.seed_list
+        assert found is not None
+        own = {each: getattr(job.tricks, each) if each in NEEDS else job.config.each(each) for each in names}
+        rows.append(pd.DataFrame({"set": k, **own, "seed": seeds, **found.table(seeds)}))
     steps = f"{chosen.steps}steps" * (chosen.steps != Config.steps)
     name = name_of(*parts, steps, chosen.said, digest([job.what for job in jobs]), first=0)
-    rows = [_rows(k, job, store, names) for k, job in enumerate(jobs)]
     return chosen.out / as_file_name(name), pd.concat(rows, ignore_index=True)
 
 
-def _rows(k: int, job: Job, store: Store, names: Sequence[str]) -> pd.DataFrame:
-    """A row per agent of the k-th job."""
-    found, seeds = store.scored(job), job.config.seed_list
-    assert found is not None
-    own = {each: getattr(job.tricks, each) if each in NEEDS else job.config.each(each) for each in names}
-    return pd.DataFrame({"set": k, **own, "seed": seeds, **found.table(seeds)})
+def _facts(config: Config, tricks: Tricks) -> dict[str, Any]:
+    """What all agents of a table have in common, as columns beside its rows."""
+    about = {"env": config.env, "steps": config.steps, "flags": flags(tricks), "numbers": numbers(config)}
+    return about | {"device": kind(config.device), "algorithm": ALGORITHM}
 
 
 def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:

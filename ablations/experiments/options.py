@@ -7,11 +7,9 @@ from typing import Any, TypeVar
 
 from ablations.question.arms import NUMBERS
 from ablations.question.words import option_name
-from ablations.training.jobs import Job
 from ablations.training.question import TUNE, Rates
-from ablations.training.store import Store
 from ablations.training.tuning import SEEDS_PER_RATE
-from ablations.training.workers import Device, run_jobs, worker_count
+from ablations.training.workers import Device, worker_count
 from tricks.cli.shell import Parser
 from tricks.config import Config
 from tricks.errors import InputError
@@ -28,21 +26,14 @@ class Machine:
 
     device: Device = "cpu"
     workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
+    """Number of worker processes (0: one per core, or one on a GPU)."""
     out: Path = OUT
     """Folder for the finished jobs, the tables and the figures."""
-    scheduler = ""  # unless a command has it as an option
 
     @property
     def processes(self) -> int:
-        """The number of worker processes. Raises InputError if this machine has to train, and can't."""
-        return worker_count(self.workers, self.device, self.scheduler)
-
-    def train(self, jobs: Collection[Job], store: Store, what: str) -> None:
-        """Say what is trained, and train what is missing. Raises InputError if a job fails."""
-        print(f"{what}: {len(jobs)} jobs, {sum(map(store.has, jobs))} of them done before", flush=True)
-        if failed := run_jobs(list(jobs), store, self.processes, self.scheduler):
-            raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+        """The number of worker processes. Raises InputError if this machine lacks the device."""
+        return worker_count(self.workers, self.device)
 
 
 @dataclass(frozen=True)

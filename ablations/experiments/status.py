@@ -1,11 +1,9 @@
 """`python -m ablations status` and `refresh`: which stored studies are older than the code, and training those anew."""
 
 import shlex
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +36,7 @@ class RefreshOptions(Options):
     """How long to train, such as 90m or 2h (default: until all are done). What is finished by then is kept. The new
     studies go to --out; with --from-results, to runs/refresh."""
     workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
+    """Number of worker processes (0: one per core, or one on a GPU)."""
 
 
 def main(chosen: Options) -> int:
@@ -59,17 +57,24 @@ def refresh(chosen: RefreshOptions) -> int:
 
     Returns the exit status: 1 if some are left.
     """
-    old = [study for study in _studies(chosen) if is_stale(study) and study.kind != "games"]  # those need a saved run
+    old = [study for study in _studies(chosen) if is_stale(study) and study.kind != "games"]  # of an earlier command
     left = sorted(old, key=lambda study: -sum(len(d.comparisons) for d in study.designs))
     out = Path("runs/refresh") if chosen.from_results else chosen.out
-    end = time.monotonic() + seconds(chosen.budget) if chosen.budget else float("inf")
+    end = time.monotonic() + seconds(chosen.budget) if chosen.budget else None
     commands = dict.fromkeys(study.about["command"] for study in left)  # a command can make several studies
     for k, command in enumerate(commands):
-        if time.monotonic() >= end:
-            print(f"the budget is used up; {len(commands) - k} commands are left, and the same command resumes")
-            return 1
         print(f"{k + 1} of {len(commands)}: {command}", flush=True)
-        if not _ran(command, out, chosen.workers, end):
+        ours, *words = command.partition(";")[0].split("python -m ablations", 1)
+        if ours or not words:
+            raise InputError(f"no command of this package made it: {command}")
+        again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"]), "--out", str(out)]
+        again += ["--workers", str(chosen.workers)]
+        try:
+            budget = None if end is None else max(0.0, end - time.monotonic())
+            if subprocess.run(again, timeout=budget, check=False).returncode not in (0, 1):
+                return 1
+        except subprocess.TimeoutExpired:  # even a kill costs no finished job
+            print(f"the budget is used up; {len(commands) - k} commands are left, and the same command resumes")
             return 1
     return 0
 
@@ -90,22 +95,6 @@ def seconds(budget: str) -> float:
     return found
 
 
-def _ran(command: str, out: Path, workers: int, end: float) -> bool:
-    """Run a command of ours in a process of its own until then. Returns whether it was finished."""
-    words = shlex.split(command.partition(";")[0])
-    if words[:3] != ["python", "-m", "ablations"]:
-        raise InputError(f"no command of this package made it: {command}")
-    again = [sys.executable, "-m", "ablations", *(words[3:] or ["run"]), "--out", str(out), "--workers", str(workers)]
-    process = subprocess.Popen(again)
-    try:
-        return process.wait(None if end == float("inf") else max(0.0, end - time.monotonic())) in (0, 1)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)  # it keeps its finished jobs
-        process.wait()
-        print("the budget is used up; the same command resumes")
-        return False
-
-
 def _studies(chosen: Options) -> list[Study]:
     """The studies of the folder. Raises InputError if there are none."""
     folder = RESULTS if chosen.from_results else chosen.out
@@ -116,8 +105,6 @@ def _studies(chosen: Options) -> list[Study]:
 
 
 def _age(study: Study) -> str:
-    dates: Sequence[str] = study.about["made with"].get("date", ())
-    if not dates:
+    if not (dates := study.about["made with"].get("date")):
         return "unknown"
-    then = datetime.fromisoformat(max(dates))
-    return spoken((datetime.now(UTC) - then).total_seconds()).replace(" hours", " h")
+    return spoken((datetime.now(UTC) - datetime.fromisoformat(max(dates))).total_seconds()).replace(" hours", " h")

@@ -14,9 +14,8 @@ from ablations.question.designs import TRIALS
 from ablations.question.trial import Dose, Trial
 from ablations.question.words import tricks_named
 from ablations.report.trials_section import write_trials
-from ablations.training.jobs import Job
-from ablations.training.question import TABLE, Question
-from ablations.training.rates import OWN_RATES, Rate, best_rate, refuse_tuned_on, use
+from ablations.training.question import TABLE, Question, train
+from ablations.training.rates import OWN_RATES, best_rate, use
 from ablations.training.seed_ranges import following, parse_seeds
 from ablations.training.store import Store, name_of
 from ablations.training.tuning import tune
@@ -52,8 +51,6 @@ def main(chosen: Options, command: str) -> int:
     later = following(seeds) if chosen.confirm else ()
     every = [asked(trial, dose, seeds, chosen.device) for trial in trials for dose in trial.doses]
     free = [each.job(arm) for each in every for arm in each.arms if each.rates == TABLE]
-    for arm in free:  # before anything is trained
-        refuse_tuned_on(arm.config, arm.tricks, (*seeds, *later))
     untuned = [arm for arm in free if best_rate(arm.config, arm.tricks).reservation]
     if chosen.tune and untuned:
         tune(untuned, store, processes)
@@ -62,10 +59,8 @@ def main(chosen: Options, command: str) -> int:
 
     def trained(every: Sequence[Question], what: str) -> Study:
         """Train both arms of each, unless they are stored. Raises InputError if a job fails."""
-        jobs: dict[Job, Rate] = {}
-        for each in sorted(every, key=lambda each: each.rates == TABLE):  # of two trials with a job, the tuned counts
-            jobs |= each.jobs({arm: rate_of(each, arm) for arm in each.arms})
-        chosen.train(jobs, store, what)
+        in_order = sorted(every, key=lambda each: each.rates == TABLE)  # of two trials with a job, the tuned counts
+        jobs = train([(each, each.table_rates) for each in in_order], store, processes, what)
         results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.scored(job))]
         about = about_runs(command, results, every[0].seeds)
         return Study(name, (), gather(results, every[0].seeds), about | {"question": question_of(jobs)})
@@ -88,13 +83,6 @@ def asked(trial: Trial, dose: Dose, seeds: tuple[int, ...], device: str = "cpu")
     config = replace(dose.config, device=device, lr=dose.config.lr if trial.rate is None else trial.rate)
     design = design_of([Arm("without", trial.without), Arm("with", trial.having)])
     return Question(config, (design,), seeds, TABLE if trial.rate is None else (), score=trial.score)
-
-
-def rate_of(asked: Question, arm: Arm) -> Rate:
-    """An arm's own best rate by the trial's score, also where the other arm has none; or the one that is given."""
-    if asked.rates != TABLE:
-        return asked.table_rates[arm]
-    return best_rate(arm.config(asked.config), arm.tricks, asked.score)
 
 
 def picked(names: str, env: str = "") -> list[Trial]:

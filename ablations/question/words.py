@@ -4,11 +4,11 @@ import importlib.util
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
 
@@ -17,9 +17,6 @@ from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError, in_words
 from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, PRESETS, Tricks, check_known
 from tricks.own_trick import execute
-
-if TYPE_CHECKING:
-    from tricks.core.env import Env
 
 ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 
@@ -31,35 +28,19 @@ def tricks_named(text: str) -> list[str]:
     return [name for name in NEEDS if name in wanted]
 
 
-def usable(config: Config) -> Iterator[str]:
-    """The flags that can have an effect: `action_mask` has none unless the environment gives a mask."""
-    masked = gives_mask(config)
-    return (name for name in LADDER if masked or name != "action_mask")
+def usable(config: Config, beyond: bool = False) -> list[str]:
+    """The flags of the ladder, or beyond it, that can have an effect in the environment, of which one lane is opened.
 
-
-def usable_beyond(config: Config) -> list[str]:
-    """The flags beyond the ladder that the environment allows: `squash` needs actions between finite bounds."""
+    `action_mask` has none unless the environment gives a mask, and `squash` needs actions between finite bounds.
+    """
     from gymnasium.spaces import Box
 
-    with closing(_made(config)) as env:
-        space = env.spaces.action
-    bounded = isinstance(space, Box) and space.is_bounded()
-    return [name for name in NEEDS if name not in LADDER and (bounded or name != "squash")]
-
-
-def gives_mask(config: Config) -> bool:
-    """Whether the environment says which actions are legal; EnvPool never does."""
-    if config.backend == "envpool":
-        return False
-    with closing(_made(config)) as env:
-        return env.masks
-
-
-def _made(config: Config) -> "Env":
-    """One lane of the environment."""
     from tricks.envs.make import make_env  # slow to load
 
-    return make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))
+    with closing(make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))) as env:
+        masks, space = env.masks, env.spaces.action
+    acts = {"action_mask": masks, "squash": isinstance(space, Box) and space.is_bounded()}
+    return [name for name in NEEDS if (name not in LADDER) == beyond and acts.get(name, True)]
 
 
 def missing_for(number: str, tricks: Tricks) -> list[str]:

@@ -6,10 +6,9 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pandas as pd
 
 from ablations.question.arms import as_trained
 from tricks.config import Config, PerSeed
-from tricks.errors import in_words
+from tricks.errors import InputError, in_words
 from tricks.ladder import Tricks, own_files
 from tricks.runs.provenance import MadeWith, changed, provenance_of_a_run
 from tricks.version import ALGORITHM as ALGORITHM
@@ -28,84 +27,52 @@ from tricks.version import ALGORITHM as ALGORITHM
 OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands for
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Own:
-    """The user's functions, and a fingerprint of their code, by which finished jobs are found again.
+    """The user's functions, as they go to worker processes."""
 
-    A change anywhere in the files that define these counts as a change of their code.
+    pickled: bytes
+    """Two mappings: `env` and `body`, which `train` is given, and those that stand in for ours, as for `patched`."""
+    fingerprint: str
+    """A hash of them and of the files that they are written in, by which finished jobs are found again.
+
+    A change anywhere in these files counts as a change of the functions.
     """
-
-    given: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """`env` and `body`, as for `train`."""
-    replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions that stand in for ours, by name, as for `patched`."""
-    modules: Sequence[str] = ()
-    """Those of an environment id `module:Id` and of wrappers."""
-
-    @cached_property
-    def pickled(self) -> bytes:
-        """The functions for other processes; empty if they cannot go there."""
-        try:
-            return bytes(cloudpickle.dumps((self.given, self.replaced)))
-        except Exception:  # whatever an object's own method raises
-            return b""
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of the functions and of the files that they are written in.
-
-        Functions that cannot be pickled count as different from all others, and are the same only in this process.
-        """
-        functions = [*self.given.values(), *self.replaced.values()]
-        found = hashlib.sha256(self.pickled or repr([id(each) for each in functions]).encode())
-        for path in sorted({*map(_file, functions), *map(_module_file, self.modules)} - {None}, key=str):
-            found.update(Path(str(path)).read_bytes())
-        return found.hexdigest()[:16]
 
     @contextmanager
     def in_place(self) -> Iterator[Mapping[str, Any]]:
         """Put the replacements in place; the value is what `train` is given."""
         from tricks.replaced import patched
 
-        with patched(**self.replaced):
-            yield self.given
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Own) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.pickled, self.fingerprint)
+        given, replaced = pickle.loads(self.pickled)
+        with patched(**replaced):
+            yield given
 
 
-def _unpickled(pickled: bytes, fingerprint: str) -> Own:
-    given, replaced = pickle.loads(pickled)
-    own = Own(given, replaced)
-    own.__dict__["fingerprint"] = fingerprint
-    return own
+NOTHING = Own(pickle.dumps(({}, {})), "")
 
 
 def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's.
 
-    replaced, functions: as of `Own`; None where there is none.
+    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`; None where there
+    is none. The user's modules, of an environment `module:Id` and of wrappers, count, too. Raises InputError if a
+    function cannot go to worker processes.
     """
-    modules, given = modules_of(config), {name: each for name, each in functions.items() if each}
-    return Own(given, replaced or {}, modules) if given or replaced or any(map(_module_file, modules)) else None
-
-
-def modules_of(config: Config) -> list[str]:
-    """The modules that the names of an environment and of its wrappers bring."""
-    return [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
-
-
-def files_of(configs: Iterable[Config]) -> list[str]:
-    """The user's own modules, each in a single file, that the environments of these configs need."""
-    names = {name for config in configs for name in modules_of(config) if "." not in name}
-    files = (_module_file(name) for name in sorted(names))
-    return [file for file in files if file is not None and Path(file).stem != "__init__"]
+    modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
+    given, others = {name: each for name, each in functions.items() if each}, replaced or {}
+    files = {*map(_file, [*given.values(), *others.values()]), *map(_module_file, modules)} - {None}
+    if not (given or others or files):
+        return None
+    try:
+        pickled = bytes(cloudpickle.dumps((given, others)))
+    except Exception as error:  # whatever an object's own method raises
+        names = ", ".join([*given, *others])
+        raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
+    found = hashlib.sha256(pickled)
+    for path in sorted(map(str, files)):
+        found.update(Path(path).read_bytes())
+    return Own(pickled, found.hexdigest()[:16])
 
 
 def _file(function: Callable[..., Any]) -> str | None:
@@ -166,21 +133,9 @@ class Job:
 
     @property
     def key(self) -> str:
-        return self.key_by(ALGORITHM)
-
-    def key_by(self, algorithm: int) -> str:
-        """The key that it has, or had, by the library that this number of `ALGORITHM` stands for.
-
-        A tree with changes, which that number does not know, has keys of its own.
-        """
-        made = {"algorithm": algorithm} | ({"changes": changed()} if changed() else {})
-        text = json.dumps(self.what | made, sort_keys=True)
+        """What it is stored by. A tree with changes, which `ALGORITHM` does not know, has keys of its own."""
+        text = json.dumps(self.what | ({"changes": changed()} if changed() else {}), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def job_of(config: Config, tricks: Tricks) -> Job:
-    """The job that trains these, with the user's module if one makes the environment: its text counts, too."""
-    return Job(config, tricks, own_of(config))
 
 
 def kind(device: str) -> str:
@@ -208,7 +163,7 @@ def compute(job: Job) -> Result | str:
 
     start = time.perf_counter()
     try:
-        with (job.own or Own()).in_place() as given:
+        with (job.own or NOTHING).in_place() as given:
             run = train(as_trained(job.config, job.tricks), job.tricks, **given)
     except Exception as error:
         return in_words(error)

@@ -1,6 +1,6 @@
 """A question in one place: which arms are trained, on which seeds, at which learning rates, and what is compared."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,10 +9,11 @@ import pandas as pd
 
 from ablations.question.arms import Arm, Design, numbers
 from ablations.training.jobs import Job, own_of
-from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_of, best_rate, refuse_tuned_on
+from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_of, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, further
 from ablations.training.store import Store, as_file_name, digest, name_of
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, Tried, searched, still_wanted
+from ablations.training.workers import run_jobs
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.replaced import home
@@ -50,33 +51,32 @@ class Question:
     """What else its name says."""
     left_out: tuple[str, ...] = ()
     """Environments of the suite that cannot be made here, each with the reason."""
-    only: frozenset[Arm] | None = None
-    """The arms to train; None: all of the designs'."""
+    side_by_side: bool = False
+    """Whether its seeds are agents of one job, whose numbers, the learning rate among them, may differ."""
 
     @property
     def arms(self) -> list[Arm]:
-        every = dict.fromkeys(arm for design in self.designs for arm in design.arms)
-        return [arm for arm in every if self.only is None or arm in self.only]
+        return list(dict.fromkeys(arm for design in self.designs for arm in design.arms))
 
     def job(self, arm: Arm) -> Job:
         """The job of an arm, whose seeds and rate don't matter."""
-        config = arm.config(replace(self.config, seeds=self.seeds[:1] or 1))
+        config = arm.config(replace(self.config, seeds=self.seeds if self.side_by_side else self.seeds[:1] or 1))
         own = own_of(config, env=self.env, body=arm.body or self.body, replaced=dict(arm.functions))
         return Job(config, arm.tricks, own)
 
     def seeds_of(self, arm: Arm) -> tuple[int, ...]:
-        """An arm's seeds, twice as many if half of a design's comparisons share it. InputError if any tuned a rate."""
+        """An arm's seeds, twice as many if half of a design's comparisons share it. InputError if any is for tuning."""
         shared = not self.named and any(arm in design.shared for design in self.designs)
-        seeds = (*self.seeds, *(further(self.seeds) if shared else ()))
-        if self.rates == TABLE:
-            refuse_tuned_on(arm.config(self.config), arm.tricks, seeds)
-        return seeds
+        return (*self.seeds, *(further(self.seeds) if shared else ()))
 
     def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, Rate]:
         """The jobs, each with its learning rate."""
         found: dict[Job, Rate] = {}
         for arm, rate in rates.items():
             seeds, job = self.seeds_of(arm), self.job(arm)
+            if self.side_by_side:
+                found[job] = rate
+                continue
             tens = [seeds[k : k + SEEDS_PER_JOB] for k in range(0, len(seeds), SEEDS_PER_JOB)]
             found |= {job.at(some, rate.value): rate for some in (tens if self.named else blocks(seeds))}
         return found
@@ -90,7 +90,7 @@ class Question:
         """
         if self.rates != TABLE:
             return {arm: Rate(arm.config(self.config).rates[0], FIXED) for arm in self.arms}
-        own = {arm: best_rate(arm.config(self.config), arm.tricks) for arm in replace(self, only=None).arms}
+        own = {arm: best_rate(arm.config(self.config), arm.tricks, self.score) for arm in self.arms}
         return {arm: NOT_TUNED if NOT_TUNED in own.values() else own[arm] for arm in self.arms}
 
     @property
@@ -189,6 +189,28 @@ def chosen(asked: Question, store: Store, workers: int) -> tuple[dict[Arm, Rate]
 
     tried = {jobs[job]: seen for job, seen in searched(list(jobs), store, workers, wanted).items()}
     return {arm: Rate(best(seen)) for arm, seen in tried.items()}, tried
+
+
+def train(
+    asked: Iterable[tuple[Question, Mapping[Arm, Rate]]], store: Store, workers: int, what: str = ""
+) -> dict[Job, Rate]:
+    """Train what is missing of some questions, with their arms at these rates. Returns all their jobs, and the rates.
+
+    Of a job in two questions, the rate of the later one counts. what: printed first, with the number of jobs. Raises
+    InputError, with the name of an arm, if a job fails.
+    """
+    found, names = dict[Job, Rate](), dict[Job, str]()
+    for each, rates in asked:
+        for arm, rate in rates.items():
+            jobs = each.jobs({arm: rate})
+            found |= jobs
+            names |= dict.fromkeys(jobs, arm.name)
+    if what:
+        print(f"{what}: {len(found)} jobs, {sum(map(store.has, found))} of them done before", flush=True)
+    failed = run_jobs(found, store, workers)
+    for job, reason in failed.items():
+        raise InputError(f"arm {names[job]!r} failed ({len(failed)} of {len(found)} jobs did): {reason}")
+    return found
 
 
 def best(seen: Mapping[float, Tried]) -> float:

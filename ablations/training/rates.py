@@ -6,7 +6,7 @@ it also shows how robust an arm is to its rate. One ships with this package. A u
 tuning goes there, and it comes first for the arms that it has.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,6 @@ import pandas as pd
 
 from ablations.question.arms import flags, numbers
 from ablations.training import jobs
-from ablations.training.seed_ranges import ONCE_TUNED
 from ablations.training.tagged import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
@@ -133,24 +132,13 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
     Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
     """
-    every = _at_any_budget(config, tricks)
+    found = table()[table().tricks == flags(tricks)]
+    every = found[(found.env == config.env) & (found.numbers == numbers(config))]
     if every.empty:
         return NOT_TUNED
     if (every.steps == config.steps).any():
         return Rate(best_of(every[every.steps == config.steps], score))
     return Rate(best_of(every[every.steps == every.steps.max()], score), f"tuned at {every.steps.max():,} steps")
-
-
-def _at_any_budget(config: Config, tricks: Tricks) -> pd.DataFrame:
-    found = table()[table().tricks == flags(tricks)]
-    return found[(found.env == config.env) & (found.numbers == numbers(config))]
-
-
-def refuse_tuned_on(config: Config, tricks: Tricks, seeds: Collection[int]) -> None:
-    """Raise InputError if the arm's rate was chosen on some of these seeds, as those were whose scores nobody kept."""
-    if _at_any_budget(config, tricks).areas.eq("").any() and not set(seeds).isdisjoint(ONCE_TUNED):
-        first, last = ONCE_TUNED[0], ONCE_TUNED[-1]
-        raise InputError(f"seeds {first} to {last} chose learning rates in {config.env}; name others to be reported")
 
 
 def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:

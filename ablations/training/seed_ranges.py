@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from tricks.errors import InputError
 
 FIRST_TUNING_SEED = 1_000_000_000  # all reported seeds are below
-ONCE_TUNED = range(1000, 1100)  # the oldest stored rates were chosen on some of these, see `rates.refuse_tuned_on`
 MOST_SEEDS = 100_000  # of one request
 TEN, THIRTY = 10, 30  # of each thirty seeds, the first ten are one job, and the other twenty another
 APART = 60  # between an arm's seeds and those that it has in addition

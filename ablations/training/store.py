@@ -24,13 +24,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from ablations.question.arms import flags, numbers
 from ablations.training import jobs, scores
-from ablations.training.jobs import Job, Result, kind
+from ablations.training.jobs import Job, Result
 from ablations.training.scores import POINTS, Scored, scored
-from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import Tricks
 from tricks.runs import learning_curve
 from tricks.runs.files import HOST, make_folder
 from tricks.runs.learning_curve import COUNTS, read_table
@@ -40,7 +37,6 @@ COLUMNS = "key TEXT PRIMARY KEY, what TEXT, about TEXT, curve BLOB, scoring TEXT
 SCORING = hashlib.sha256((inspect.getsource(scores) + inspect.getsource(learning_curve)).encode()).hexdigest()[:16]
 PATIENCE = 60.0  # seconds to wait for another process that writes
 LEFTOVER = re.compile(rf"\..+\.(?:csv|gz|html|md|png|svg|txt)\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
-YOUNGER = 20  # versions of a folder that was last used with a later library
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -59,24 +55,20 @@ class Store:
         Looking opens it for writing, too, where it may: what a killed writer had begun has to be undone first.
         """
         if self.look_only and not self.path.exists():
-            return self._made(":memory:")
-        if self.look_only and not (os.access(self.path, os.W_OK) and os.access(self.folder, os.W_OK)):
-            return self._opened("ro")
-        return self._opened("rw" if self.look_only else "rwc")
-
-    def _opened(self, mode: str) -> sqlite3.Connection:
+            return self._opened(":memory:")
+        file = f"{self.path.absolute().as_uri()}?mode={'rw' if self.look_only else 'rwc'}"
         try:
-            return self._made(f"{self.path.absolute().as_uri()}?mode={mode}")
+            return self._opened(file)
         except sqlite3.OperationalError as error:
             raise InputError(f"cannot {'read' if self.look_only else 'write'} {self.path}: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if self.look_only:
-                return self._made(":memory:")
+                return self._opened(":memory:")
             aside = set_aside(self.path, "damaged")
             print(f"{self.path} is damaged ({error}), so its jobs train anew; kept as {aside.name}", file=sys.stderr)
-            return self._made(f"{self.path.absolute().as_uri()}?mode=rwc")
+            return self._opened(file)
 
-    def _made(self, uri: str) -> sqlite3.Connection:
+    def _opened(self, uri: str) -> sqlite3.Connection:
         disk = sqlite3.connect(uri, uri=True, timeout=PATIENCE)
         if not self.look_only or uri == ":memory:":
             with disk:
@@ -104,13 +96,10 @@ class Store:
         """Whether the job is finished."""
         return self._row(job) is not None
 
-    def other_algorithm(self, job: Job) -> int | None:
-        """The `ALGORITHM` of a stored result of this job, if it is by another than this library's."""
-        now = jobs.ALGORITHM
-        keys = {job.key_by(k): k for k in range(now + YOUNGER) if k != now}
-        marks = ",".join("?" * len(keys))
-        found = self._asked(f"SELECT key FROM jobs WHERE key IN ({marks})", *keys)
-        return keys[found[0]] if found else None
+    def by_other_algorithms(self) -> int:
+        """How many of its jobs are by another `ALGORITHM` than this library's."""
+        mine = f'{{"algorithm": {jobs.ALGORITHM},%'
+        return int(self._asked("SELECT COUNT(*) FROM jobs WHERE what NOT LIKE ?", mine)[0])
 
     def put(self, job: Job, result: Result) -> None:
         """Keep a result. Raises InputError if the disk is full, or if another process never stops writing."""
@@ -185,12 +174,6 @@ def name_of(*parts: str, first: int) -> str:
     return name + (f"_from{first}" if first else "")
 
 
-def facts_of(config: Config, tricks: Tricks) -> dict[str, Any]:
-    """What all agents of a table have in common, as columns beside its rows. config, tricks: what all of them have."""
-    about = {"env": config.env, "steps": config.steps, "flags": flags(tricks), "numbers": numbers(config)}
-    return about | {"device": kind(config.device), "algorithm": jobs.ALGORITHM}
-
-
 def digest(question: Any) -> str:
     """Eight digits that tell a question from others in the name of its folder. question: as plain values."""
     return hashlib.sha256(json.dumps(question, sort_keys=True, default=str).encode()).hexdigest()[:8]
@@ -207,17 +190,10 @@ def prepare(out: Path) -> None:
     Raises InputError if the folder cannot be made.
     """
     make_folder(out)
-    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop
-        for folder in (out, *(path for path in out.iterdir() if path.is_dir() and not path.is_symlink())):
-            remove_partials(folder)
-
-
-def remove_partials(folder: Path) -> None:
-    """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
-    for path in folder.iterdir():
-        found = LEFTOVER.fullmatch(path.name)
-        if found and not psutil.pid_exists(int(found[1])) and path.is_file() and not path.is_symlink():
-            with contextlib.suppress(OSError):  # another user's
+    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop, nor is another user's file
+        for path in (*out.glob(".*"), *out.glob("*/.*")):
+            found = LEFTOVER.fullmatch(path.name)
+            if found and not psutil.pid_exists(int(found[1])) and path.is_file() and not path.is_symlink():
                 path.unlink()
 
 

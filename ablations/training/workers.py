@@ -1,7 +1,7 @@
-"""Jobs in worker processes, one per core with one thread each, or on a cluster. Finished jobs stay finished.
+"""Jobs in worker processes, one per core with one thread each. Finished jobs stay finished.
 
-Workers compute and return results; only this process writes. So a full disk is handled in one place, a killed worker
-leaves no half-written result, and the machines of a cluster don't need a shared disk.
+Workers compute and return results; only this process writes. So a full disk is handled in one place, and a killed
+worker leaves no half-written result.
 """
 
 import contextlib
@@ -12,18 +12,17 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.queues import SimpleQueue
 from typing import Annotated, Any, TypeVar
 
 from tqdm import tqdm
 
-from ablations.training import jobs as current
-from ablations.training.jobs import Job, Result, compute
+from ablations.training.jobs import Job, compute
 from ablations.training.store import Store
 from tricks.core.machine import Need, find_device, follow_parent, on_host, refuse_too_large
 from tricks.errors import InputError
@@ -57,39 +56,24 @@ def deaf_children() -> Iterator[None]:
     """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
 
     The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. They
-    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`.
+    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`: what
+    they need of it, they get by value.
     """
-    with _script_hidden(), _signals_blocked():
-        yield
-
-
-@contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Hold back Ctrl-C and a closed terminal until this block ends."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    unheard = {signal.SIGINT, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
-    try:
-        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
-        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _script_hidden() -> Iterator[None]:
-    """Hide the script that runs, which new processes would import: what they need of it, they get by value."""
-    main = sys.modules["__main__"]
-    before = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    main, blocks = sys.modules["__main__"], hasattr(signal, "pthread_sigmask")  # not on Windows
+    script = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    unheard = {signal.SIGINT, signal.SIGHUP} if blocks else set()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard) if blocks else unheard
     try:
         vars(main).pop("__file__", None)
         main.__spec__ = None
+        if blocks:
+            resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+            signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
         yield
     finally:
-        vars(main).update(before)
+        vars(main).update(script)
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_worker() -> None:
@@ -104,30 +88,8 @@ def start_worker() -> None:
 
 Device = Annotated[
     str,
-    "Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
-    "rounding, so they count as different jobs.",
+    "Where to train: cpu, cuda, cuda:1, ... CPUs and GPUs round differently, so their jobs are different ones.",
 ]
-
-
-def gpu_count(device: str) -> int:
-    """The number of GPUs that a device names: all of them for cuda, one for cuda:1, none for cpu."""
-    if not device.startswith("cuda"):
-        return 0
-    import torch  # slow to load, and not needed on a CPU
-
-    return 1 if ":" in device else torch.cuda.device_count()
-
-
-def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
-    """The number of a GPU for each worker process to take, so that all are used; None if there is no choice."""
-    count = gpu_count(device)
-    if count < 2:
-        return None
-    with deaf_children():
-        queue = multiprocessing.get_context("spawn").SimpleQueue()
-    for worker in range(workers):
-        queue.put(worker % count)
-    return queue
 
 
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
@@ -139,17 +101,15 @@ T = TypeVar("T")
 tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
 
 
-def worker_count(asked: int, device: str = "cpu", scheduler: str = "") -> int:
-    """The number of worker processes; 0 asks for one per core, or one per GPU of the device.
+def worker_count(asked: int, device: str = "cpu") -> int:
+    """The number of worker processes; 0 asks for one per core, or a single one on a GPU, for which they would wait.
 
-    Processes that share a GPU wait for each other, so a second one gains little. Raises InputError for a negative
-    number, and if this machine has to train, because there is no scheduler, and does not have the device.
+    Raises InputError for a negative number, and for a device that this machine does not have.
     """
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
-    if not scheduler:
-        find_device(device)
-    return asked or gpu_count(device) or os.cpu_count() or 1
+    find_device(device)
+    return asked or (1 if device.startswith("cuda") else os.cpu_count() or 1)
 
 
 def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
@@ -161,23 +121,19 @@ def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
     refuse_too_large([Need(f"{running:,} worker processes", running * each, ("workers",))])
 
 
-def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
-    """Train every job that has no result yet. Returns the error of each job that failed.
+def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
+    """Train every job that has no result yet. Returns the error of each job that failed, which stops no other.
 
-    scheduler: the address of a Dask scheduler that runs the jobs; if empty, worker processes do. A failed job does not
-    stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
+    Raises InputError if a result cannot be written.
     """
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
-    if others := [k for job in missing if (k := store.other_algorithm(job)) is not None]:
-        by = ", ".join(map(str, sorted({*others})))
-        why = f"their stored results are by ALGORITHM {by}, and this version's is {current.ALGORITHM}"
-        print(f"trained anew, because {why}: {len(others)} of {len(jobs)} jobs", flush=True)
+    if missing and (older := store.by_other_algorithms()):
+        print(f"{older} of the jobs in {store.path} are by another version's ALGORITHM, and count no more", flush=True)
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
-    if not scheduler:
-        refuse_too_many(missing, workers)
-    outcomes = _anywhere(missing, workers, scheduler)
+    refuse_too_many(missing, workers)
+    outcomes = in_pool(missing, workers, compute)
     with (
         progress(total, total - left, leave=True) as bar,
         contextlib.closing(outcomes),  # an error here stops the workers, too
@@ -207,16 +163,6 @@ def weight(job: Job) -> int:
     return 2 + (config.epochs if tricks.reuse else 1) + (config.aux_epochs if tricks.ppg else 0)
 
 
-def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Result | str], None, None]:
-    if any(job.own is not None and not job.own.pickled for job in jobs):  # it cannot go elsewhere
-        return ((job, compute(job)) for job in jobs)
-    if not scheduler:
-        return in_pool(jobs, workers, compute)
-    from ablations.training.cluster import on_cluster
-
-    return on_cluster(jobs, scheduler)
-
-
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     """Yield each job with the result of `task` from a worker process, as they finish.
 
@@ -241,9 +187,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
-    with pool_of(
-        size, start_trainer, turns(jobs[0].config.device, size), [str(path) for path, _ in OWN.values()]
-    ) as pool:
+    with pool_of(size, start_trainer, [str(path) for path, _ in OWN.values()]) as pool:
         waiting, running = iter(jobs), dict[Future[T], Job]()
         done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 
@@ -261,13 +205,34 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
             send(1)
 
 
-def start_trainer(gpus: "SimpleQueue[int] | None" = None, tricks: Sequence[str] = ()) -> None:
-    """Set up a process that trains. gpus: which of several GPUs is this one's `cuda`; see `turns`. tricks: files."""
+def start_trainer(tricks: Sequence[str] = ()) -> None:
+    """Set up a process that trains. tricks: files of the user's."""
     start_worker()
     for file in tricks:
         load_trick(file)
     import torch
 
     torch.set_num_threads(1)
-    if gpus is not None:
-        torch.cuda.set_device(gpus.get())
+
+
+SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
+START = 5.0  # seconds in which worker processes start
+
+
+def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
+    """About how many seconds `run_jobs` will take for the jobs that are not in the store.
+
+    A job of each environment trains its first updates in this process, twice, because the first time compiles. Every
+    step of an environment is assumed to cost the same, by `weight`. With whole episodes that is too much if they grow
+    longer during training: the cost of an update is then spread over more steps. Raises InputError if a job fails.
+    """
+    missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
+    prices = {}  # seconds per step and weight
+    for env, job in {job.config.env: job for job in missing}.items():
+        short = replace(job, config=replace(job.config, steps=max(1, min(MOST, round(SHARE * job.config.steps)))))
+        _, found = compute(short), compute(short)
+        if isinstance(found, str):
+            raise InputError(f"a job in {env} cannot be trained: {found}")
+        prices[env] = found.seconds / found.steps / weight(job)
+    each = [budget(job) * weight(job) * prices[job.config.env] for job in missing]
+    return START + max(sum(each) / workers, *each) if each else 0.0

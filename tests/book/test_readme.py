@@ -25,7 +25,7 @@ from support.pages import PAGES, ROOT, blocks_of, region
 from ablations import cli
 from ablations.analysis.records import RESULTS
 from ablations.analysis.stats import holm
-from ablations.cli import COMMANDS
+from ablations.cli import COMMANDS, command_at
 from ablations.experiments import compare, design_runs
 from ablations.experiments.options import parsed
 from ablations.findings.our_designs import SB3
@@ -56,7 +56,7 @@ SHELL, ABLATIONS = ([command for command in every if "--trick " not in command] 
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
 PRINTS = [command for command in SHELL if command and command not in TRAINS]
 HERE = os.environ | {"PYTHONPATH": str(ROOT)}
-KINDS = [getattr(import_module(f"ablations.{each.module}"), each.options) for each in COMMANDS.values()]
+KINDS = [command_at(place)[1]["chosen"] for place in COMMANDS.values()]
 
 
 def asked_by(words: list[str]) -> list[Question]:
@@ -137,8 +137,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
     if name in ("compare", "judge") or "--base" in words:
         assert all(each.arms for each in asked_by([name, *words]))
         return
-    which = COMMANDS[name]
-    chosen = parsed(getattr(import_module(f"ablations.{which.module}"), which.options), words, name)
+    chosen = parsed(command_at(COMMANDS[name])[1]["chosen"], words, name)
     if isinstance(chosen, design_runs.Options):
         assert all(each.jobs(each.table_rates) for each in design_runs.questions(chosen, chosen.seeds))
 

@@ -132,7 +132,7 @@ def test_a_name_that_is_too_long_is_one_line(refuses: Callable[..., None]) -> No
     name = "x" * 300
     for words in (["train", *TINY, "--out"], ["train", *TINY, "--env"], ["train", "--resume"], ["play"]):
         refuses(main, [*words, name], "")
-    for words in (["report", "--out"], ["games"], ["--out"]):
+    for words in (["report", "--out"], ["--out"]):
         refuses(ablations, [*words, name], "")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ablations.training import estimate, workers
+from ablations.training import workers
 
 
 def in_this_process(jobs: Sequence[Any], count: int, task: Callable[[Any], Any]) -> Iterator[tuple[Any, Any]]:
@@ -14,5 +14,4 @@ def in_this_process(jobs: Sequence[Any], count: int, task: Callable[[Any], Any])
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (workers, estimate):
-        monkeypatch.setattr(module, "in_pool", in_this_process)
+    monkeypatch.setattr(workers, "in_pool", in_this_process)

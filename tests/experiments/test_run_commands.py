@@ -3,7 +3,6 @@ and `--confirm` tries what was detected again, on the seeds that come next. `sta
 behind, and `refresh` trains it anew."""
 
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from ablations.question.arms import flags, numbers
 from ablations.question.designs import ladder
 from ablations.question.trial import Dose, Trial
 from ablations.training import rates as rate_table
-from ablations.training.seed_ranges import FIRST_TUNING_SEED, ONCE_TUNED
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from tricks import Config, InputError
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import Tricks
@@ -77,20 +76,11 @@ def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypat
     assert main(["report", "--out", str(tmp_path)]) == 0
 
 
-def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
-    tmp_path: Path, monkeypatch: Patch, refuses: Refuses, trials: Callable[..., None]
-) -> None:
+def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(tmp_path: Path, refuses: Refuses) -> None:
     last = f"{FIRST_TUNING_SEED - 30}:{FIRST_TUNING_SEED}"
     said = "are for tuning only, so seeds 1000000000 to 1000000029, which --confirm needs"
     refuses(main, [*FEW, "--seeds", last, "--confirm", "--out", str(tmp_path)], said)
-    trials(TRIAL)
-    store_rates("")  # nobody kept which seeds scored what
-    before = ONCE_TUNED[0]
-    command = ["worlds", "--seeds", f"{before - 2}:{before}", "--workers", "1", "--out", str(tmp_path), "--confirm"]
-    refuses(main, command, f"seeds {before} to {ONCE_TUNED[-1]} chose learning rates in {TRIAL.env}")
     assert not finished(tmp_path)
-    (asked,) = questions(What(design="ladder"), "430")  # a shared arm would have seeds 900 to 1329 in addition
-    assert {seed for arm in asked.arms for seed in asked.seeds_of(arm)} == set(range(430))
 
 
 def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the_preset_s(tmp_path: Path) -> None:
@@ -241,37 +231,29 @@ def test_a_study_by_another_algorithm_or_by_a_tree_with_changes_is_stale(
     assert "\n2 of 3 studies are stale" in said
 
 
-class Process:
-    """Stands in for a command of ours, which ends with this status, or not in time if that is None."""
-
-    ran: list[list[str]]
-    heard: list[Any]
-    ends: int | None
-
-    def __init__(self, words: list[str]) -> None:
-        self.ran.append(words)
-
-    def wait(self, seconds: float | None = None) -> int:
-        self.heard.append(seconds)
-        if self.ends is None and len(self.heard) == 1:
-            raise subprocess.TimeoutExpired("x", seconds or 0)
-        return self.ends or 0
-
-    def send_signal(self, number: int) -> None:
-        self.heard.append(number)
-
-
 @pytest.fixture
-def process(monkeypatch: Patch) -> type[Process]:
-    made = type("Made", (Process,), {"ran": [], "heard": [], "ends": 0})
-    faked = SimpleNamespace(Popen=made, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(status, "subprocess", faked)
-    return made
+def ran(monkeypatch: Patch) -> Callable[[int | None], list[tuple[list[str], float | None]]]:
+    """Lets commands of ours end with this status, or not in time if that is None. The value: what ran, how long."""
+
+    def ending(status_: int | None) -> list[tuple[list[str], float | None]]:
+        asked = list[tuple[list[str], float | None]]()
+
+        def run(words: list[str], timeout: float | None, check: bool) -> SimpleNamespace:
+            asked.append((words, timeout))
+            if status_ is None:
+                raise subprocess.TimeoutExpired("x", timeout or 0)
+            return SimpleNamespace(returncode=status_)
+
+        monkeypatch.setattr(status, "subprocess", SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired))
+        return asked
+
+    return ending
 
 
 def test_what_is_stale_is_trained_anew_by_its_own_command_the_largest_study_first_and_none_twice(
-    tmp_path: Path, process: type[Process]
+    tmp_path: Path, ran: Callable[..., Any]
 ) -> None:
+    found = ran(0)
     store(tmp_path, "ours", "python -m ablations run --seeds 9", str(ALGORITHM))
     for name in ("one", "two"):  # which a single command made
         store(tmp_path, name, "python -m ablations compare ppo 'ppo --no-gae'")
@@ -280,24 +262,25 @@ def test_what_is_stale_is_trained_anew_by_its_own_command_the_largest_study_firs
     assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 0
     asked = ["run --seeds 3", "run", "compare ppo 'ppo --no-gae'"]
     own = [[sys.executable, *shlex.split(f"-m ablations {each} --out {tmp_path} --workers 3")] for each in asked]
-    assert process.ran == own and process.heard == [None] * 3
+    assert found == [(words, None) for words in own]
 
 
-@pytest.mark.parametrize(("ends", "heard"), [(None, [signal.SIGINT, None]), (2, []), (130, [])])
+@pytest.mark.parametrize("ends", [None, 2, 130])
 def test_a_command_that_fails_or_takes_longer_than_the_budget_is_the_last(
-    ends: int | None, heard: list[Any], tmp_path: Path, process: type[Process]
+    ends: int | None, tmp_path: Path, ran: Callable[..., Any]
 ) -> None:
     for seeds in (2, 3):
         store(tmp_path, f"study{seeds}", f"python -m ablations run --seeds {seeds}")
-    process.ends = ends
+    found = ran(ends)
     assert main(["refresh", "--out", str(tmp_path), "--budget", "1.5h"]) == 1
-    assert len(process.ran) == 1 and process.heard == [pytest.approx(5400, abs=60), *heard]
+    assert [budget for _, budget in found] == [pytest.approx(5400, abs=60)]
 
 
 @pytest.mark.parametrize("budget", ["90", "h", "-2h", "0m", "nans", "2x"])
-def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, process: type[Process]) -> None:
+def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, ran: Callable[..., Any]) -> None:
+    found = ran(0)
     store(tmp_path, "mine", "another program")
     words = ["refresh", "--out", str(tmp_path)]
     refuses(main, [*words, f"--budget={budget}"], "--budget must be a time such as 90m or 2h")
     refuses(main, words, "no command of this package made it: another program")
-    assert process.ran == []
+    assert found == []

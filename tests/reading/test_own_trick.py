@@ -20,8 +20,8 @@ import pandas as pd
 import pytest
 import torch
 
-import ablations.training.estimate
 import tricks
+import tricks.restore
 from tricks import PPO, Config, InputError, Tricks, diff, export, listing, load, load_trick
 from tricks.fast.dispatch import plain
 from ablations import compare
@@ -30,7 +30,7 @@ SMALL = Config(seeds=2, steps=1500, lanes=4, horizon=32, lr=0.02, epochs=8)
 before = tricks.train(SMALL, PPO).curve
 assert load_trick("rollback_trick.py") == load_trick("rollback_trick.py") == "rollback"
 pd.testing.assert_frame_equal(tricks.train(SMALL, PPO).curve, before)  # an agent without it is as it was
-assert ablations.training.estimate.train is tricks.loop.train  # wherever the loop's functions were imported
+assert tricks.restore.train is tricks.loop.train  # wherever the loop's functions were imported
 mine = replace(PPO, rollback=True)
 run = tricks.train(SMALL, mine)
 assert not run.curve.equals(before)

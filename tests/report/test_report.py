@@ -153,7 +153,6 @@ def test_what_is_whole_is_read(name: str, content: bytes | None, said: str, tmp_
     before = sorted(tmp_path.rglob("*"))
     refuses(main, ["report", "--out", str(tmp_path)], said)
     refuses(main, ["plot", str(tmp_path), "--out", str(tmp_path / "plot")], str(tmp_path))
-    refuses(main, ["games", str(tmp_path)], "no saved run in")
     assert sorted(tmp_path.rglob("*")) == before
     (tmp_path / "file").write_text("x\n")
     for other in ("missing", "file"):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from support.training import interrupted, reseal, rewrite
 
-from ablations.cli import main as ablations
 from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
 from tricks.runs.about import digest, sealed, tensor_bytes
 from tricks.runs.files import CHECKPOINT
@@ -93,11 +92,9 @@ def test_a_named_module_is_imported_and_has_to_be_the_runs_own() -> None:
 def test_commands_import_only_what_the_command_line_names(told: Told, refuses: Callable[..., None]) -> None:
     for words in ("play run --no-gif", "play run"):
         assert "add --env 'carts:Mine-v0'" in told(words, 2)
-    refuses(ablations, ["games", "run", "--games", "5"], "add --env 'carts:Mine-v0'")
     assert "was trained in 'carts:Mine-v0', not in 'x:Y'" in told("play run --env x:Y", 2)
     assert "carts" not in sys.modules
     told(f"play run --no-gif --env {ID} --episodes 1")
-    assert ablations(["games", "run", "--env", ID, "--games", "5", "--out", "out"]) == 0
 
 
 def test_resuming_imports_only_what_is_named(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def fill(out: Path, seeds: int) -> list[Job]:
 def fill_random(out: Path, draws: int) -> list[Job]:
     """Store a result for every job of the random design on CartPole-v1, as `random --draws --out` would."""
     base = Config(seeds=1)
-    jobs = [Job(each.config, each.tricks) for each in drawn(base, list(usable(base)), draws // PER_SET)]
+    jobs = [Job(each.config, each.tricks) for each in drawn(base, usable(base), draws // PER_SET)]
     put(out, jobs, [200.0] * len(jobs))
     return jobs
 

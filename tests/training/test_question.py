@@ -23,9 +23,9 @@ from ablations.question.designs import SUITES, ladder
 from ablations.question.words import function_from, usable
 from ablations.training import jobs, tuning
 from ablations.training import rates as rate_table
-from ablations.training.jobs import Job, job_of
+from ablations.training.jobs import Job, own_of
 from ablations.training.question import TUNE, Question
-from ablations.training.rates import GRID, UNTUNED, at_edge, best_of, best_rate, refuse_tuned_on, split, table
+from ablations.training.rates import GRID, UNTUNED, at_edge, best_of, best_rate, split, table
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, following, further, parse_seeds
 from ablations.training.store import LONGEST, Store, name_of
 from ablations.training.tuning import Tried, jobs_at, still_wanted, tune
@@ -56,8 +56,6 @@ def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_sam
     assert {rate.reservation for rate in tuned.table_rates.values()} == {""}
     assert len({rate.value for rate in tuned.table_rates.values()}) > 1
     assert set(mixed.table_rates.values()) == {(UNTUNED, "not tuned")}
-    few = replace(mixed, only=frozenset(mixed.arms[:2]))  # both are tuned, but the comparison was made without
-    assert few.table_rates == {arm: mixed.table_rates[arm] for arm in mixed.arms[:2]}
     assert set(fixed.table_rates.values()) == {(2.5e-4, "fixed")}
     for asked, said in (
         (tuned, "each arm at its own learning rate"),
@@ -115,14 +113,14 @@ def test_one_lane_is_tried_beforehand_and_what_cannot_be_made_is_left_out(monkey
 
 
 def test_a_command_is_told_without_where_results_go_who_makes_them_and_any_path_of_this_machine() -> None:
-    arguments = ["--suite", "classic", "--out", "/tmp/x", "--seeds", "30", "--workers=4", "--scheduler", "tcp://a:1"]
+    arguments = ["--suite", "classic", "--out", "/tmp/x", "--seeds", "30", "--workers=4"]
     assert again("run", arguments) == "python -m ablations run --suite classic --seeds 30"
     assert again("run", ["--device", "cuda", "--workers", "2"]) == "python -m ablations run --device cuda"
     assert again("run", ["--env", "ALE/Pong-v5"]) == "python -m ablations run --env ALE/Pong-v5"
-    assert again("games", ["runs/x y", "--out", "a b", "--workers=2"]) == "python -m ablations games 'runs/x y'"
+    assert again("compare", ["runs/x y", "--out", "a b", "--workers=2"]) == "python -m ablations compare 'runs/x y'"
     for folder in ("/home/me/runs/breakout", "~/runs/breakout", "../../breakout", "/breakout/"):
-        assert again("games", [folder, "--greedy"]) == "python -m ablations games breakout --greedy"
-    assert again("games", ["runs/breakout"]) == "python -m ablations games runs/breakout"
+        assert again("plot", [folder, "--x"]) == "python -m ablations plot breakout --x"
+    assert again("plot", ["runs/breakout"]) == "python -m ablations plot runs/breakout"
 
 
 @pytest.mark.parametrize(
@@ -203,24 +201,6 @@ def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:
     assert {seed for job in apart for seed in job.config.seed_list} == set(first.config.seed_list)
 
 
-def test_seeds_that_chose_the_oldest_rates_are_refused_where_they_did(monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    kept = {"CartPole-v1": "", "Acrobot-v1": "1 1 1"}  # each seed's score
-    rows = [(env, 9, "", "", 0.01, 1.0, 1.0, 3, areas) for env, areas in kept.items()]
-    rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
-    refused = "seeds 1000 to 1099 chose learning rates in CartPole-v1; name others to be reported"
-    for seeds in (range(2000), range(1099, 1101)):
-        with pytest.raises(InputError, match=refused):
-            refuse_tuned_on(Config("CartPole-v1"), REINFORCE, seeds)
-        refuse_tuned_on(Config("Acrobot-v1"), REINFORCE, seeds)  # tuned, but on later seeds
-        refuse_tuned_on(Config("CartPole-v1"), PPO, seeds)  # not tuned at all
-    refuse_tuned_on(Config("CartPole-v1"), REINFORCE, range(1000))
-    for named in ("1000:1010", "950:960"):  # to which the arm that comparisons share adds 1010 to 1019
-        with pytest.raises(InputError, match=refused):
-            asked_for(named, design="add-one-in").seeds_of(BARE)
-    rate_table.table.cache_clear()
-
-
 SHIPPED = rate_table.TABLE
 
 
@@ -264,7 +244,7 @@ def test_a_rate_at_which_no_episode_ends_is_never_best_nor_is_a_seed_s_area_know
 
 def test_every_arm_has_its_own_tuned_rate_inside_the_grid_which_had_a_second_look() -> None:
     scores = table()
-    for arm in ladder(list(usable(Config("CartPole-v1")))).arms:
+    for arm in ladder(usable(Config("CartPole-v1"))).arms:
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == flags(arm.tricks))]
         assert set(mine.lr) >= set(GRID)
         best = mine[mine.seeds == mine.seeds.max()].set_index("lr").area.idxmax()
@@ -466,6 +446,6 @@ def test_a_module_of_one_s_own_counts_in_every_job_and_question(tmp_path: Path, 
     for line in ("", "# changed\n"):
         home.write_text(home.read_text() + line)
         asked = asked_for("1", env=config.env, tricks="baseline", steps=64)
-        keys.append((next(iter(jobs_of(asked))).key, job_of(config, REINFORCE).key, asked.digest))
+        keys.append((next(iter(jobs_of(asked))).key, Job(config, REINFORCE, own_of(config)).key, asked.digest))
     assert all(before != after for before, after in zip(*keys, strict=True))
-    assert job_of(Config(), REINFORCE).own is None
+    assert own_of(Config()) is None

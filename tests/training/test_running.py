@@ -1,18 +1,15 @@
 """Running jobs: whatever is killed, signaled or full, finished work stays, and the same command does only the rest, in
-workers of its own, on GPUs or on a cluster, and says beforehand how long it will take."""
+workers of its own or on a GPU, and says beforehand how long it will take."""
 
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -29,17 +26,15 @@ from ablations.analysis.records import Done, Study, about_runs, gathered
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.question.designs import ladder
-from ablations.training import estimate, workers
-from ablations.training.cluster import on_cluster, outcome_of
+from ablations.training import workers
 from ablations.training.jobs import Job, Result
 from ablations.training.scores import scored
 from ablations.training.store import Store
-from ablations.training.workers import deaf_children, gpu_count, in_pool, run_jobs, turns, worker_count
+from ablations.training.workers import deaf_children, estimate, in_pool, run_jobs, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.core import machine
 from tricks.runs import provenance
 from tricks.runs.progress import progress
-from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -164,33 +159,31 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
     assert started == ["a worker"]
 
 
-def test_an_estimate_weighs_what_is_not_done_by_the_prices_of_a_few_short_jobs(
+def test_an_estimate_weighs_what_is_not_done_by_the_price_of_a_short_job_of_each_environment(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     store = Store(tmp_path)
     store.put(JOB, result(JOB))
-    assert estimate.estimate([JOB], store, workers=2) == 0
-    with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
-        estimate.estimate([BROKEN], store, workers=1)
-    assert 0 < estimate.estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
-    assert [*finished(tmp_path)] == [JOB.key]  # probes are no results
+    assert estimate([JOB], store, workers=2) == 0
+    with pytest.raises(InputError, match=r"^a job in Nonsense-v0 cannot be trained: .*Nonsense"):
+        estimate([BROKEN], store, workers=1)
+    assert 0 < estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
+    assert [*finished(tmp_path)] == [JOB.key]  # a short job is no result
     probed = []
 
-    def at_once(jobs: list[Job], *_: Any) -> Iterator[tuple[Job, tuple[float, Result]]]:
+    def at_once(job: Job) -> Result:
         """A pass over a row takes 1 ms, and 10 ms on Pendulum."""
-        for job in jobs:
-            probed.append(job)
-            price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
-            yield job, (time.time(), Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with()))
+        probed.append(job.config)
+        price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
+        return Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with())
 
-    monkeypatch.setattr(estimate, "in_pool", at_once)
+    monkeypatch.setattr(workers, "compute", at_once)
     envs = ("CartPole-v1", "Pendulum-v1")
     many = [Job(Config(env, seeds=(k,), steps=1000), PPO) for env in envs for k in range(20)]
     weight = workers.weight(many[0])
-    assert estimate.estimate(many, store, workers=4) == pytest.approx(20 * (1 + 10) * weight / 4, abs=0.5)
-    assert [job.config.env for job in probed] == [env for env in envs for _ in range(estimate.PROBES // 2)]
-    assert {job.config.steps for job in probed} == {60}
-    assert estimate.estimate(many[-1:], store, workers=4) == pytest.approx(10 * weight, abs=0.5)  # no worker can help
+    assert estimate(many, store, workers=4) == pytest.approx(workers.START + 20 * (1 + 10) * weight / 4)
+    assert [(config.env, config.steps) for config in probed] == [(env, 60) for env in envs for _ in range(2)]
+    assert estimate(many[-1:], store, workers=4) == pytest.approx(workers.START + 10 * weight)  # no worker can help
 
 
 def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
@@ -232,66 +225,6 @@ def test_a_thousand_finished_jobs_are_read_and_reported(tmp_path: Path) -> None:
     print(f"{used.ru_utime - before.ru_utime:.0f} s of processor time, {used.ru_maxrss / 1e6:.2f} GB")
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A scheduler and two worker processes on this machine."""
-    from distributed import LocalCluster
-
-    options: dict[str, Any] = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(n_workers=2, silence_logs=False, **options) as local:
-        yield local
-
-
-def test_a_cluster_s_results_are_local_ones_whatever_fails(tmp_path: Path, cluster: Any, reference: list[Any]) -> None:
-    there, victim = Store(tmp_path), next(iter(cluster.workers.values())).pid
-
-    def kill_one() -> None:
-        until(lambda: finished(tmp_path))
-        os.kill(victim, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    failed = run_jobs([BROKEN, *JOBS], there, workers=1, scheduler=cluster.scheduler_address)
-    killer.join()
-    assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN]
-    assert [content(there, job) for job in JOBS] == reference
-
-
-def test_workers_get_an_environment_s_module_and_queues_drop(tmp_path: Path, cluster: Any, monkeypatch: Patch) -> None:
-    code = "import gymnasium as gym\ndef make():\n    return gym.make('CartPole-v1', max_episode_steps=9)"
-    (tmp_path / "sent_rooms.py").write_text(code)
-    (tmp_path / "sent_badly.py").write_text("import sys\nif 'distributed.worker' in sys.modules: 1 / 0")
-    monkeypatch.syspath_prepend(str(tmp_path))  # of this process alone
-    good, bad = (Job(replace(TINY, env=f"{name}:make"), REINFORCE) for name in ("sent_rooms", "sent_badly"))
-    ((_, outcome),) = on_cluster([good], cluster.scheduler_address)
-    assert isinstance(outcome, Result)
-    with pytest.raises(InputError, match=r"the workers cannot import .*sent_badly\.py: .*division by zero"):
-        list(on_cluster([bad], cluster.scheduler_address))
-    jobs = [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(50)]
-    outcomes = on_cluster(jobs, cluster.scheduler_address)
-    assert isinstance(next(outcomes)[1], Result)
-    assert len(cluster.scheduler.tasks) > 10
-    outcomes.close()
-    until(lambda: not cluster.scheduler.tasks, seconds=10)
-
-
-def test_a_scheduler_out_of_reach_is_one_line_another_version_a_failure(tmp_path: Path, monkeypatch: Patch) -> None:
-    made = made_with() | {"algorithm": ALGORITHM + 1}
-    theirs = Result(pd.DataFrame(), {}, 1.0, 1, made)
-    strange = SimpleNamespace(status="finished", result=lambda: theirs)
-    said = f"the worker has ALGORITHM {ALGORITHM + 1}, and this is {ALGORITHM}"
-    assert said in str(outcome_of(strange, "tcp://a:1"))
-    with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection and says nothing
-        for address in (f"127.0.0.1:{mute.getsockname()[1]}", "nonsense", "foo://x:1", "tcp://:"):
-            start = time.monotonic()
-            with pytest.raises(InputError, match=r"^cannot reach a Dask scheduler at .*; give HOST:PORT$"):
-                run_jobs([JOB], Store(tmp_path), workers=1, scheduler=address)
-            assert time.monotonic() - start < 8
-    monkeypatch.setitem(sys.modules, "distributed", None)  # without Dask, the extra is named
-    with pytest.raises(InputError, match=r"\[cluster\]"):
-        run_jobs([JOB], Store(tmp_path), workers=1, scheduler="127.0.0.1:1")
-
-
 KINDS = ("cuda", "cuda:1", "cpu")
 
 
@@ -305,29 +238,15 @@ def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp
     assert "device" not in JOB.what["config"]
     with pytest.raises(InputError, match=r"^no device 'cuda:7'"):
         worker_count(1, "cuda:7")
-    assert worker_count(1, "cuda:7", scheduler="10.0.0.1:8786") == 1
     few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
     for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
         assert main([*few, *device]) == 0
         assert f"2 jobs, {count} of them done before" in capsys.readouterr().out
 
 
-def test_there_is_one_worker_per_gpu_in_turn_and_their_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+def test_there_is_one_worker_on_a_gpu_and_its_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
     monkeypatch.setattr(workers, "find_device", lambda name: torch.device(name))
-    monkeypatch.setattr(workers, "start_worker", lambda: None)
-    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
-    assert [worker_count(0, device) for device in KINDS] == [2, 1, os.cpu_count()]
-    assert ([gpu_count(device) for device in KINDS], worker_count(5, "cuda")) == ([2, 1, 0], 5)
-    queue = turns("cuda", workers=5)
-    for _ in range(5):
-        workers.start_trainer(queue)
-    assert taken == [0, 1, 0, 1, 0]
-    for device in KINDS[1:]:
-        workers.start_trainer(turns(device, workers=1))  # its jobs name their GPU, or need none
-    assert len(taken) == 5
+    assert [worker_count(0, device) for device in KINDS] == [1, 1, os.cpu_count()] and worker_count(5, "cuda") == 5
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     with pytest.raises(InputError, match="of memory"):

@@ -20,9 +20,9 @@ from ablations.cli import main as ablations
 from ablations.experiments import design_runs, drawn, worlds
 from ablations.question.designs import DESIGNS, TRIALS
 from ablations.question.trial import Dose
-from ablations.tools import calibrate, games, speed
-from ablations.training import estimate, workers
+from ablations.tools import calibrate, speed
 from ablations.training import rates as rate_table
+from ablations.training import workers
 from tricks.cli.main import Playing, Saving
 from tricks.cli.main import main as tricks
 from tricks.cli.train import Output
@@ -43,7 +43,7 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
     "lr": ("1e-3", "1e-3 1e-2", "1e6", "1e38"), "backend": ("auto", "gymnasium", "tensor"),
     "backends": ("tensor", "gymnasium", "tensor,gymnasium"), "device": ("cpu", "cuda", "cuda:7", "meta", "mps"),
     "devices": ("cpu", "cuda"), "design": (*DESIGNS, "ladder,add-one-in"), "tricks": ARMS, "suite": ("worlds",),
-    "games": ("5", "6"), "rung": (*PRESETS, "gae"), "against": ("sb3",), "scheduler": ("nowhere:1",),
+    "rung": (*PRESETS, "gae"), "against": ("sb3",),
     **dict.fromkeys(("out", "resume", "gif", "folder", "run"), PATHS),
 }  # fmt: skip
 TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
@@ -132,7 +132,6 @@ ABLATIONS = st.one_of(
     joined("random", options(drawn.RandomOptions, usual={"draws": "20"} | TINY_STUDY)),
     joined("report", options(ReportOptions, usual={"out": NEW})),
     joined("calibrate", options(calibrate.Options, usual={"draws": "2", "out": NEW})),
-    joined("games", FOLDER, options(games.Options, usual={"games": "5", "out": NEW})),
     joined("speed", options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
     joined(st.sampled_from(["rnu", "", "γ", "report", "Run"]), JUNK, options(ReportOptions, usual={"out": NEW})),
 ).map(lambda arguments: Line("ablations", arguments))
@@ -168,7 +167,6 @@ def in_this_process(folder: Path) -> Iterator[None]:
 
     with (
         mock.patch.object(workers, "in_pool", in_turn),
-        mock.patch.object(estimate, "in_pool", in_turn),
         mock.patch.object(speed, "in_pool", in_turn),
         mock.patch.object(worlds, "TRIALS", short),
         mock.patch("ablations.cli.RESULTS", shipped),
