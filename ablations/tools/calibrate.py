@@ -5,7 +5,7 @@ interval contains the arm's true mean, which here is known. For the null of no e
 shifted to the same mean and otherwise keeps its own spread and skew, which is harder than arms that are all alike.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablations.analysis.choosing import areas_of, choices
 from ablations.analysis.effects import scores
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load_all
 from ablations.analysis.stats import LEVEL, holm, interval, unpaired
-from ablations.question.arms import Arm, Design
+from ablations.question.arms import Arm, Design, flags
 from ablations.report.tables import markdown
+from ablations.training.rates import FINALISTS, rows_of
 from ablations.training.store import prepare
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
 
 SIZES = (10, 30)  # seeds
+SIMULATED = 300  # choices of a rate, to estimate the noise of each
 FEWEST_RUNS = 30  # of an arm, to stand for all that it could have had
 NULLS = {"arms as they are": (False, False), "arms alike": (True, False), "as they are, confirmed": (False, True)}
 Population = Mapping[Arm, np.ndarray]  # of each arm, a value per stored seed
@@ -53,6 +56,45 @@ def coverage_of_differences(every: Population, design: Design, seeds: int, draws
 
 def _covered(true: float, intervals: Iterable[tuple[Any, ...]]) -> float:
     return float(np.mean([low <= true <= high for low, high in intervals]))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """An arm that was tuned and run many times: the true mean of the chosen rate, its estimated variance, the runs."""
+
+    true: np.ndarray  # [draws]
+    variance: np.ndarray  # [draws]
+    runs: np.ndarray  # [draws, seeds]
+
+
+def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int = 0) -> Tuned:
+    """Draw tuning seeds, choose a rate, and draw runs at that rate, many times.
+
+    areas: of each rate, all its seeds. stream: which random numbers to use; arms need different ones.
+    """
+    rng, count = np.random.default_rng(stream), min(len(each) for each in areas)
+    means = np.array([each.mean() for each in areas])
+    true, variance, runs = list[float](), list[float](), list[np.ndarray]()
+    for _ in range(draws):
+        first = [rng.choice(each, count) for each in areas]
+        best = np.argsort([-each.mean() for each in first])[:FINALISTS]
+        whole = [np.concatenate([x, rng.choice(areas[k], count)]) if k in best else x for k, x in enumerate(first)]
+        chosen = max(best, key=lambda k: whole[k].mean())
+        own = np.array([each.mean() for each in whole])
+        true.append(means[chosen])
+        variance.append(np.var(own[choices(whole, resamples=SIMULATED)]))
+        runs.append(rng.choice(areas[chosen], seeds))
+    return Tuned(np.array(true), np.array(variance), np.array(runs))
+
+
+def coverage_of_tuning(having: Tuned, without: Tuned, included: bool) -> float:
+    """How often an interval contains the difference that tuning and running would show on average.
+
+    included: whether the interval includes the noise of choosing the rates.
+    """
+    more = (having.variance + without.variance) * included
+    found = (unpaired(y, x, float(extra)) for y, x, extra in zip(having.runs, without.runs, more, strict=True))
+    return _covered(having.true.mean() - without.true.mean(), (each[1:3] for each in found))
 
 
 def false_alarms(every: Population, design: Design, seeds: int, draws: int, alike: bool, again: bool) -> float:
@@ -87,6 +129,8 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
     known = area.keys() & late.keys()
     kept = [[pair for pair in d.comparisons if {pair.without, pair.having} <= known] for d in study.designs]
     designs = [replace(d, comparisons=tuple(pairs)) for d, pairs in zip(study.designs, kept, strict=True) if pairs]
+    numbers = str(study.runs.numbers.iloc[0])
+    tried = {arm: areas_of(rows_of(study.env, study.steps, numbers, flags(arm.tricks))) for arm in area}
     for n in SIZES:
         found["coverage: an arm's area", n] = coverage_of_arms(area, n, draws)
         found["coverage: an arm's last 10%", n] = coverage_of_arms(late, n, draws)
@@ -95,6 +139,12 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
         for design in designs:
             for null, how in NULLS.items():
                 found[f"false alarms: {design.name}, {null}", n] = [false_alarms(area, design, n, draws, *how)]
+        if all(rates and all(map(len, rates)) for rates in tried.values()):
+            tuned = {arm: tuned_again(rates, n, draws, k) for k, (arm, rates) in enumerate(tried.items())}
+            pairs = [(tuned[pair.having], tuned[pair.without]) for design in designs for pair in design.comparisons]
+            for said, included in (("with", True), ("without", False)):
+                what = f"coverage: a difference of tuned arms, {said} the noise of choosing"
+                found[what, n] = [coverage_of_tuning(*pair, included) for pair in pairs]
     rows = [(study.env, *question, np.mean(each), min(each)) for question, each in found.items()]
     return pd.DataFrame(rows, columns=["env", "what", "seeds", "mean", "worst"])
 

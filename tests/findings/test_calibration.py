@@ -16,7 +16,16 @@ from ablations.cli import main
 from ablations.question.arms import Design, flags
 from ablations.question.designs import ladder, leave_one_out
 from ablations.tools import calibrate as module
-from ablations.tools.calibrate import SIZES, Population, calibration, false_alarms, in_words, population
+from ablations.tools.calibrate import (
+    SIZES,
+    Population,
+    Tuned,
+    calibration,
+    false_alarms,
+    in_words,
+    population,
+    tuned_again,
+)
 from ablations.tools.games import games_in_words
 from ablations.tools.speed import PEER, speed_text
 
@@ -24,6 +33,7 @@ Patch = pytest.MonkeyPatch
 DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
 ONE = replace(DESIGN, comparisons=DESIGN.comparisons[:1])
 MADE = study(DESIGN, lambda on: 0)
+WITH, WITHOUT = (f"coverage: a difference of tuned arms, {how} the noise of choosing" for how in ("with", "without"))
 
 
 def normal(seeds: int = 60) -> Study:
@@ -45,7 +55,43 @@ def test_intervals_of_normal_values_cover_nineteen_times_in_twenty_and_alarms_ar
     assert module.coverage_of_differences(constant, DESIGN, 5, 4) == [1] * len(DESIGN.comparisons)
 
 
-def test_an_arm_without_a_score_is_left_out() -> None:
+def test_tuned_arms_are_covered_by_both_variances_of_choosing_which_two_like_rates_need() -> None:
+    rng = np.random.default_rng(0)
+    clear = [rng.normal(size=20) * 0.01 + mean for mean in (1.0, -9.0)]
+    close = [np.tile([mean - 1, mean + 1], 10) for mean in (0.1, 0.0)]
+    sure, unsure = tuned_again(clear, 2000, 300), tuned_again(close, 2000, 300)
+    assert set(sure.true) == {clear[0].mean()}
+    assert 0.2 < np.mean(unsure.true < 0.05) < 0.5  # the worse rate is often chosen, and 2000 runs tell it apart
+    assert module.coverage_of_tuning(unsure, sure, included=False) < 0.6
+    assert module.coverage_of_tuning(unsure, sure, included=True) > 0.9
+    # differences of −1 and 1 around 0: a deviation of √(2 · 0.2) reaches 1.24.
+    having, without = tuned(-1, 1), tuned(0, 0)
+    assert module.coverage_of_tuning(having, without, included=True) == 1
+    assert module.coverage_of_tuning(having, without, included=False) == 0
+    assert module.coverage_of_tuning(without, without, included=False) == 1
+
+
+def tuned(*means: float) -> Tuned:
+    """An arm whose runs are as its rate's mean says, and nothing else, with a variance of choosing of 0.2."""
+    return Tuned(np.array(means), np.full(len(means), 0.2), np.repeat(np.array(means)[:, None], 5, axis=1))
+
+
+def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_fewest() -> None:
+    """Of two rates whose means over n seeds differ by 1.5 deviations, a look at n is wrong in Φ(−1.06) = 14% of all
+    draws, and two looks in Φ(−1.5) = 7%."""
+    spread = np.tile([-1.0, 1.0], 50)
+    found = tuned_again([spread + 0.15, spread], seeds=1, draws=400)
+    assert np.mean(found.true < 0.1) == pytest.approx(0.067, abs=0.03)
+
+
+def test_an_arm_without_a_score_is_left_out_and_one_that_was_tuned_is_in_the_table(monkeypatch: Patch) -> None:
+    rows = pd.DataFrame({"areas": ["190 200 210 180", "1 2 3 4"]})
+    monkeypatch.setattr(module, "rows_of", lambda *arm: rows)
+    found = calibration(normal(), 4)
+    about_tuning = found[found.what.str.contains("tuned")]
+    assert {*about_tuning.what} == {WITH, WITHOUT} and sorted(about_tuning.seeds) == [10, 10, 30, 30]
+    monkeypatch.setattr(module, "rows_of", lambda *arm: rows.assign(areas=["1 2", ""]))
+    assert not calibration(normal(), 4).what.str.contains("tuned").any()
     first = MADE.runs.tricks.iloc[0]
     late = MADE.runs.late.mask(MADE.runs.tricks.eq(first) & MADE.runs.seed.eq(3))
     broken = replace(MADE, runs=MADE.runs.assign(late=late))
