@@ -96,7 +96,7 @@ def test_the_shell_says_what_is_kept_and_what_goes_on(
     assert said.splitlines()[-1] == f"interrupted at step 288 of 900, which is saved; {goes_on}"
     assert main(["play", "x", "--no-gif", "--episodes", "2", "--best"]) == 0
     assert "x is unfinished, at step 288 of 900" in capsys.readouterr().err
-    told("save-policy x --out policy.pt")
+    told("save-policy x --out policy.pt2")
     monkeypatch.setattr(CurveFile, "__call__", write)
     told("train --resume x")
     told("train --continue x --steps 100")

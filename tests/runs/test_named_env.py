@@ -139,7 +139,7 @@ def test_a_pickled_object_is_named_and_not_built(content: object, said: str) -> 
 @pytest.mark.parametrize("name", ["carts:Mine-v0", "carts:make"])
 def test_every_command_takes_the_environment_by_name(name: str, told: Told) -> None:
     told(f"play run --env {name} --episodes 2 --no-gif")
-    told(f"save-policy run --env {name} --out policy.pt")
+    told(f"save-policy run --env {name} --out policy.pt2")
     told(f"train --continue run --steps 100 --env {name}")
     assert load("run", env=name).evaluate(2).max() <= 9
     assert load("run").config.steps == 500

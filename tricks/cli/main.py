@@ -27,7 +27,7 @@ USAGE = f"""usage: python -m tricks COMMAND ...
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
   check ENV [options]                           look at an environment for a few seconds, without training
   play DIR [options]                            evaluate a saved agent and film one episode
-  save-policy DIR --out FILE [options]          write one agent as a plain torch module or as ONNX
+  save-policy DIR --out FILE [options]          write one agent as a graph for PyTorch or ONNX
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
@@ -145,30 +145,24 @@ class Saving(Which):
     """As what it is saved, and where."""
 
     out: Path | None = None
-    """The file to write: weights (.pt), with the code that loads them beside it, or a graph (.onnx)."""
-    format: str = ""
-    """torch or onnx (default: onnx for a file .onnx, otherwise torch)."""
+    """The file to write: a graph for PyTorch (.pt2) or for ONNX Runtime (.onnx)."""
     noise: bool = False
-    """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
+    """Let the graph take the noise of its actions as an input; without it, actions are the most likely ones."""
 
 
 def save_policy(arguments: list[str]) -> None:
     """Write the policy and say what it takes."""
     asked = options(Saving, arguments, "python -m tricks save-policy DIR")
     if asked.folder is None or asked.out is None:
-        example = "python -m tricks save-policy runs/x --out policy.pt"
+        example = "python -m tricks save-policy runs/x --out policy.pt2"
         raise InputError(f"save-policy takes a saved run and a file: {example}")
     from tricks.restore import load
     from tricks.runs import save_policy as writer
-    from tricks.runs.save_policy import STATE
 
-    format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
     run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
-    files = writer.save_policy(run, asked.out, format, noise=asked.noise)
-    print(f"wrote {' and '.join(map(str, files))}")
+    print(f"wrote {writer.save_policy(run, asked.out, noise=asked.noise)}")
     if run.agent.state_size:
-        torch_way = "policy.act takes begins=True in the first step of each episode"
-        print(f"the input state is {STATE.format(run.agent.state_size)}" if format == "onnx" else torch_way)
+        print(f"the input state is {writer.STATE.format(run.agent.state_size)}")
 
 
 @dataclass(frozen=True)
