@@ -16,7 +16,7 @@ from ablations.cli import main as ablations
 from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
 from tricks.runs.about import digest, sealed, tensor_bytes
 from tricks.runs.files import CHECKPOINT
-from tricks.runs.film import make_playable
+from tricks.runs.film import filmed
 
 Told = Callable[..., str]
 ID = "carts:Mine-v0"
@@ -73,7 +73,7 @@ def test_a_loaded_run_imports_nothing(backend: str) -> None:
     rewrite("run", lambda about: about["config"].update(backend=backend))
     run = load("run")
     run.agent.act(np.zeros((2, 1, 4)))
-    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(Config(ID), run.env)):
+    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: filmed(run.only(1), False)):
         with pytest.raises(InputError, match=r"add --env 'carts:Mine-v0'|needs gymnasium or processes"):
             play()
     assert "carts" not in sys.modules

@@ -15,7 +15,7 @@ from support.any_space import BOOL, AnySpace
 from tricks import PPO, Config, InputError, Run, train
 from tricks.core.agent import Agent
 from tricks.core.nets import Dense
-from tricks.ladder import named, switched
+from tricks.ladder import named
 from tricks.runs.save_policy import Graph, as_onnx, as_program, inputs, policy_of, save_policy
 
 SMALL: dict[str, Any] = {"seeds": 2, "lanes": 2, "horizon": 8, "minibatches": 2, "steps": 64, "hidden": (16, 8)}

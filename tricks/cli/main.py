@@ -38,8 +38,7 @@ RUNG is a preset ({", ".join(PRESETS)}) or a flag, which means the ladder up to 
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
-`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
-and `--print-completion SHELL` a script with which bash or zsh completes all of this."""
+`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed."""
 MAKING = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
 
 
@@ -52,7 +51,7 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments or (arguments[0] in ("list", "diff") and arguments[-1] in ("-h", "--help")):
         print(USAGE)
         return 0 if arguments else 2
-    if not answered(arguments, USAGE, "tricks", COMMANDS):
+    if not answered(arguments, USAGE):
         name, *rest = load_asked(arguments)
         chosen(name, COMMANDS)(rest)
     return 0

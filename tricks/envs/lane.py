@@ -39,18 +39,17 @@ def refuse_changes(config: Config, *able: str) -> None:
         raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
 
 
-def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -> gym.Env:
+def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
 
     Actions are rescaled and observations stacked outside of these, and the whole is under `Contract` and `with_masks`.
-    With `film`, it is drawn: one of ours is made with render_mode rgb_array, and `make` must see to it itself. Raises
-    InputError for what is not an environment, or cannot be wrapped.
+    Raises InputError for what is not an environment, or cannot be wrapped.
     """
-    args = config.env_kwargs | ({"render_mode": "rgb_array"} if film and make is None else {})
+    args = config.env_kwargs
     if make is not None:
         env = make_checked(make, args)
     elif is_atari(config.env):
-        env = make_game(config.env, life_ends=film and config.life_ends, **args)
+        env = make_game(config.env, **args)
     else:
         env = make_checked(partial(make_named, config.env), args, repr(config.env))
     for name in config.wrap:

@@ -208,4 +208,5 @@ def refuse_other(policy: Policy, graph: Graph, parts: list[Tensor], more: dict[s
         for a, b in zip(graph(parts, more), right, strict=True):
             if a.shape != b.shape or not np.allclose(a, b, atol=1e-4):
                 raise InputError("the graph computes other actions than this policy")
-        more |= {"state": torch.from_numpy(x) for x in right[1:]}
+        if "state" in more:
+            more["state"] = torch.from_numpy(right[1])
