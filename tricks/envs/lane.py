@@ -1,6 +1,7 @@
 """One lane: an environment with the arguments and the wrappers that the config asks for."""
 
 import pkgutil
+import re
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,12 @@ from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract, with_masks
 from tricks.envs.ids import make_named
-from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
+from tricks.flags import switch
 from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
+RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
 
 
 def changes(config: Config) -> list[str]:
@@ -122,3 +124,21 @@ def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:
         return np.concatenate(frames, axis=-1 if last else 0)
 
     return TransformObservation(env, joined, gym.spaces.Box(joined(rows.low), joined(rows.high), dtype=rows.dtype.type))
+
+
+def refuse_statistics(env: Any) -> None:
+    """Raise InputError for a wrapper that holds running statistics by a name such as RunningMeanStd.
+
+    Nobody owns those: each lane has its own, and an evaluation begins without any.
+    """
+    while env is not None:
+        kind, held = type(env).__name__, vars(env)
+        moving = held.get("_update_running_mean") is not False  # else they are at rest, as set by whoever made it
+        if moving and any(RUNNING.search(type(x).__name__) for name, x in held.items() if name != "env"):
+            of_reward = isinstance(env, gym.RewardWrapper) or "reward" in kind.lower()
+            flag = "reward_scaling" if of_reward else "state_norm"
+            raise InputError(
+                f"{kind} keeps running statistics of its own in each lane, which evaluations, play, and saved runs "
+                f"would not have: leave it out and use {switch(flag)} (Tricks({flag}=True) in Python)"
+            )
+        env = held.get("env")
