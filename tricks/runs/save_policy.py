@@ -14,8 +14,8 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 
-from tricks.core.agent import Features
 from tricks.core.extras import extra
+from tricks.core.sequences import Features
 from tricks.core.spaces import Leaf, Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError, said
