@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 
-import numpy as np
-import torch
-from gymnasium.spaces import Box
 from gymnasium.utils.env_checker import check_env
-from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.agent import Agent
 from tricks.core.env import Env
 from tricks.core.spaces import Spaces
 from tricks.envs.lane import make_lane
 from tricks.envs.make import lane_kind, make_env
 from tricks.errors import InputError, in_words
-from tricks.ladder import PPO
+from tricks.ladder import PPO, Tricks
+from tricks.loop import train
+from tricks.runs import progress
+from tricks.runs.log import Rows
 from tricks.training import open_env
 
 PATIENCE = 5.0  # seconds
+LONGEST = 10**7  # steps
 RIGHT = {  # what would be, if Gymnasium's checker says this
     "eterministic": "call super().reset(seed=seed) in reset, and draw from self.np_random alone",
     "not within the observation space": "clip observations, or make the space larger",
@@ -31,12 +32,14 @@ RIGHT = {  # what would be, if Gymnasium's checker says this
 def check(config: Config, episodes: int) -> Iterator[str]:
     """Say what an environment has and does, line by line. Raises InputError for the first fault."""
     with closing(make_env(config)) as env:
-        masks = env.masks
-    if lane_kind(config) not in ("tensor", "atari", "envpool") and not masks:  # Gymnasium takes any action as legal
+        tricks = replace(PPO, action_mask=env.masks)
+    if (
+        lane_kind(config) not in ("tensor", "atari", "envpool") and not tricks.action_mask
+    ):  # Gymnasium takes any action as legal
         refuse_breach(config)
-    with closing(open_env(config, replace(PPO, action_mask=masks))) as env:
+    with closing(open_env(config, tricks)) as env:
         yield from described(env)
-        yield from games(env, episodes)
+    yield from trial(config, tricks, episodes)
 
 
 def refuse_breach(config: Config) -> None:
@@ -80,53 +83,23 @@ def seen(spaces: Spaces) -> str:
     return f"a vector of length {spaces.features}" + f" ({', '.join(parts)})" * (len(parts) > 1)
 
 
-def at_random(env: Env, rng: torch.Generator) -> Tensor:
-    """A legal action for each lane, as Gymnasium samples Box ones: [1, N], [1, N, K] or [1, N, A].
+def trial(config: Config, tricks: Tricks, episodes: int) -> Iterator[str]:
+    """What a training for a few seconds, by policies that hardly differ from chance, saw of so many episodes."""
+    start, seen = time.perf_counter(), list[dict[str, float]]()
 
-    Raises InputError if there is none.
-    """
-    spaces, legal = env.spaces, env.now.legal
-    if isinstance(spaces.action, Box):
-        return torch.from_numpy(np.stack([spaces.action.sample().ravel() for _ in range(env.lanes)])[None]).float()
-    if not spaces.possible(legal).all():
-        raise InputError(f"{env.id}: the action mask leaves no legal action; at least one entry must be 1")
-    parts = legal[0].double().split(list(spaces.components) or spaces.actions, -1)  # [N, choices] each
-    drawn = torch.cat([torch.multinomial(part, 1, generator=rng) for part in parts], -1).unsqueeze(0)
-    return drawn if spaces.components else drawn[..., 0]
+    def more(rows: Rows, agent: Agent) -> bool:
+        seen.extend(rows)
+        return sum(row["episodes"] for row in seen) < episodes and time.perf_counter() - start < PATIENCE
 
-
-def games(env: Env, episodes: int) -> Iterator[str]:
-    """Random games in all lanes, equally many in each, for a few seconds: their lengths and returns, and the speed.
-
-    Raises InputError for what teaches nothing.
-    """
-    rng, start, playing = torch.Generator().manual_seed(1), time.perf_counter(), torch.ones(1, dtype=torch.bool)
-    lengths, returns, cut, steps, total, seconds = list[int](), list[float](), 0, 0, 0.0, 0.0
-    length, score = np.zeros(env.lanes, int), np.zeros(env.lanes)
-    left = np.full(env.lanes, -(-episodes // env.lanes))
-    env.reset()
-    while left.any() and seconds < PATIENCE:
-        real = ~env.now.over[0].numpy()  # the other lanes begin a game
-        now = env.step(at_random(env, rng), playing)
-        reward, over = now.score[0].numpy(), now.over[0].numpy()
-        for what, whole in {"reward": np.isfinite(reward).all(), "observation": now.obs.isfinite().all()}.items():
-            if not whole:
-                raise InputError(f"{env.id}: the {what} of step() is not finite")
-        length, score = np.where(real, length + 1, 0), np.where(real, score + reward, 0.0)
-        counts = over & (left > 0)
-        lengths, returns = lengths + length[counts].tolist(), returns + score[counts].tolist()
-        cut += int((now.truncated & ~now.terminated)[0].numpy()[counts].sum())
-        steps, total, left = steps + int(real.sum()), total + float(reward[real].sum()), left - counts
-        seconds = time.perf_counter() - start
-    if lengths:
-        fewest, most, mean = min(lengths), max(lengths), np.mean(lengths)
-        each = f"{fewest:,} steps each" if fewest == most else f"{fewest:,} to {most:,} steps (mean {mean:,.1f})"
-        yield f"random games: {len(lengths)} of {each}; {cut} ended by a time limit"
-        yield f"their returns: {min(returns):g} to {max(returns):g} (mean {np.mean(returns):.4g})"
+    progress.silent = True
+    train(replace(config, steps=LONGEST, lr=1e-6), tricks, on_update=more)
+    ended, steps = sum(row["episodes"] for row in seen), max(row["step"] for row in seen)
+    if ended:
+        length, score = (sum(row[x] * row["episodes"] for row in seen if row["episodes"]) for x in ("length", "return"))
+        size = f"{length / ended:,.1f} steps on average, with a mean return of {score / ended:.4g}"
+        yield f"random games: {ended:,.0f}, of {size}"
     else:
         yield (
-            f"random games: none ended in {steps:,} steps; evaluations and `play` need an end, and so does "
+            f"random games: none ended in {steps:,.0f} steps; evaluations and `play` need an end, and so does "
             "training without segments: --wrap 'gymnasium.wrappers:TimeLimit(1000)' sets one"
         )
-        yield f"reward: {total / max(1, steps):.4g} per step"
-    yield f"speed: {steps / max(seconds, 1e-9):,.0f} steps per second"

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import os
 import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, RawTextHelpFormatter
@@ -50,11 +49,12 @@ def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str
     except KeyboardInterrupt as stop:
         print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read the output has seen enough
+        return 0
     except (InputError, OSError, MemoryError) as error:
         text = f"not enough memory ({said(error)})" if isinstance(error, MemoryError) else said(error)
         if isinstance(error, OSError) and error.strerror:
-            named = isinstance(error.filename, str | os.PathLike)
-            text = f"{os.fspath(error.filename)!s}: " * named + error.strerror
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         print(f"error: {text}", file=sys.stderr)
         return 2
 

@@ -8,7 +8,6 @@ from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils.env_checker import data_equivalence
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
@@ -49,9 +48,13 @@ def repeatable(config: Config, make: MakeEnv | None) -> bool:
             for _ in range(2):
                 with Draws(0, "env", 0, 0):
                     episodes.append(episode(env, actions))
+        one, other = episodes  # one that fails is the shorter one
+        np.testing.assert_equal(one[: len(other)], other[: len(one)])  # NaN is NaN
+    except AssertionError:
+        return False
     except (Exception, SystemExit):
         return True
-    return all(data_equivalence(*pair) for pair in zip(*episodes, strict=False))  # one that fails is the shorter one
+    return True
 
 
 def episode(env: gym.Env, actions: list[Any]) -> list[Any]:
