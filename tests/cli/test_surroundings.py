@@ -23,7 +23,7 @@ from ablations.training import workers as pools
 from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.shell import guarded
-from tricks.cli.start import look_here, safe_streams
+from tricks.cli.start import safe_streams
 from tricks.cli.start import start as start_command
 from tricks.fast import allocator
 
@@ -173,23 +173,6 @@ def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
     assert start_command("tricks.cli.main") == 0
     assert Path(sys.modules["rooms"].__file__ or "").parent == folder
     assert sys.path == [*before, str(folder)]  # after all that is installed
-
-
-@pytest.mark.parametrize("word", ["rooms:make", "--env=rooms:Room-v0", "ppo --wrap rooms:Loud(3)", "A-v0,rooms:B-v0"])
-def test_the_folder_of_a_module_that_is_named_counts(word: str, folder: Path) -> None:
-    before = list(sys.path)
-    look_here([word, "cuda:1", "10:30"])
-    assert sys.path == [*before, str(folder)]
-
-
-@pytest.mark.parametrize(
-    "words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x", "nowhere:make", "json:x"]
-)
-def test_where_no_module_of_its_own_is_named_the_folder_counts_for_nothing(words: str, folder: Path) -> None:
-    (folder / "json.py").touch()  # as installed
-    before = list(sys.path)
-    look_here(words.split())
-    assert sys.path == before
 
 
 def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:

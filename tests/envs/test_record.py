@@ -102,7 +102,9 @@ def test_a_column_that_is_there_lives_that_are_no_number_and_odd_lanes_are_refus
     with pytest.raises(InputError, match=r"^life_ends: own does not report lives"):
         make_env(replace(SHORT, life_ends=True), make=lambda: Informing(lambda rng: {"lives": "nine"}))
     actions = iter([2, 2, 2, 2, 3, 3, 3])
-    with pytest.raises(InputError, match=r"^own: all lanes .* the same action space, but lane 1 of seed 3 has Disc"):
+    with pytest.raises(
+        InputError, match=r"^own: all lanes must have the same spaces, but lane 1 of seed 3 has Box.* and Disc"
+    ):
         train(SHORT, PPO, env=lambda: AnySpace(THREE, Discrete(next(actions))))
 
 

@@ -25,7 +25,7 @@ USAGE = f"""usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
-  check ENV [options]                           look at an environment for a few seconds, without training
+  check ENV [options]                           look at an environment for a few seconds
   play DIR [options]                            evaluate a saved agent and film one episode
   save-policy DIR --out FILE [options]          write one agent as a graph for PyTorch or ONNX
   list                                          print the ladder: what each flag adds and needs
@@ -128,15 +128,11 @@ def play(arguments: list[str]) -> None:
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
     """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
-    from tricks.runs.learning_curve import students_interval
+    from tricks.runs.learning_curve import over
 
     actions = "its most likely actions" if greedy else "sampled actions"
     whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
-    who = f"{whose} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
-    if len(returns) == 1:
-        return f"{who} over 1 episode (no interval)"
-    low, high = students_interval(returns)
-    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"
+    return f"{whose} in {run.config.env}, {actions}: mean return {over(returns, 'episodes')}"
 
 
 @dataclass(frozen=True)

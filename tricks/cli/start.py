@@ -2,19 +2,13 @@
 
 import io
 import os
-import re
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from types import FrameType
 
 from tricks.fast.allocator import keep_memory
 from tricks.runs.signals import Patience
-
-NAMED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:\.\w+)*:[^\W\d]")  # the first part of rooms:Room-v0 and rooms.large:make
 
 
 def start(module: str) -> int:
@@ -26,7 +20,7 @@ def start(module: str) -> int:
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
     safe_streams()
-    look_here(sys.argv[1:])
+    look_here()
     with Stoppable() as stoppable:
         try:
             status = int(import_module(module).main())
@@ -53,17 +47,13 @@ class Stoppable(Patience):
         raise KeyboardInterrupt
 
 
-def look_here(arguments: Sequence[str]) -> None:
-    """Let modules that the arguments name (`rooms:make`) be in the current folder, as for `python -m`.
+def look_here() -> None:
+    """Let modules that are named (`rooms:make`) be in the current folder, as for `python -m`, which a script lacks.
 
-    A script, `tricks`, does not look there. The folder comes last in sys.path, after Python's own modules and the
-    installed ones, and only if it has one of these modules that is nowhere else.
+    It comes last in sys.path, after Python's own modules and the installed ones.
     """
-    names = {name for word in arguments for name in NAMED.findall(word)}
-    with suppress(FileNotFoundError, ValueError):  # the folder may be gone, and __main__ cannot be found
-        folder = os.getcwd()
-        here = any(find_spec(name) is None and PathFinder.find_spec(name, [folder]) for name in names)
-        sys.path += [folder] * (here and not sys.flags.safe_path)
+    with suppress(FileNotFoundError):  # the folder may be gone
+        sys.path += [os.getcwd()] * (not sys.flags.safe_path)
 
 
 def safe_streams() -> None:

@@ -184,15 +184,15 @@ class GymnasiumEnv:
 
     def _common(self, each: Sequence[Spaces]) -> Spaces:
         """The spaces of all lanes. Raises InputError if they are not the same."""
-        for k, spaces in enumerate(each):
-            for role in ("observation", "action"):
-                first, other = getattr(each[0], role), getattr(spaces, role)
-                if first != other:
-                    raise InputError(
-                        f"{spaces.env}: all lanes must have the same {role} space, but lane {k % self.lanes} of seed "
-                        f"{self.seeds[k // self.lanes]} has {other} where the first one has {first}"
-                    )
-        return each[0]
+        first, *_ = each
+        for k, other in enumerate(each):
+            if (other.observation, other.action) != (first.observation, first.action):
+                lane = f"lane {k % self.lanes} of seed {self.seeds[k // self.lanes]}"
+                theirs, ours = (f"{spaces.observation} and {spaces.action}" for spaces in (other, first))
+                raise InputError(
+                    f"{first.env}: all lanes must have the same spaces, but {lane} has {theirs}, and the first {ours}"
+                )
+        return first
 
 
 def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Lanes:

@@ -185,19 +185,17 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     with trying(f"read {path}"):
         if path.is_file():
             return parse(path, path.read_bytes())
-    missing = f"in {folder}: there is no {name}; "
+    unfinished, done = (folder / CHECKPOINT).is_file(), finished(folder)
     if name == CHECKPOINT:
+        longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
-        if finished(folder):
-            longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
-            why = "its run is complete" + longer * (folder / LAST).is_file()
-        raise InputError(f"nothing to resume {missing}{why}")
-    why = "it holds no run"
-    if (folder / CHECKPOINT).is_file():
-        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}"
-    elif finished(folder):
+        why = "its run is complete" + longer * (folder / LAST).is_file() if done else why
+    else:
         why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
-    raise InputError(f"nothing to continue {missing}{why}")
+        why = why if done else "it holds no run"
+        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}" if unfinished else why
+    what = "resume" if name == CHECKPOINT else "continue"
+    raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}")
 
 
 def how_to_resume(folder: Path) -> str:

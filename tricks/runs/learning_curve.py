@@ -79,12 +79,12 @@ def students_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean - reach, mean + reach
 
 
-def over(values: pd.Series) -> str:
+def over(values: Any, of: str = "seeds") -> str:
     """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
-    known = values.dropna()
+    known = pd.Series(values).dropna()
     if len(known) < len(values):
-        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
+        return f"{known.mean():z.1f} (of {len(known)} of {len(values)} {of}: no interval)"
     if len(known) < FEWEST:
-        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
+        return f"{known.mean():z.1f} (no interval with fewer than {FEWEST} {of})"
     low, high = students_interval(known.to_numpy())
-    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"
+    return f"{known.mean():z.1f}, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over {len(known)} {of})"
