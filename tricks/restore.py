@@ -25,7 +25,7 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.loop import build_agent, train
-from tricks.runs.about import Settings, digest, judged, read_record, tensors_in
+from tricks.runs.about import Settings, digest, judged, read_record, tensors_in, whole
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, parse, read, refuse_unfinished
 from tricks.runs.evaluation import Evaluation, Unnamed
 from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, found, hold, trying
@@ -264,7 +264,10 @@ def contents(folder: Path) -> Contents:
     if not finished(folder):
         return _unfinished(folder)
     where = f"the run in {folder}"
-    record, settings = read_record(where, "run.json", _read(folder, "run.json"))
+    text = _read(folder, "run.json")
+    if not whole(text):
+        raise InputError(f"{where} is damaged: run.json: it does not match its checksum")
+    record, settings = read_record(where, "run.json", text)
     kept = [LAST] if LAST in record.checksums and found(folder, LAST).is_file() else []
     files = {name: _read(folder, name, record.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
     with judged(where, "curve.csv"):

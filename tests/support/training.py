@@ -15,7 +15,7 @@ import torch
 
 from tricks import EVERY, Checkpoints, Config, Run, Tricks, train
 from tricks.runs import checkpoint, files
-from tricks.runs.about import sealed, tensor_bytes
+from tricks.runs.about import sealed, tensor_bytes, write_about
 
 SMALL = Config(seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
 
@@ -82,11 +82,12 @@ def fail() -> None:
 
 
 def rewrite(folder: str | Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the run.json in a folder."""
+    """Change the run.json in a folder, with the right checksum."""
     path = Path(folder, "run.json")
     about = json.loads(path.read_text())
     change(about)
-    path.write_text(json.dumps(about))
+    del about["checksum"]
+    path.write_bytes(write_about(about))
 
 
 def reseal(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:

@@ -20,8 +20,7 @@ from tricks.envs.contract import in_one, number, part_of, shows_mask
 from tricks.envs.generators import Draws
 from tricks.envs.ids import import_module_of, maker_of
 from tricks.envs.lane import changes, make_lane, refuse_statistics
-from tricks.errors import InputError, in_words, said
-from tricks.flags import meant
+from tricks.errors import InputError, in_words
 from tricks.texts import found, recorded
 from tricks.values import shown
 
@@ -247,17 +246,8 @@ def naming(config: Config, make: MakeEnv | None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        named = config.env if make is None else ""
-        what, hint = (repr(named), _hint(named, error)) if named else ("that env= makes", "")
-        reason = reason.rstrip(".") if hint else reason
+        named, hint = config.env if make is None else "", ""
+        if isinstance(error, gym.error.UnregisteredEnv) and ":" not in named:
+            hint = f"; if a module of yours registers it, name that: module:{named}"
+        what, reason = repr(named) if named else "that env= makes", reason.rstrip(".") if hint else reason
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
-
-
-def _hint(id: str, error: BaseException) -> str:
-    """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
-    module, colon, name = id.rpartition(":")
-    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
-    if not unknown or name in gym.registry or "Did you mean" in said(error):
-        return ""  # a constructor that fails says nothing about the id
-    foreign = "" if module else f"; if a module of yours registers it, name that: module:{name}"
-    return meant(name, gym.registry, before=module + colon) + foreign

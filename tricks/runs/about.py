@@ -10,7 +10,7 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
@@ -74,6 +74,8 @@ class Told(Struct, forbid_unknown_fields=True, kw_only=True):
     seconds: Annotated[float, Meta(ge=0)] | None = None
     checksums: dict[str, str] = {}
     """Of run.json: those of the files beside it."""
+    checksum: str = ""
+    """Of run.json: that of the same text with an empty checksum."""
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
 
@@ -150,6 +152,18 @@ def judged(where: str, file: str = "", passing: type[Exception] | tuple[()] = ()
 def digest(content: bytes) -> str:
     """The SHA-256 checksum, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def write_about(about: Mapping[str, Any]) -> bytes:
+    """run.json with its own checksum."""
+    text = json.dumps({"checksum": "", **about}, indent=2) + "\n"
+    return text.replace('"checksum": ""', f'"checksum": "{digest(text.encode())}"', 1).encode()
+
+
+def whole(content: bytes) -> bool:
+    """Whether this run.json, of any version, matches its checksum."""
+    found = re.search(rb'"checksum": "(\w*)"', content)
+    return found is not None and digest(content.replace(found[1], b"", 1)) == found[1].decode()
 
 
 def tensor_bytes(content: Any) -> bytes:

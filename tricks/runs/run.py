@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
@@ -22,7 +21,7 @@ from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import NEEDS, PRESETS, Tricks
-from tricks.runs.about import ORIGIN, Own, digest, tensor_bytes, told
+from tricks.runs.about import ORIGIN, Own, digest, tensor_bytes, told, write_about
 from tricks.runs.evaluation import Evaluation, play_games
 from tricks.runs.files import LAST, as_path, put
 from tricks.runs.learning_curve import FEWEST, late_return, over, students_interval
@@ -119,7 +118,7 @@ class Run:
             **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
             "made_with": dict(made),
         }
-        return files | {"run.json": f"{json.dumps(about, indent=2)}\n".encode()}
+        return files | {"run.json": write_about(about)}
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""
