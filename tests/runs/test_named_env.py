@@ -174,7 +174,7 @@ def test_without_a_name_the_message_says_what_to_add(told: Told) -> None:
     for words, message in {
         "play run --no-gif": SAID,
         "train --continue run --steps 100": SAID,
-        "play run --no-gif --env carts:Mine-v7": "It provides versioned environments: [ `v0` ]",
+        "play run --no-gif --env carts:Mine-v7": "carts:Mine-v0",
         "play run --no-gif --env Pendulum-v1": "but the agent was trained with",
         "play copy --no-gif": SAID,
     }.items():

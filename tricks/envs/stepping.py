@@ -20,7 +20,8 @@ from tricks.envs.contract import in_one, number, part_of, shows_mask
 from tricks.envs.generators import Draws
 from tricks.envs.ids import import_module_of, maker_of
 from tricks.envs.lane import changes, make_lane, refuse_statistics
-from tricks.errors import InputError, in_words
+from tricks.errors import InputError, in_words, said
+from tricks.flags import meant
 from tricks.texts import found, recorded
 from tricks.values import shown
 
@@ -247,7 +248,9 @@ def naming(config: Config, make: MakeEnv | None) -> Iterator[None]:
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
         named, hint = config.env if make is None else "", ""
-        if isinstance(error, gym.error.UnregisteredEnv) and ":" not in named:
-            hint = f"; if a module of yours registers it, name that: module:{named}"
+        if isinstance(error, gym.error.UnregisteredEnv) and "Did you mean" not in said(error):
+            module, colon, name = named.rpartition(":")
+            foreign = "" if module else f"; if a module of yours registers it, name that: module:{name}"
+            hint = meant(name, gym.registry, before=module + colon) + foreign
         what, reason = repr(named) if named else "that env= makes", reason.rstrip(".") if hint else reason
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
