@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from inspect import get_annotations
 from itertools import pairwise
@@ -42,8 +41,8 @@ USAGE = """usage: python -m ablations [COMMAND] ...
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
-shows its options, `--version` what is installed, and `--print-completion SHELL` a script with which
-bash or zsh completes them. To resume an interrupted run, give the same command again."""
+shows its options, `--version` what is installed. To resume an interrupted run, give the same command
+again."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if answered(arguments, USAGE, "ablations", {name: partial(_run, name) for name in COMMANDS}):
+    if answered(arguments, USAGE):
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     arguments = with_own_tricks(arguments)

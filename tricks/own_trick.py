@@ -25,7 +25,7 @@ import inspect
 import linecache
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -61,12 +61,13 @@ def load_trick(path: str | Path) -> str:
     does not have, or a name in the lines that nothing defines.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
     if known := [name for name, loaded in OWN.items() if loaded == (path.resolve(), digest)]:
         return known[0]
-    module = _run(path)
+    home = f"tricks.{path.stem}"
+    if importlib.util.find_spec(home) and path.stem not in {loaded.stem for loaded, _ in OWN.values()}:
+        raise InputError(f"{path} has the name of a file of this package; give it another name")
+    module = module_from(path, home)
     name, field = _flag(module, path)
     numbers = {number: _number(module, number, path) for number in field.metadata["numbers"]}
     text = _with_lines(module, name, path)
@@ -77,7 +78,7 @@ def load_trick(path: str | Path) -> str:
     for table, key in ((getattr(ladder, _table(key)), key) for key in TABLES):
         table[name] = field.metadata[key]
     ladder.FILES[name] = path.stem
-    sys.modules[f"tricks.{path.stem}"] = module
+    sys.modules[home] = module
     _replace_loop(text, path)
     OWN[name] = path.resolve(), digest
     return name
@@ -101,28 +102,28 @@ def _table(key: str) -> str:
     return {"numbers": "HYPERPARAMETERS", "color": "COLORS"}.get(key, key.upper())
 
 
-def _run(path: Path) -> ModuleType:
-    """The file's module."""
-    if importlib.util.find_spec(f"tricks.{path.stem}") and f"tricks.{path.stem}" not in _own_modules():
-        raise InputError(f"{path} has the name of a file of this package; give it another name")
-    spec = importlib.util.spec_from_file_location(f"tricks.{path.stem}", path)
+def module_from(path: Path, name: str) -> ModuleType:
+    """Run a file of the user's as the module of this name, which is its own while it runs; the folder is found, too.
+
+    Always as it is now: an import may take bytecode of the same second. Raises InputError if it cannot be run.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
     try:
-        execute(path, module)
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except Exception as error:
         raise InputError(f"{path} cannot be run: {in_words(error)}") from error
+    finally:
+        sys.path.pop(0)
+        del sys.modules[name]
+        sys.modules |= {} if before is None else {name: before}
     return module
-
-
-def execute(path: Path, module: ModuleType) -> None:
-    """Run a file as this module, always as it is now: an import may take bytecode of the same second."""
-    exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
-
-
-def _own_modules() -> set[str]:
-    return {f"tricks.{path.stem}" for path, _ in OWN.values()}
 
 
 def _flag(module: ModuleType, path: Path) -> tuple[str, dataclasses.Field[bool]]:
@@ -165,13 +166,12 @@ def _with_lines(module: ModuleType, name: str, path: Path) -> str:
     places = list(_places(ast.parse(text), wanted))
     if len(places) != 1:
         what = "no statement" if not places else f"{len(places)} statements"
-        raise InputError(f"{path}: the loop has {what} `{after.strip()}`; name one that stands there once")
+        raise InputError(f"{path}: AFTER must match exactly one statement; the loop has {what} `{after.strip()}`")
     ((last, indent),) = places
     every = text.splitlines(keepends=True)
     whole = "".join([*every[:last], textwrap.indent(body, " " * indent) + "\n", *every[last:]])
     added = {*range(last + 1, last + 1 + len(body.splitlines()))}
-    _check_names(ast.parse(whole), added, vars(module), path)
-    _check_needs(ast.parse(whole), added, name, module, path)
+    _check_uses(ast.parse(whole), added, name, module, path)
     words = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     used = sorted(each for each, x in vars(module).items() if each in words and x is not getattr(builtins, each, None))
     imports = [node.end_lineno or 0 for node in ast.parse(whole).body if isinstance(node, ast.ImportFrom)]
@@ -205,31 +205,23 @@ def _of_flag(node: ast.If) -> bool:
     return ast.unparse(node.test).startswith("tricks.")
 
 
-def _check_names(tree: ast.Module, lines: set[int], own: Collection[str], path: Path) -> None:
-    """Raise InputError if a name in these lines of the loop is none of its own, of the file's, or of Python's."""
-    every = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.arg | ast.alias | ast.FunctionDef)]
-    known = {*own, *dir(builtins)}
-    known |= {node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    known |= {node.arg for node in every if isinstance(node, ast.arg)}
-    known |= {node.asname or node.name for node in every if isinstance(node, ast.alias)}
-    known |= {node.name for node in every if isinstance(node, ast.FunctionDef)}
-    for node in every:
-        if isinstance(node, ast.Name) and node.lineno in lines and node.id not in known:
-            raise InputError(f"{path}: its lines use {node.id!r}, which neither the file nor the loop defines")
-
-
-def _check_needs(tree: ast.Module, lines: set[int], name: str, module: ModuleType, path: Path) -> None:
-    """Raise InputError if these lines use what the loop defines only under flags that the trick does not need."""
+def _check_uses(tree: ast.Module, lines: set[int], name: str, module: ModuleType, path: Path) -> None:
+    """Raise InputError if these lines use what nothing defines, or the loop only under flags that are not needed."""
     needs = {name, *closed(vars(module)[name].metadata["needs"])}
+    known = {*vars(module), *vars(import_module("tricks.loop")), *dir(builtins)}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        bound = {each.arg: [set[str]()] for each in function.args.args}
+        bound = dict[str, list[set[str]]]()
         for flags, node in _under(function, set()):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno not in lines:
-                bound.setdefault(node.id, []).append(flags)
+            if isinstance(node, ast.arg):
+                bound.setdefault(node.arg, []).append(set())
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                bound.setdefault(node.id, []).append(set() if node.lineno in lines else flags)
         for _, node in _under(function, set()):
-            if not isinstance(node, ast.Name) or node.lineno not in lines or node.id not in bound:
+            if not isinstance(node, ast.Name) or node.lineno not in lines:
                 continue
-            if not any(flags <= needs for flags in bound[node.id]):
+            if node.id not in bound and node.id not in known:
+                raise InputError(f"{path}: its lines use {node.id!r}, which neither the file nor the loop defines")
+            if node.id in bound and not any(flags <= needs for flags in bound[node.id]):
                 lacking = ", ".join(sorted(bound[node.id][0]))
                 raise InputError(f"{path}: its lines use {node.id!r}, so {name} needs {lacking}: needs=(...)")
 

@@ -13,7 +13,6 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pandas as pd
 import torch
@@ -26,15 +25,14 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.loop import build_agent, train
-from tricks.runs.about import About, Settings, digest, judged, tensors_in, whole
+from tricks.runs.about import Settings, digest, judged, read_record, tensors_in, whole
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, parse, read, refuse_unfinished
 from tricks.runs.evaluation import Evaluation, Unnamed
 from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, found, hold, trying
-from tricks.runs.learning_curve import COLUMNS, as_curve, check_curve, columns_of, read_table
+from tricks.runs.learning_curve import COLUMNS, as_curve, columns_of, read_table
 from tricks.runs.log import Listener, named_best, parted
-from tricks.runs.provenance import made_with, refuse_other_numbers
 from tricks.runs.run import Run
-from tricks.texts import recorded, wrapper_name, wrapper_texts
+from tricks.texts import wrapper_name, wrapper_texts
 from tricks.values import checked
 
 
@@ -79,7 +77,6 @@ def resumed(
     eval_env: MakeEnv | str | None,
 ) -> Run:
     """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
-    refuse_other_numbers(f"the run in {folder}", saved.made_with)
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
     config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
@@ -116,7 +113,7 @@ def further(
     with begun_again(as_path(folder)) as folder:
         refuse_unfinished(folder)
         saved = read(folder, LAST)
-        _refuse_other(folder, saved, load(folder, env, body, wrap, eval_env))
+        contents(folder)  # whose checksums say whether it is of this run
         return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap, eval_env)
 
 
@@ -143,14 +140,6 @@ def _last_progress(rows: np.ndarray, config: Config) -> Tensor:
     return torch.tensor(before, dtype=torch.float64).float() / config.steps
 
 
-def _refuse_other(folder: Path, saved: Saved, run: Run) -> None:
-    """Raise InputError unless this is the state of the finished run in the folder."""
-    state = run.agent.state_dict()
-    mine = {name: x.cpu() for name, x in saved.parts["agent"].items()}
-    if mine.keys() != state.keys() or not all(torch.equal(x, state[name]) for name, x in mine.items()):
-        raise InputError(f"{folder / LAST} is of other agents than those of the run in this folder")
-
-
 @checked
 def load(
     path: str | Path,
@@ -175,7 +164,7 @@ def load(
     if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make = _named(folder, there.config, "env" in there.own, env, wrap)
-    with judged(f"the run in {folder}", there.made_with, there.file, passing=InputError):  # of a body that does not fit
+    with judged(f"the run in {folder}", there.file, passing=InputError):  # of a body that does not fit
         spaces = Spaces(config.env, *there.spaces.pair(), there.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, there.tensors, own_body=body is not None)
         agent = build_agent(spaces, config, there.tricks, body)
@@ -274,50 +263,41 @@ def contents(folder: Path) -> Contents:
     """Read the run in the folder. Raises InputError if there is none, or if it is damaged or of another version."""
     if not finished(folder):
         return _unfinished(folder)
+    where = f"the run in {folder}"
     text = _read(folder, "run.json")
-    made = made_with(text) if whole(text) else None
-    with judged(f"the run in {folder}", made, "run.json"):
-        if not whole(text):
-            raise ValueError("it does not match its checksum")
-        about = msgspec.json.decode(text, type=About)
-        settings = about.settings()
-    kept = [LAST] if LAST in about.checksums and found(folder, LAST).is_file() else []
-    files = {name: _read(folder, name, about.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
-    with judged(f"the run in {folder}", made, "curve.csv"):
+    if not whole(text):
+        raise InputError(f"{where} is damaged: run.json: it does not match its checksum")
+    record, settings = read_record(where, "run.json", text)
+    kept = [LAST] if LAST in record.checksums and found(folder, LAST).is_file() else []
+    files = {name: _read(folder, name, record.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
+    with judged(where, "curve.csv"):
         curve = read_table(BytesIO(files["curve.csv"]))
-        config, diverged = settings.config, dict(about.diverged)
-        check_curve(curve, about.rows, config.seed_list, diverged, recorded(config.record))
-        curve.attrs.update(about.origin)
-    with judged(f"the run in {folder}", made, "agent.pt"):
+        curve.attrs.update(record.origin)
+    with judged(where, "agent.pt"):
         tensors = tensors_in(files["agent.pt"])
     return Contents(
         **vars(settings),
         curve=curve,
         tensors=tensors,
-        diverged=diverged,
-        reasons=dict(about.reasons),
-        seconds=float("nan") if about.seconds is None else about.seconds,
+        diverged=dict(record.diverged),
+        reasons=dict(record.reasons),
+        seconds=float("nan") if record.seconds is None else record.seconds,
         last=partial(bytes, files[LAST]) if kept else None,
-        steps=config.steps,
+        steps=settings.config.steps,
     )
 
 
 def _unfinished(folder: Path) -> Contents:
     """The run in the folder as far as its checkpoint knows it."""
-    path = folder / CHECKPOINT
-    if not path.is_file():
+    if not (folder / CHECKPOINT).is_file():
         raise InputError(f"no saved run in {folder}: there is no run.json")
     content = _read(folder, CHECKPOINT)
-    saved = parse(path, content)
-    config = saved.config
-    how_far = f"step {saved.step:,} of {config.steps:,}"
-    with judged(f"the run in {folder}", saved.made_with, CHECKPOINT):
-        log = saved.parts["log"]
-        curve = as_curve(log["rows"].numpy(), columns_of(config), log.get("origin", {}))
-        check_curve(curve, len(curve), config.seed_list, log["diverged"], recorded(config.record))
+    saved = parse(folder / CHECKPOINT, content)
+    log, how_far = saved.parts["log"], f"step {saved.step:,} of {saved.config.steps:,}"
+    with judged(f"the run in {folder}", CHECKPOINT):
         return Contents(
             **{name: getattr(saved, name) for name in Settings.__dataclass_fields__},
-            curve=curve,
+            curve=as_curve(log["rows"].numpy(), columns_of(saved.config), log.get("origin", {})),
             tensors=dict(saved.parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {}),
             diverged=dict(log["diverged"]),
             reasons=dict(log["reasons"]),

@@ -1,6 +1,5 @@
 """Arms in words, as `python -m tricks train` takes them; functions from files; and what can act where."""
 
-import importlib.util
 import inspect
 import shlex
 import sys
@@ -14,9 +13,9 @@ import cloudpickle
 
 from ablations.question.arms import NUMBERS, SHARED, Arm, flags, own_numbers
 from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
-from tricks.errors import InputError, in_words
+from tricks.errors import InputError
 from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, PRESETS, Tricks, check_known
-from tricks.own_trick import execute
+from tricks.own_trick import module_from
 
 ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 
@@ -68,20 +67,9 @@ def function_from(text: str) -> Callable[..., Any]:
     path = Path(place)
     if not place or not name.isidentifier():
         raise InputError(f"{text!r} names no function in a file; for example: my.py:three_arms")
-    if not path.is_file():
-        raise InputError(f"there is no file {place}")
-    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)  # never the name of another module
-    if spec is None or spec.loader is None:
-        raise InputError(f"{place} is no Python file")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    home = f"own_{path.stem}"  # never the name of another module
+    module = sys.modules[home] = module_from(path, home)
     cloudpickle.register_pickle_by_value(module)
-    sys.path.insert(0, str(path.resolve().parent))  # for the files beside it
-    try:
-        execute(path, module)
-    except Exception as error:
-        raise InputError(f"{place} cannot be run: {in_words(error)}") from error
-    finally:
-        sys.path.pop(0)
     found = getattr(module, name, None)
     if not callable(found):
         raise InputError(f"{place} has no function {name!r}")

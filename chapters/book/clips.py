@@ -1,6 +1,5 @@
 """Short films of CartPole agents: one for each rung, and one for each planted bug. `python -m chapters clips`."""
 
-import contextlib
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from chapters.book.trainings import planted
 from chapters.exercises import baseline, clip, gae, reinforce, reuse, segments
 from tricks import REINFORCE, Config, Tricks, train
 from tricks.ladder import LADDER, named
-from tricks.runs.film import Film, make_playable, watch
+from tricks.runs.film import Film, filmed
 
 FOLDER = CHAPTERS / "clips"
 LENGTHS = FOLDER / "lengths.json"
@@ -40,21 +39,19 @@ def clips() -> Iterator[tuple[str, Tricks, dict[str, Callable]]]:
             yield f"{name}_bug", tricks, BUGS[name]
 
 
-def film(tricks: Tricks, faults: dict[str, Callable]) -> tuple[Film, int]:
-    """Train an agent for BUDGET steps, and film one episode. Returns the film and the episode's length in steps."""
+def film(tricks: Tricks, faults: dict[str, Callable]) -> Film:
+    """Train an agent for BUDGET steps, and film one episode."""
     config = replace(at_best_rate(Config(seeds=1), tricks), steps=BUDGET)
     with planted(**faults):
         run = train(config, tricks)
-    env = make_playable(Config())
-    assert env is not None
-    with contextlib.closing(env):
-        made, _, steps = watch(run, env, greedy=False)
-    return made, steps
+    made, _ = filmed(run, greedy=False)
+    assert made is not None
+    return made
 
 
 def write(made: Film, path: Path) -> None:
     """Write a small animated picture: at most FRAMES frames of the start of the episode."""
-    frames = [Image.fromarray(frame).resize(SIZE, Image.Resampling.LANCZOS) for frame in made.frames[:FRAMES]]
+    frames = [frame.convert("RGB").resize(SIZE, Image.Resampling.LANCZOS) for frame in made.frames[:FRAMES]]
     flat = [frame.quantize(COLORS, dither=Image.Dither.NONE) for frame in frames]
     box = io.BytesIO()
     flat[0].save(box, "GIF", save_all=True, append_images=flat[1:], duration=40, loop=0)
@@ -66,7 +63,8 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     lengths = {}
     for name, tricks, faults in clips():
-        made, lengths[name] = film(tricks, faults)
+        made = film(tricks, faults)
+        lengths[name] = made.steps
         write(made, FOLDER / f"{name}.gif")
         print(f"{name}: an episode of {lengths[name]} steps")
     LENGTHS.write_text(json.dumps(lengths, indent=1) + "\n", encoding="utf-8")

@@ -28,8 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, told: Told) -> None:
     said, made = told(f"play {folder} --greedy --episodes 6 --no-gif").splitlines()
     assert said == (
-        "agent of seed 4 in Pictured-v0, its most likely actions: mean return 10.0 over 6 episodes, "
-        "95% interval [10.0, 10.0] (Student's t over episodes)"
+        "agent of seed 4 in Pictured-v0, its most likely actions: mean return 10.0, "
+        "95% interval [10.0, 10.0] (Student's t over 6 episodes)"
     )
     assert made == f"trained {in_one_line(load(folder).made_with or {})}"
     assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "last.pt", "run.json"]
@@ -56,23 +56,22 @@ def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(folder: Path, to
 
 def test_the_interval_is_students() -> None:
     run = untrained("Pictured-v0").only()
-    said = described(run, np.array([1.0, 2.0, 3.0]), greedy=False)  # t₂ = 4.3027, s = 1: ±2.484
-    assert said.endswith("mean return 2.0 over 3 episodes, 95% interval [-0.5, 4.5] (Student's t over episodes)")
-    assert "sampled actions" in said
-    assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode (no interval)")
+    said = described(run, np.arange(1.0, 6.0), greedy=False)  # t₄ = 2.776, s = 1.581: ±1.963
+    assert said.endswith("sampled actions: mean return 3.0, 95% interval [1.0, 5.0] (Student's t over 5 episodes)")
+    assert described(run, np.array([1.0]), greedy=False).endswith("1.0 (no interval with fewer than 5 episodes)")
 
 
 def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     untrained("tricks/Corridor-v0").save("x")
     first, second, *_ = told("play x --episodes 2").splitlines()
-    assert "over 2 episodes" in first
+    assert "(no interval with fewer than 5 episodes)" in first
     assert second == "tricks/Corridor-v0 cannot be rendered"
     assert not list(Path("x").glob("*.gif"))
     untrained("Undrawable-v0").save("y")
     capsys.readouterr()
     assert main(["play", "y", "--episodes", "2"]) == 2
     said = capsys.readouterr()
-    assert "over 2 episodes" in said.out
+    assert "fewer than 5 episodes" in said.out
     assert said.err == (
         "error: cannot draw Undrawable-v0: pygame is not installed; "
         'install it with: pip install "ppo-tricks[play]", or add --no-gif\n'
@@ -105,8 +104,7 @@ def test_the_best_agent_is_played_and_written_by_choice(folder: Path, told: Told
     best = load("run").curve.query("seed == 1").eval_return.max()
     said = told("play run --best --seed 1 --greedy --episodes 3 --no-gif")
     assert f"best agent of seed 1 in CartPole-v1, its most likely actions: mean return {best:.1f} " in said
-    told("save-policy run --best --seed 1 --out best.pt")
-    weights, agent = torch.load("best.pt", weights_only=True), load("run").only(1).at_best().agent
-    head = agent.policy_net.head.weight[0]
-    assert any(x.dim() == 2 and torch.equal(x, head) for x in weights.values())
+    told("save-policy run --best --seed 1 --out best.pt2")
+    program, head = torch.export.load("best.pt2"), load("run").only(1).at_best().agent.policy_net.head.weight
+    assert any(torch.equal(x, head) for x in program.state_dict.values())
     refuses(main, ["play", str(folder), "--best"], "kept no best agents; only one trained with --keep-best")

@@ -23,7 +23,7 @@ from ablations.training import workers as pools
 from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.shell import guarded
-from tricks.cli.start import Output, look_here
+from tricks.cli.start import safe_streams
 from tricks.cli.start import start as start_command
 from tricks.fast import allocator
 
@@ -56,10 +56,11 @@ def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_
 
 def test_what_a_terminal_cannot_show_is_escaped_and_an_exported_file_is_the_same_program() -> None:
     terminal, text = io.TextIOWrapper(io.BytesIO(), encoding="ascii"), export(PPO)
-    with contextlib.redirect_stdout(Output(terminal)) as output:
+    with contextlib.redirect_stdout(terminal):
+        safe_streams()
         assert main(["export", "ppo"]) == 0
-        output.seek(0)
-        plain = output.read()
+        terminal.seek(0)
+        plain = terminal.read()
     assert "λ" in text
     assert "\\u03bb" in plain
     assert ast.dump(ast.parse(plain)) == ast.dump(ast.parse(text))
@@ -83,7 +84,7 @@ def test_every_text_file_is_utf_8_in_any_locale() -> None:
 def test_output_that_is_lost_costs_no_training_but_is_reported() -> None:
     with FULL.open("w", encoding="utf-8") as full:
         status, _, err = ended(begin("tricks", ["train", *TINY, "--out", "x"], Path(), stdout=full))
-    assert (status, err) == (2, "error: cannot write the output: No space left on device\n")
+    assert status == 2 and err.endswith("No space left on device\n")
     assert sorted(path.name for path in Path("x").iterdir()) == SAVED
 
 
@@ -172,23 +173,6 @@ def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
     assert start_command("tricks.cli.main") == 0
     assert Path(sys.modules["rooms"].__file__ or "").parent == folder
     assert sys.path == [*before, str(folder)]  # after all that is installed
-
-
-@pytest.mark.parametrize("word", ["rooms:make", "--env=rooms:Room-v0", "ppo --wrap rooms:Loud(3)", "A-v0,rooms:B-v0"])
-def test_the_folder_of_a_module_that_is_named_counts(word: str, folder: Path) -> None:
-    before = list(sys.path)
-    look_here([word, "cuda:1", "10:30"])
-    assert sys.path == [*before, str(folder)]
-
-
-@pytest.mark.parametrize(
-    "words", ["play runs/x --gif a.gif", "train --device cuda:1", "C:\\x", "nowhere:make", "json:x"]
-)
-def test_where_no_module_of_its_own_is_named_the_folder_counts_for_nothing(words: str, folder: Path) -> None:
-    (folder / "json.py").touch()  # as installed
-    before = list(sys.path)
-    look_here(words.split())
-    assert sys.path == before
 
 
 def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:

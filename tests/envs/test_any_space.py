@@ -21,7 +21,7 @@ from tricks import PPO, REINFORCE, Config, InputError, load, train
 from tricks.core.spaces import Spaces, within
 from tricks.envs.make import make_env
 from tricks.ladder import switched
-from tricks.runs.save_policy import plain_module
+from tricks.runs.save_policy import policy_of
 from tricks.squash import squashed
 
 U8 = np.uint8
@@ -192,9 +192,10 @@ def test_a_nan_stops_its_seed_and_rescaled_integers_come_out_rounded() -> None:
     box = Box(-2, 3, (2,), np.int64)
     config = Config("own", seeds=2, steps=64, lanes=2, horizon=8, minibatches=2, rescale_actions=True)
     run = train(config, PPO, env=lambda: AnySpace(THREE, box)).only()
+    policy = policy_of(run)
     for obs in np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32):
         expected = within(box, 0.5 + 2.5 * run.agent.act(obs).astype(float))
-        assert plain_module(run).act(obs).tolist() == expected.tolist()
+        assert policy(torch.from_numpy(obs)[None])[0].tolist() == expected.tolist()
 
 
 MASK_CONFIG = Config("own", seeds=2, steps=100, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))

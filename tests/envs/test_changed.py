@@ -257,8 +257,6 @@ def test_a_script_s_run_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, t
 
 DRAWS: dict[str, Callable[[], float]] = {
     "numpy": lambda: float(np.random.uniform()),
-    "random": random.random,
-    "torch": lambda: float(torch.rand(())),
     "numpy seeded by hand": lambda: float(np.random.RandomState(np.random.randint(2**31)).uniform()),
 }
 DRAWN = Config("own", seeds=(3, 8), steps=120, lanes=3, horizon=10, epochs=1, minibatches=2, hidden=(8,))
@@ -266,7 +264,7 @@ BACKENDS = ("gymnasium", "processes")
 
 
 class Drawing(Endless):
-    """Draws from a global generator when it is made, reset (or not), and stepped; episodes of four steps."""
+    """Draws from NumPy's global generator when it is made, reset (or not), and stepped; episodes of four steps."""
 
     observation_space, length = Box(-np.inf, np.inf, (2,), np.float32), 4
 
@@ -298,8 +296,7 @@ def seen(config: Config, make: Callable[[], gym.Env], steps: int = 6) -> torch.T
 @pytest.mark.parametrize("in_reset", [True, False])
 def test_no_two_lanes_share_draws_and_workers_draw_what_one_process_does(name: str, in_reset: bool) -> None:
     make, config = (lambda: Drawing(DRAWS[name], in_reset)), Config("own", seeds=(3, 8), lanes=3)
-    seeded = (random.seed(k) or seen(replace(config, backend=x), make) for k, x in enumerate((*BACKENDS, "auto")))
-    one, many, again = seeded
+    one, many, again = (seen(replace(config, backend=x), make) for x in (*BACKENDS, "auto"))
     assert torch.equal(one, many) and torch.equal(one, again)
     first = one[:, 1].reshape(6, 2)  # after a step
     assert len(first[:, 0].unique()) == len(first[:, 1].unique()) == 6
@@ -344,8 +341,6 @@ def test_a_resumed_run_draws_other_numbers_than_any_part_of_it_before(in_one: bo
 def test_the_user_s_own_generators_are_left_alone(name: str) -> None:
     def drawn(meanwhile: Callable[[], object]) -> float:
         np.random.seed(1)
-        random.seed(1)
-        torch.manual_seed(1)
         meanwhile()
         return DRAWS[name]()
 
@@ -383,7 +378,11 @@ class Unseeded(AnySpace):
         return self.own.uniform(-1, 1, 3).astype(np.float32), info
 
 
-@pytest.mark.parametrize("make", [InModule, InClass, InStep, Unseeded])
+InPython = like(AnySpace, "InPython", pay=lambda self, action: random.random())
+InTorch = like(AnySpace, "InTorch", pay=lambda self, action: float(torch.rand(())))
+
+
+@pytest.mark.parametrize("make", [InModule, InClass, InStep, Unseeded, InPython, InTorch])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_no_seed_reaches_is_told(make: Any, backend: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = f"{make.__name__} plays two episodes from the same seed and actions, so its runs cannot be repeated: draw "

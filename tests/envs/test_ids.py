@@ -9,7 +9,6 @@ import pytest
 from tricks import PPO, Config, InputError, train
 from tricks.envs.ids import call_plugins, make_named
 from tricks.envs.make import make_env
-from tricks.runs.film import make_playable
 
 MODULES = {
     "bringing.py": """
@@ -62,7 +61,6 @@ def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_id_with_its_module_is_played_and_its_class_comes_before_an_id_without_version() -> None:
     env = make_env(Config(env="tricks.worlds:tricks/Corridor-v0", seeds=1, lanes=1))
     assert env.now.obs.argmax().item() == 2
-    assert make_playable(Config("gymnasium:CartPole-v1")) is not None
     assert type(make_named("rooms:Room")).__name__ == "Room"
     assert type(make_named("rooms:Room-v0").unwrapped).__name__ == "Endless"
     with pytest.raises(InputError, match=r"got an unexpected keyword argument 'x'; it takes \(limit=5\)"):
@@ -77,7 +75,6 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         gym.registry.pop(known, None)
     call_plugins.cache_clear()
     make_env(Config(env=id, backend=backend, seeds=1, lanes=1)).close()
-    assert make_playable(Config(env=id)) is None  # it draws nothing
 
 
 @pytest.mark.parametrize("backend", ["auto", "processes"])

@@ -1,6 +1,5 @@
 """recurrent: states begin at zero, end with their episode, and come back in training; what agents with them do."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from support.training import interrupted, same
 from torch import Tensor, nn
 
 from tricks import PPO, Config, InputError, Run, load, resume, train
-from tricks.core.agent import Agent, RecurrentState
+from tricks.core.agent import RecurrentState
 from tricks.core.nets import Layer
 from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import goes_on
@@ -26,7 +25,6 @@ from tricks.envs.wrappers import LifeEnds
 from tricks.ladder import named
 from tricks.loop import build_agent
 from tricks.recurrent import Cell, Recurrent, as_sequences
-from tricks.runs import film
 from tricks.segments import play_segment
 
 register("Restless-v0", Restless)
@@ -160,16 +158,6 @@ def test_an_evaluation_forgets_with_a_life_too(run: Run, monkeypatch: pytest.Mon
     run.evaluate(3)
     assert sum(int(lost.sum()) for lost, _ in seen) >= 2 * 3 * 2
     assert not any(before[lost].any() for lost, before in seen)
-
-
-def test_so_does_an_agent_that_is_filmed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("PIL", reason="the extra `play` is not installed")
-    env = Lives()
-    seen = spied(monkeypatch, Agent, "act", lambda agent, obs, legal, rng, begins: (begins, env.lives))
-    monkeypatch.setattr(film, "_drawn", lambda *_: np.zeros((2, 2, 3), np.uint8))
-    film.watch(run.only(1), env, greedy=False)
-    begun, lives = map(list, zip(*seen, strict=True))
-    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))] and sum(begun) == 3
 
 
 UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)

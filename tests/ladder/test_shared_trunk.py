@@ -31,7 +31,7 @@ from tricks.envs.tensor import TensorEnv
 from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 from tricks.loop import build_agent
 from tricks.orthogonal_init import orthogonal, orthogonal_
-from tricks.runs.save_policy import plain_module, save_policy
+from tricks.runs.save_policy import save_policy
 from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
 from tricks.squash import SquashedGaussian, log_slope, mean_log_slope, squashed
@@ -314,10 +314,6 @@ def test_a_run_is_saved_resumed_evaluated_and_played_with_its_bounds(tmp_path: P
 @pytest.mark.parametrize("space", [BOX, Box(-3, 5, (2,), np.int32)])
 def test_a_saved_policy_squashes_too(space: gym.Space, tmp_path: Path) -> None:
     run = train(replace(SMALL, env="own", log_std_init=1.0), SQUASH, env=lambda: AnySpace(action=space)).only()
-    policy, observation = plain_module(run), run.agent.spaces.observation
-    observation.seed(0)
-    for scale in (1, 1, 1, np.float32(1e3)):
-        obs = (scale * np.asarray(observation.sample())).astype(np.float32)
-        np.testing.assert_allclose(policy.act(obs), run.agent.act(obs), atol=1e-5)
+    save_policy(run, tmp_path / "p.pt2", noise=True)  # which checks what it computes
     pytest.importorskip("onnxruntime")
-    save_policy(run, tmp_path / "p.onnx", "onnx", noise=True)  # which checks what it computes
+    save_policy(run, tmp_path / "p.onnx", noise=True)

@@ -96,7 +96,7 @@ def test_the_shell_says_what_is_kept_and_what_goes_on(
     assert said.splitlines()[-1] == f"interrupted at step 288 of 900, which is saved; {goes_on}"
     assert main(["play", "x", "--no-gif", "--episodes", "2", "--best"]) == 0
     assert "x is unfinished, at step 288 of 900" in capsys.readouterr().err
-    told("save-policy x --out policy.pt")
+    told("save-policy x --out policy.pt2")
     monkeypatch.setattr(CurveFile, "__call__", write)
     told("train --resume x")
     told("train --continue x --steps 100")
@@ -206,16 +206,13 @@ def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypat
 
 
 def test_a_run_without_its_state_does_not_go_on() -> None:
-    run, last = load(finished("a")), Path("a", LAST)
+    last = Path(finished("a"), LAST)
     last.write_bytes(Path(finished("b", PPO), LAST).read_bytes())
     with pytest.raises(InputError, match=r"is damaged: last\.pt: it does not match its checksum"):
         further("a", 100)
     last.write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"last\.pt is damaged"):
         further("a", 100)
-    replace(run, agent=train(replace(CONFIG, lr=0.01), PLAIN).agent).save("d")
-    with pytest.raises(InputError, match=r"last\.pt is of other agents than those of the run in this folder"):
-        further("d", 100)
 
 
 @pytest.mark.parametrize("tricks", [PLAIN, replace(PLAIN, recurrent=True)], ids=["plain", "recurrent"])

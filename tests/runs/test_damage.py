@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,15 @@ from support.training import reseal, rewrite
 
 from tricks import PPO, Checkpoints, Config, InputError, Run, further, load, resume, train
 from tricks.runs import checkpoint
-from tricks.runs.about import digest, tensor_bytes
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.files import RUN as FILES
 from tricks.version import ALGORITHM
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
 ONE: dict[str, Any] = {"action": {"kind": "Discrete", "n": 2, "start": 0}, "tasks": 1}
-HUGE = {"kind": "Box", "shape": [9_000, 9_000], "dtype": "float32", "low": [0], "high": [1]}
 ABOUT, CURVE, CUT = Path("run.json"), Path("curve.csv"), Path("cut", CHECKPOINT)
 OLD = {"tricks": "0.1.0", "algorithm": 4, "commit": None}
-NEW = {"tricks": "9.9.9", "algorithm": ALGORITHM, "commit": None}
+NEW = {"tricks": "9.9.9", "algorithm": ALGORITHM + 1, "commit": None}
 About = dict[str, Any]
 Change = Callable[[About], object]
 UNREADABLE: dict[str, Change] = {
@@ -84,17 +81,11 @@ def test_any_flipped_byte_is_damage(run: Run) -> None:
         ({"config": {"hidden": [10**9, 10**9]}}, "too small for the agents"),
         ({"config": []}, "Expected `object`, got `array`"),
         ({"tricks": ["magic"]}, "unknown trick magic"),
+        ({"spaces": ONE | {"observation": {"kind": "Discrete", "n": 10**12, "start": 0}}}, "too small for the agents"),
         ({"diverged": 3}, "Expected `array`, got `int`"),
         ({"seconds": "long"}, "Expected `float | null`, got `str`"),
         ({"seconds": -1}, "Expected `float` >= 0"),
-        ({"rows": None}, "Expected `int`, got `null`"),
-        ({"rows": 1}, "rows, not 1"),
         ({"spaces": ONE | {"observation": {"kind": "Text"}}}, "unknown space 'Text'"),
-        ({"spaces": ONE | {"observation": {"kind": "Discrete", "n": 10**12, "start": 0}}}, "000 numbers is too large"),
-        (
-            {"spaces": ONE | {"observation": {"kind": "Tuple", "spaces": [HUGE, HUGE]}}},
-            "162,000,000 numbers is too",
-        ),
         ({"spaces": {"observation": ONE["action"]}}, "missing required field `action`"),
         ({"own": ["agent"]}, "Invalid enum value 'agent'"),
         ({"checksums": None}, "Expected `object`, got `null`"),
@@ -110,34 +101,6 @@ def test_a_description_that_cannot_be_is_damage(changes: dict[str, Any], said: s
         ),
     )
     damaged(said)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("return", "returns", "has no column return"),
-        ("entropy", "mystery", "has an unknown column mystery"),
-        ("\n3,1,", "\n3,0,", "out of order in the column update"),
-        ("\n3,1,", "\n4,1,", "has other seeds"),
-        ("\n3,1,", "\nx,1,", "impossible value in the column seed"),
-        ("\n3,1,", "\n3,inf,", "impossible value in the column update"),
-        ("\n3,1,", "\n3,-1,", "impossible value in the column update"),
-    ],
-)
-def test_a_curve_that_cannot_be_is_damage(before: str, after: str, said: str) -> None:
-    curve = CURVE.read_text()
-    assert before in curve
-    CURVE.write_text(curve.replace(before, after, 1))
-    rewrite(".", lambda told: told["checksums"].update({"curve.csv": digest(CURVE.read_bytes())}))
-    damaged(said)
-
-
-def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run) -> None:
-    curve = run.curve.assign(**{"return": np.inf})
-    replace(run, curve=curve, diverged={3: 60, 1: 60}).save("diverged")
-    assert np.isinf(load("diverged").curve["return"]).all()
-    replace(run, curve=curve).save(".", overwrite=True)
-    damaged("damaged: curve.csv: it has an impossible value in the column return")
 
 
 def test_json_of_any_kind_is_one_line() -> None:
@@ -156,7 +119,7 @@ def made_by(made: About | None, change: Change) -> Change:
     return changed
 
 
-def checkpoint_of(made: About | None, change: Change = lambda about: None) -> None:
+def checkpoint_of(made: About | None, change: Change) -> None:
     """Make the checkpoint, as which also last.pt is written, one that that version might have written."""
     reseal(CUT, lambda about, _: made_by(made, change)(about))
     CUT.with_name(LAST).write_bytes(CUT.read_bytes())
@@ -172,7 +135,7 @@ def refused(said: str, *doors: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("made", [OLD, NEW, None], ids=["older", "newer", "first"])
 @pytest.mark.parametrize("change", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_this_version_cannot_read_is_refused_by_the_name_of_the_other(
+def test_what_another_version_computes_otherwise_is_refused_by_its_name(
     made: About | None, change: Change, told: Callable[..., str]
 ) -> None:
     rewrite(".", made_by(made, change))
@@ -185,41 +148,23 @@ def test_what_this_version_cannot_read_is_refused_by_the_name_of_the_other(
     told("play . --no-gif", 2)
 
 
-@pytest.mark.parametrize("made", [OLD, NEW], ids=["older", "newer"])
-def test_what_this_version_can_read_is_opened(made: About) -> None:
+def test_a_file_of_the_same_algorithm_with_fewer_numbers_is_opened() -> None:
     def fewer(about: About) -> None:  # numbers that a later version brought
         del about["config"]["huber_delta"], about["config"]["recurrent_size"]
 
-    rewrite(".", made_by(made, fewer))
+    rewrite(".", made_by({"tricks": "0.2.9"}, fewer))
     assert load(".").evaluate(1).shape == (2, 1)
 
 
-@pytest.mark.parametrize("name", ["curve.csv", "agent.pt"])
-def test_a_curve_or_tensors_of_another_version_are_not_called_damaged(name: str) -> None:
-    content = tensor_bytes({"weights": torch.zeros(500)})
-    if name == "curve.csv":
-        content = Path(name).read_bytes().replace(b"entropy", b"surprise")
-    Path(name).write_bytes(content)
-    rewrite(".", made_by(OLD, lambda about: about["checksums"].update({name: digest(content)})))
-    refused(f"was saved by ppo-tricks 0.1.0.*{name}", lambda: load("."))
-
-
-def test_parts_that_only_one_version_knows_name_it() -> None:
+def test_parts_that_only_one_version_knows_are_named() -> None:
     for change, said in (
         (lambda parts: parts.pop("player"), "has no part 'player'"),
         (lambda parts: parts.update(oracle={}), "has an unknown part 'oracle'"),
-        (lambda parts: parts["optimizer"].pop("v"), "has a part 'optimizer' that does not fit"),
-        (lambda parts: parts["optimizer"].update(m=torch.zeros(3, 3)), "has a part 'optimizer' that does not fit"),
-        (lambda parts: parts["log"].update(rows=torch.zeros(2, 3)), "'log' that does not fit"),
+        (lambda parts: parts["optimizer"].pop("v"), "its part 'optimizer' does not fit"),
+        (lambda parts: parts["optimizer"].update(m=torch.zeros(3, 3)), "its part 'optimizer' does not fit"),
+        (lambda parts: parts["log"].update(rows=torch.zeros(2, 3)), "its part 'log' does not fit"),
     ):
         whole = CUT.read_bytes()
         reseal(CUT, lambda _, found: change(found["parts"]))  # noqa: B023 - at once
-        checkpoint_of({"tricks": "0.2.9"})
-        refused(rf"{said}: it was written by ppo-tricks 0\.2\.9 .*; this is ppo-tricks", lambda: resume("cut"))
+        refused(rf"is of another version, or of other nets than body= makes: .*{said}", lambda: resume("cut"))
         CUT.write_bytes(whole)
-
-
-def test_a_training_that_another_version_would_compute_otherwise_does_not_go_on() -> None:
-    checkpoint_of({"algorithm": ALGORITHM - 1})
-    assert load("cut").config == TINY
-    refused(rf"was begun by .*ALGORITHM {ALGORITHM - 1}.* computes other numbers", lambda: resume("cut"))

@@ -1,6 +1,7 @@
 """A run's folder: one process at a time, and a run that is saved whole or not at all, wherever the save stops."""
 
 import errno
+import gc
 import itertools
 import os
 import re
@@ -213,6 +214,7 @@ def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
                 stopped = False
             except Power:
                 pass
+        gc.collect()  # of a process that has ended, no lock is left
         found = load(folder)
         new = found.config == other.config
         assert found.curve.equals(other.curve if new else run.curve)

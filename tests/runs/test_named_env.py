@@ -15,7 +15,7 @@ from support.training import interrupted, reseal, rewrite
 from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
 from tricks.runs.about import digest, sealed, tensor_bytes
 from tricks.runs.files import CHECKPOINT
-from tricks.runs.film import make_playable
+from tricks.runs.film import filmed
 
 Told = Callable[..., str]
 ID = "carts:Mine-v0"
@@ -72,7 +72,7 @@ def test_a_loaded_run_imports_nothing(backend: str) -> None:
     rewrite("run", lambda about: about["config"].update(backend=backend))
     run = load("run")
     run.agent.act(np.zeros((2, 1, 4)))
-    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(Config(ID), run.env)):
+    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: filmed(run.only(1), False)):
         with pytest.raises(InputError, match=r"add --env 'carts:Mine-v0'|needs gymnasium or processes"):
             play()
     assert "carts" not in sys.modules
@@ -136,7 +136,7 @@ def test_a_pickled_object_is_named_and_not_built(content: object, said: str) -> 
 @pytest.mark.parametrize("name", ["carts:Mine-v0", "carts:make"])
 def test_every_command_takes_the_environment_by_name(name: str, told: Told) -> None:
     told(f"play run --env {name} --episodes 2 --no-gif")
-    told(f"save-policy run --env {name} --out policy.pt")
+    told(f"save-policy run --env {name} --out policy.pt2")
     told(f"train --continue run --steps 100 --env {name}")
     assert load("run", env=name).evaluate(2).max() <= 9
     assert load("run").config.steps == 500

@@ -146,11 +146,9 @@ def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkey
     refuses(main, ["train", "ppo", "--compile"], "which is not installed")
 
 
-def test_a_long_start_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiling_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(make, "find_compiler", lambda device: None)
     for config, said in (
-        (Config(backend="processes", seeds=2, lanes=100), "starting 200 worker processes of CartPole-v1 ...\n"),
-        (Config("Acrobot-v1", "gymnasium", lanes=2000), "starting 20,000 environments of Acrobot-v1 ...\n"),
         (Config(), ""),
         (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n"),
     ):

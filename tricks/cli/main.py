@@ -25,9 +25,9 @@ USAGE = f"""usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
-  check ENV [options]                           look at an environment for a few seconds, without training
+  check ENV [options]                           look at an environment for a few seconds
   play DIR [options]                            evaluate a saved agent and film one episode
-  save-policy DIR --out FILE [options]          write one agent as a plain torch module or as ONNX
+  save-policy DIR --out FILE [options]          write one agent as a graph for PyTorch or ONNX
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
@@ -38,8 +38,7 @@ RUNG is a preset ({", ".join(PRESETS)}) or a flag, which means the ladder up to 
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
-`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
-and `--print-completion SHELL` a script with which bash or zsh completes all of this."""
+`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed."""
 MAKING = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
 
 
@@ -52,7 +51,7 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments or (arguments[0] in ("list", "diff") and arguments[-1] in ("-h", "--help")):
         print(USAGE)
         return 0 if arguments else 2
-    if not answered(arguments, USAGE, "tricks", COMMANDS):
+    if not answered(arguments, USAGE):
         name, *rest = load_asked(arguments)
         chosen(name, COMMANDS)(rest)
     return 0
@@ -129,15 +128,11 @@ def play(arguments: list[str]) -> None:
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
     """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
-    from tricks.runs.learning_curve import students_interval
+    from tricks.runs.learning_curve import over
 
     actions = "its most likely actions" if greedy else "sampled actions"
     whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
-    who = f"{whose} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
-    if len(returns) == 1:
-        return f"{who} over 1 episode (no interval)"
-    low, high = students_interval(returns)
-    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"
+    return f"{whose} in {run.config.env}, {actions}: mean return {over(returns, 'episodes')}"
 
 
 @dataclass(frozen=True)
@@ -145,30 +140,24 @@ class Saving(Which):
     """As what it is saved, and where."""
 
     out: Path | None = None
-    """The file to write: weights (.pt), with the code that loads them beside it, or a graph (.onnx)."""
-    format: str = ""
-    """torch or onnx (default: onnx for a file .onnx, otherwise torch)."""
+    """The file to write: a graph for PyTorch (.pt2) or for ONNX Runtime (.onnx)."""
     noise: bool = False
-    """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
+    """Let the graph take the noise of its actions as an input; without it, actions are the most likely ones."""
 
 
 def save_policy(arguments: list[str]) -> None:
     """Write the policy and say what it takes."""
     asked = options(Saving, arguments, "python -m tricks save-policy DIR")
     if asked.folder is None or asked.out is None:
-        example = "python -m tricks save-policy runs/x --out policy.pt"
+        example = "python -m tricks save-policy runs/x --out policy.pt2"
         raise InputError(f"save-policy takes a saved run and a file: {example}")
     from tricks.restore import load
     from tricks.runs import save_policy as writer
-    from tricks.runs.save_policy import STATE
 
-    format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
     run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
-    files = writer.save_policy(run, asked.out, format, noise=asked.noise)
-    print(f"wrote {' and '.join(map(str, files))}")
+    print(f"wrote {writer.save_policy(run, asked.out, noise=asked.noise)}")
     if run.agent.state_size:
-        torch_way = "policy.act takes begins=True in the first step of each episode"
-        print(f"the input state is {STATE.format(run.agent.state_size)}" if format == "onnx" else torch_way)
+        print(f"the input state is {writer.STATE.format(run.agent.state_size)}")
 
 
 @dataclass(frozen=True)

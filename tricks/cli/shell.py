@@ -1,15 +1,12 @@
-"""What all command lines share: options from dataclasses, errors in one line, and completion."""
+"""What all command lines share: options from dataclasses, and errors in one line."""
 
 import ast
 import inspect
-import io
-import os
 import re
-import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, RawTextHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache, partial
 from itertools import pairwise
@@ -28,7 +25,6 @@ from tricks.runs.files import as_path
 from tricks.version import version_line
 
 T = TypeVar("T")
-Commands = Mapping[str, Callable[[list[str]], object]]
 POSITIONAL = object()  # in Annotated: the field is given without its name
 ALIASES = {"continue_from": "--continue", "quiet": "-q", "env_args": "--env-arg", "eval_env_args": "--eval-env-arg"}
 TAKES = {int: "a whole number", float: "a number", Path: "a path", str: "a text", bool: "nothing"}
@@ -39,25 +35,6 @@ before --help. The presets {", ".join(PRESET_CONFIGS)} also change the numbers. 
 NOTES = {"export": "The numbers become the defaults of the file's own options."}
 NUMBERS = """Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, has
 no effect when that trick is off."""
-COMPLETION = "--print-completion"
-SCRIPTS = {
-    "bash": r"""_PROGRAM() {
-  local offered=() current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
-  case "$COMP_CWORD:${COMP_WORDS[1]}" in
-CASES
-  esac
-  [[ $before != -* || $current == -* ]] && COMPREPLY=($(compgen -W "${offered[*]}" -- "$current"))
-}
-complete -o default -F _PROGRAM PROGRAM
-""",
-    "zsh": r"""#compdef PROGRAM
-local -a offered
-case "$((CURRENT - 1)):$words[2]" in
-CASES
-esac
-[[ $words[CURRENT-1] != -* || $words[CURRENT] == -* ]] && _describe word offered || _files
-""",
-}
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
@@ -72,11 +49,12 @@ def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str
     except KeyboardInterrupt as stop:
         print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read the output has seen enough
+        return 0
     except (InputError, OSError, MemoryError) as error:
         text = f"not enough memory ({said(error)})" if isinstance(error, MemoryError) else said(error)
         if isinstance(error, OSError) and error.strerror:
-            named = isinstance(error.filename, str | os.PathLike)
-            text = f"{os.fspath(error.filename)!s}: " * named + error.strerror
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         print(f"error: {text}", file=sys.stderr)
         return 2
 
@@ -89,34 +67,14 @@ def chosen(name: str, commands: Mapping[str, T]) -> T:
     raise InputError(f"unknown command {name!r}{hint}")
 
 
-def answered(arguments: Sequence[str], usage: str, program: str, commands: Commands) -> bool:
-    """Print the usage, the version or the script for completion, if the first argument asks for it."""
+def answered(arguments: Sequence[str], usage: str) -> bool:
+    """Print the usage or the version, if the first argument asks for it."""
     first = arguments[0] if arguments else ""
     if first in ("-h", "--help"):
         print(usage)
     elif first == "--version":
         print(version_line())
-    elif first == COMPLETION:
-        print(completion(program, commands, " ".join(arguments[1:])), end="")
-    return first in ("-h", "--help", "--version", COMPLETION)
-
-
-def completion(program: str, commands: Commands, shell: str) -> str:
-    """A script with which a shell completes commands and options at the Tab key. Raises InputError for other shells."""
-    if shell not in SCRIPTS:
-        raise InputError(f"{COMPLETION} takes {' or '.join(SCRIPTS)}, not {shell or 'nothing'}")
-    usual = {"-h": "", "--help": "show this help message and exit"}
-    cases = {"1:*": usual | dict.fromkeys(commands, "")}
-    for name, command in commands.items():
-        Parser.latest = None
-        with redirect_stdout(io.StringIO()), suppress(SystemExit, InputError):
-            command(["--help"])
-        cases[f"*:{name}"] = usual | (Parser.latest.offered if Parser.latest else {})
-    lines = []
-    for case, options in cases.items():
-        words = [f"{option}:{text}" if text and shell == "zsh" else option for option, text in options.items()]
-        lines.append(f"    {case}) offered=({shlex.join(words)}) ;;")
-    return SCRIPTS[shell].replace("PROGRAM", program).replace("CASES", "\n".join(lines))
+    return first in ("-h", "--help", "--version")
 
 
 def parse(arguments: Sequence[str], what: str, *groups: type) -> tuple[Tricks, list[Any]]:
@@ -151,14 +109,11 @@ def option(name: str) -> str:
 class Parser(ArgumentParser):
     """Fills dataclasses from a command line: each field is an option, and its docstring is the help."""
 
-    latest: "Parser | None" = None
-
     def __init__(self, prog: str, about: str = "") -> None:
         form = partial(RawTextHelpFormatter, max_help_position=8)
         super().__init__(prog, f"{prog} [-h] [OPTIONS]", _filled(about), formatter_class=form, allow_abbrev=False)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # as in Python 3.14: -1e-3 is a number, too
-        self.starts, self.offered, self.counts = list[tuple[Any, set[str]]](), dict[str, str](), set[str]()
-        Parser.latest = self
+        self.starts, self.counts = list[tuple[Any, set[str]]](), set[str]()
 
     def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
         """Add the options of a dataclass, in a group of their own if something is said `about` them.
@@ -193,8 +148,7 @@ class Parser(ArgumentParser):
             if several and kinds[0] is kind:
                 self.counts.add(field.name)
             names = dict.fromkeys([option(field.name), switch(field.name)])
-            added = group.add_argument(*names, dest=field.name, **how)
-            self.offered |= dict.fromkeys(added.option_strings, text)
+            group.add_argument(*names, dest=field.name, **how)
 
     def filled(self, arguments: Sequence[str]) -> list[Any]:
         """The dataclasses with what is given. Raises InputError for an unknown option or a value of the wrong type."""
@@ -205,7 +159,7 @@ class Parser(ArgumentParser):
             words += [name, value] if equals and not value.startswith("-") else [name + equals + value]
         found, rest = self.parse_known_intermixed_args(words)
         if rest and rest[0].startswith("-"):
-            raise InputError(f"unknown option {rest[0]}{meant(rest[0], self.offered) or '; see --help'}")
+            raise InputError(f"unknown option {rest[0]}{meant(rest[0], self._option_string_actions) or '; see --help'}")
         if rest:
             raise InputError(f"unexpected argument {rest[0]!r}; see --help")
         given = {name: tuple(x) if isinstance(x, list) else x for name, x in vars(found).items()}

@@ -1,22 +1,14 @@
 """Entry point of `python -m tricks` and `python -m ablations`: prepares the process, then runs the command."""
 
-import errno
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from types import FrameType
-from typing import Any
 
 from tricks.fast.allocator import keep_memory
 from tricks.runs.signals import Patience
-
-NAMED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:\.\w+)*:[^\W\d]")  # the first part of rooms:Room-v0 and rooms.large:make
 
 
 def start(module: str) -> int:
@@ -27,8 +19,8 @@ def start(module: str) -> int:
     """
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
-    output = safe_output()
-    look_here(sys.argv[1:])
+    safe_streams()
+    look_here()
     with Stoppable() as stoppable:
         try:
             status = int(import_module(module).main())
@@ -39,11 +31,7 @@ def start(module: str) -> int:
             status = 130
         if stoppable.waiting and status == 130:
             status = 128 + stoppable.waiting
-        sys.stdout.flush()
-        if output and output.failure and output.failure.errno != errno.EPIPE:
-            print(f"error: cannot write the output: {output.failure.strerror}", file=sys.stderr)
-            status = status or 2
-        return status
+        return flushed(status)
 
 
 class Stoppable(Patience):
@@ -59,59 +47,38 @@ class Stoppable(Patience):
         raise KeyboardInterrupt
 
 
-def look_here(arguments: Sequence[str]) -> None:
-    """Let modules that the arguments name (`rooms:make`) be in the current folder, as for `python -m`.
+def look_here() -> None:
+    """Let modules that are named (`rooms:make`) be in the current folder, as for `python -m`, which a script lacks.
 
-    A script, `tricks`, does not look there. The folder comes last in sys.path, after Python's own modules and the
-    installed ones, and only if it has one of these modules that is nowhere else.
+    It comes last in sys.path, after Python's own modules and the installed ones.
     """
-    names = {name for word in arguments for name in NAMED.findall(word)}
-    with suppress(FileNotFoundError, ValueError):  # the folder may be gone, and __main__ cannot be found
-        folder = os.getcwd()
-        here = any(find_spec(name) is None and PathFinder.find_spec(name, [folder]) for name in names)
-        sys.path += [folder] * (here and not sys.flags.safe_path)
+    with suppress(FileNotFoundError):  # the folder may be gone
+        sys.path += [os.getcwd()] * (not sys.flags.safe_path)
 
 
-class Output(io.TextIOWrapper):
-    """A standard stream that never stops a command, so that what has been trained is also saved.
-
-    Characters that the terminal's encoding lacks are escaped. Text that cannot be written (a full disk, a reader that
-    has exited) is dropped. `failure` is the first reason why.
-    """
-
-    def __init__(self, stream: io.TextIOWrapper) -> None:
-        stream.flush()
-        self.failure: OSError | None = None
-        modes = stream.line_buffering, stream.write_through
-        super().__init__(stream.buffer, stream.encoding, "backslashreplace", None, *modes)
-
-    def write(self, text: str) -> int:
-        self._safely(super().write, text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._safely(super().flush)
-
-    def _safely(self, act: Callable[..., Any], *text: str) -> None:
-        try:
-            act(*text)
-        except OSError as error:
-            self.failure = self.failure or error
-            nowhere = os.open(os.devnull, os.O_WRONLY)  # for the rest, and what is still buffered
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
-
-
-def safe_output() -> Output | None:
-    """Let standard output and error never fail. Returns the former, or None if it is closed or a test's."""
+def safe_streams() -> None:
+    """Open closed standard streams, so that no file gets their numbers, and let no terminal lack a character."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
-        except OSError:  # otherwise, the next file that is opened would get its number
+        except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # opens as the lowest free number: this one
         if number and getattr(sys, name) is None:
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as we run
-    if sys.stdout is not sys.__stdout__:
-        return None
-    sys.stdout, sys.stderr = output, _ = Output(sys.stdout), Output(sys.stderr)  # type: ignore[arg-type]
-    return output
+        stream = getattr(sys, name)
+        if number and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flushed(status: int) -> int:
+    """The exit status after all output is written; 2 if that fails, unless its reader has exited."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is still buffered
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+            return status or 2
+    return status

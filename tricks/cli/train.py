@@ -186,7 +186,6 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
                 saved, how = read(folder), how_to_resume(folder)
                 said = f" at step {saved.step:,} of {saved.config.steps:,}, which is saved; resume with: {how}"
             raise KeyboardInterrupt(said) from stop
-    print(summary(run))
     try:
         with Patience():
             run.save(folder, overwrite)
@@ -196,6 +195,7 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
         write_whole(folder / PICTURE, curve_png(run))
     except InputError as error:
         raise InputError(f"{error}; the run itself is saved in {folder}") from error
+    print(summary(run))  # which may fail, on a full disk or without a reader
     apart = "" if run.evaluation is None else str(run.evaluation.env)  # there it plays
     named = naming("" if apart else run.config.env, run.config.wrap, apart)
     print(f"wrote {folder}; to watch an agent: {shlex.join(['python', '-m', 'tricks', 'play', str(folder), *named])}")

@@ -5,7 +5,6 @@ more, before any training. Masks all end up in `info["action_mask"]`, wherever a
 """
 
 import traceback
-from collections.abc import Mapping
 from math import prod
 from typing import Any, SupportsFloat
 
@@ -13,10 +12,11 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
-from tricks.core.spaces import as_array
+from tricks.core.spaces import Leaf, as_array
 from tricks.errors import InputError, said
 from tricks.values import shown
 
+TAKES = {"reset()": "seed and options (def reset(self, *, seed=None, options=None))", "step()": "an action"}
 RETURNS = {
     "reset()": (2, "(observation, info)"),
     "step()": (5, "5 values (observation, reward, terminated, truncated, info)"),
@@ -28,8 +28,8 @@ KEY, METHOD = "action_mask", "action_masks"
 class Contract(gym.Wrapper):
     """A lane whose `reset` and `step` return what they must; a reward or an end in an array of one is taken out of it.
 
-    Raises InputError for anything else, saying which call returned what, and what is expected. The values of
-    observations and rewards are not looked at here: see `find_faults`.
+    Raises InputError for anything else, saying which call returned what, and what is expected. Observations are looked
+    at by `part_of`, and whether their values and rewards are finite by `find_faults`.
     """
 
     def __init__(self, env: gym.Env) -> None:
@@ -37,62 +37,36 @@ class Contract(gym.Wrapper):
             if not isinstance(space := getattr(env, f"{role}_space", None), gym.Space):
                 raise breach(f"{role}_space must be a gymnasium.Space, not {shown(space)}")
         super().__init__(env)
-        space = env.observation_space
-        box = isinstance(space, Box)
-        self._shape, self._dtype = space.shape if box else None, space.dtype if box else None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         try:
             came = self.env.reset(seed=seed, options=options)
-        except Exception as error:
+        except (TypeError, ValueError) as error:
             self._explain("reset()", error)
             raise
         check("reset()", came)
-        return self._seen("reset()", came[0]), came[1]
+        return came
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         try:
             came = self.env.step(action)
-        except Exception as error:
+        except (TypeError, ValueError) as error:
             self._explain("step()", error)
             raise
-        if type(came) is not tuple or len(came) != 5 or type(came[4]) is not dict:
-            check("step()", came)
+        check("step()", came)
         obs, reward, terminated, truncated, info = came
         if type(reward) not in NUMBERS:
             reward = one_number(reward)
         if type(terminated) is not bool or type(truncated) is not bool:
             terminated, truncated = one_bool("terminated", terminated), one_bool("truncated", truncated)
-        if type(obs) is not np.ndarray or obs.shape != self._shape or obs.dtype is not self._dtype:
-            obs = self._seen("step()", obs)
         return obs, reward, terminated, truncated, info
 
-    def _seen(self, call: str, obs: Any) -> Any:
-        """The observation. Raises InputError if its form is not that of its space."""
-        if fault := misfit(self.env.observation_space, obs):
-            raise breach(f"the observation of {call} {fault}")
-        return obs
-
     def _explain(self, call: str, error: Exception) -> None:
-        """Raise InputError if `reset` or a wrapper failed because the environment does not take or return what it must.
-
-        Looks at what its `reset` and `step` return now; this lane ends anyway.
-        """
-        base = self.unwrapped
-        if any(frame.f_locals.get("self") is base for frame, _ in traceback.walk_tb(error.__traceback__)):
-            return  # the environment's own code raised it
-        if call == "reset()" and isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
-            must = "reset() must take seed and options: def reset(self, *, seed=None, options=None)"
-            raise breach(f"{must} ({said(error)})") from error
-        if self.env is base:
-            return
-        try:
-            check("reset()", base.reset())
-            check("step()", base.step(base.action_space.sample()))
-        except InputError as found:
-            raise found from error
-        except Exception:  # then the first error says more
-            return
+        """Raise InputError if a call or a wrapper failed because the environment takes or returns something else."""
+        base, traced = self.unwrapped, traceback.walk_tb(error.__traceback__)
+        own = any(frame.f_locals.get("self") is base for frame, _ in traced)  # its own code has raised it
+        if not own and ("unpack" in said(error) or "unexpected keyword argument" in said(error)):
+            raise breach(f"{call} must take {TAKES[call]} and return {RETURNS[call][1]} ({said(error)})") from error
 
 
 def breach(fault: str) -> InputError:
@@ -132,30 +106,22 @@ def one_bool(name: str, end: Any) -> bool:
     return given == 1
 
 
-def misfit(space: gym.Space[Any], obs: Any) -> str:
-    """What is wrong with the form of an observation: `has shape (3,), but its space has (1,)`; empty if nothing is."""
-    if isinstance(space, Dict):
-        if not isinstance(obs, Mapping) or obs.keys() != space.spaces.keys():
-            names = f"the keys {', '.join(obs)}" if isinstance(obs, Mapping) and obs else shown(obs)
-            return f"is {names}, but its space has the keys {', '.join(space.spaces)}"
-        faults = [(name, misfit(part, obs[name])) for name, part in space.spaces.items()]
-        return next((f"at {name!r} {fault}" for name, fault in faults if fault), "")
-    if isinstance(space, Tuple):
-        if not isinstance(obs, tuple | list) or len(obs) != len(space.spaces):
-            return f"is {shown(obs)}, but its space has {len(space.spaces)} parts"
-        parts = [misfit(part, obs[k]) for k, part in enumerate(space.spaces)]
-        return next((f"at {k} {fault}" for k, fault in enumerate(parts) if fault), "")
-    if space.dtype is None or space.shape is None:  # text, graphs
-        return ""
-    array = as_array(obs)
-    if array.dtype.kind not in "biuf":
-        return f"is {shown(obs)}, but its space has numbers of shape {space.shape}"
-    if isinstance(space, Discrete):
-        return "" if array.size == 1 else f"has shape {array.shape}, but its space is {space}"
-    if array.shape != space.shape:
-        return f"has shape {array.shape}, but its space has {space.shape}"
-    fits = np.can_cast(array.dtype, space.dtype, "same_kind")
-    return "" if fits else f"has dtype {array.dtype}, but its space has {space.dtype}"
+def part_of(leaf: Leaf, call: str, obs: Any) -> np.ndarray:
+    """A part of the observation that a call returned. Raises InputError if it does not have the form of its space."""
+    space: Any = leaf.space
+    try:
+        given = leaf.of(obs)
+    except (KeyError, IndexError, TypeError):
+        raise breach(f"the observation of {call} is {shown(obs)}, without {leaf.name}") from None
+    if type(given) is np.ndarray and given.shape == space.shape and given.dtype is space.dtype:
+        return given
+    array, one = as_array(given), isinstance(space, Discrete)
+    shaped = array.size == 1 if one else array.shape == space.shape
+    if array.dtype.kind in "biuf" and shaped and (one or np.can_cast(array.dtype, space.dtype, "same_kind")):
+        return array.astype(space.dtype).reshape(space.shape)
+    what = f"{array.dtype} {list(array.shape)}" if array.dtype.kind in "biuf" else shown(given)
+    at = leaf.name if leaf.path else "the observation"
+    raise breach(f"{at} of {call} is {what}, but its space has {space.dtype} {list(space.shape)}")
 
 
 def with_masks(env: gym.Env) -> gym.Env:

@@ -169,16 +169,12 @@ class GymnasiumEnv:
         record = torch.full((*self._rows, len(self._names)), torch.nan, dtype=torch.float64)
         for i, lane, numbers in self._each("record"):
             record[i, lane] = torch.tensor(numbers, dtype=torch.float64)
-        if self._missing:
-            self._ended += ended
-            self._missing -= {
-                name for name, x in zip(self._names, record.unbind(-1), strict=True) if not x.isnan().all()
-            }
-            if self._missing and self._ended >= len(self.seeds) * self.lanes:  # said once
-                names, keys = ", ".join(sorted(self._missing)), {key for *_, keys in self._each("keys") for key in keys}
-                there, self._missing = ", ".join(sorted(keys)) or "nothing", set()
-                what = f"no info has had {names} in {self._ended} episodes; the last one has {there}"
-                print(f"{self.id}: {what}", file=sys.stderr)
+        self._ended += ended
+        self._missing = {name for name in self._missing if record[..., self._names.index(name)].isnan().all()}
+        if self._missing and self._ended >= len(self.seeds) * self.lanes:  # said once
+            what = f"no info has had {', '.join(sorted(self._missing))} in {self._ended} episodes"
+            print(f"{self.id}: {what}", file=sys.stderr)
+            self._missing = set()
         return record
 
     def _each(self, name: str) -> list[tuple[int, int, Any]]:
@@ -188,15 +184,15 @@ class GymnasiumEnv:
 
     def _common(self, each: Sequence[Spaces]) -> Spaces:
         """The spaces of all lanes. Raises InputError if they are not the same."""
-        for k, spaces in enumerate(each):
-            for role in ("observation", "action"):
-                first, other = getattr(each[0], role), getattr(spaces, role)
-                if first != other:
-                    raise InputError(
-                        f"{spaces.env}: all lanes must have the same {role} space, but lane {k % self.lanes} of seed "
-                        f"{self.seeds[k // self.lanes]} has {other} where the first one has {first}"
-                    )
-        return each[0]
+        first, *_ = each
+        for k, other in enumerate(each):
+            if (other.observation, other.action) != (first.observation, first.action):
+                lane = f"lane {k % self.lanes} of seed {self.seeds[k // self.lanes]}"
+                theirs, ours = (f"{spaces.observation} and {spaces.action}" for spaces in (other, first))
+                raise InputError(
+                    f"{first.env}: all lanes must have the same spaces, but {lane} has {theirs}, and the first {ours}"
+                )
+        return first
 
 
 def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Lanes:

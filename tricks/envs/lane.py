@@ -1,6 +1,7 @@
 """One lane: an environment with the arguments and the wrappers that the config asks for."""
 
 import pkgutil
+import re
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,12 @@ from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract, with_masks
 from tricks.envs.ids import make_named
-from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
+from tricks.flags import switch
 from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
+RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
 
 
 def changes(config: Config) -> list[str]:
@@ -39,18 +41,17 @@ def refuse_changes(config: Config, *able: str) -> None:
         raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
 
 
-def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -> gym.Env:
+def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
 
     Actions are rescaled and observations stacked outside of these, and the whole is under `Contract` and `with_masks`.
-    With `film`, it is drawn: one of ours is made with render_mode rgb_array, and `make` must see to it itself. Raises
-    InputError for what is not an environment, or cannot be wrapped.
+    Raises InputError for what is not an environment, or cannot be wrapped.
     """
-    args = config.env_kwargs | ({"render_mode": "rgb_array"} if film and make is None else {})
+    args = config.env_kwargs
     if make is not None:
         env = make_checked(make, args)
     elif is_atari(config.env):
-        env = make_game(config.env, life_ends=film and config.life_ends, **args)
+        env = make_game(config.env, **args)
     else:
         env = make_checked(partial(make_named, config.env), args, repr(config.env))
     for name in config.wrap:
@@ -123,3 +124,21 @@ def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:
         return np.concatenate(frames, axis=-1 if last else 0)
 
     return TransformObservation(env, joined, gym.spaces.Box(joined(rows.low), joined(rows.high), dtype=rows.dtype.type))
+
+
+def refuse_statistics(env: Any) -> None:
+    """Raise InputError for a wrapper that holds running statistics by a name such as RunningMeanStd.
+
+    Nobody owns those: each lane has its own, and an evaluation begins without any.
+    """
+    while env is not None:
+        kind, held = type(env).__name__, vars(env)
+        moving = held.get("_update_running_mean") is not False  # else they are at rest, as set by whoever made it
+        if moving and any(RUNNING.search(type(x).__name__) for name, x in held.items() if name != "env"):
+            of_reward = isinstance(env, gym.RewardWrapper) or "reward" in kind.lower()
+            flag = "reward_scaling" if of_reward else "state_norm"
+            raise InputError(
+                f"{kind} keeps running statistics of its own in each lane, which evaluations, play, and saved runs "
+                f"would not have: leave it out and use {switch(flag)} (Tricks({flag}=True) in Python)"
+            )
+        env = held.get("env")

@@ -16,11 +16,8 @@ from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
 from tricks.errors import InputError
 from tricks.worlds import CLASSIC, WORLDS
 
-LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
-    "processes": (5_000_000, 0.03),
-    "atari": (5_000_000, 0.05),
-}  # at least this many bytes, and about this many seconds to make one
-PATIENCE = 5.0  # seconds after which a user wonders
+LANE = {"tensor": 2_000, "python": 5_000, "vector": 100, "envpool": 1_000}  # bytes, at least
+LANE |= {"processes": 5_000_000, "atari": 5_000_000}
 
 
 def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
@@ -64,17 +61,12 @@ def lane_kind(config: Config, make: MakeEnv | None = None) -> str:
 def lane_need(config: Config, make: MakeEnv | None) -> Need:
     """The memory of all lanes, at least."""
     count, numbers = len(config.seed_list) * config.lanes, largest(config, "lanes", "seeds")
-    return Need(f"{count:,} lanes", count * LANE[lane_kind(config, make)][0], numbers, on_device=False)
+    return Need(f"{count:,} lanes", count * LANE[lane_kind(config, make)], numbers, on_device=False)
 
 
 def announce(config: Config, make: MakeEnv | None) -> None:
-    """Say on stderr what will take more than a few seconds before the first step."""
-    kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
-    if count * LANE[kind][1] > PATIENCE:
-        what = "worker processes" if kind == "processes" else "environments"
-        of = config.env if make is None or config.env != Config.env else getattr(make, "__name__", "env=")
-        print(f"starting {count:,} {what} of {of} ...", file=sys.stderr)
-    if config.compile and kind == "tensor":
+    """Say on stderr that the rules of a world are compiled, which takes more than a few seconds."""
+    if config.compile and lane_kind(config, make) == "tensor":
         find_compiler(config.device)
         print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)
 

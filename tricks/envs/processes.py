@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import time
@@ -116,6 +117,8 @@ def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draw
     signal.signal(signal.SIGTERM, _leave)
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
+    random.seed()  # of a fork, it is the parent's
+    torch.seed()
     try:
         lane = Lane(config, make.fn, draws)
         with contextlib.closing(lane.env):

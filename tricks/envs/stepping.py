@@ -16,11 +16,10 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_games
-from tricks.envs.contract import in_one, number, shows_mask
+from tricks.envs.contract import in_one, number, part_of, shows_mask
 from tricks.envs.generators import Draws
 from tricks.envs.ids import import_module_of, maker_of
-from tricks.envs.lane import changes, make_lane
-from tricks.envs.statistics import refuse_statistics
+from tricks.envs.lane import changes, make_lane, refuse_statistics
 from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
 from tricks.texts import found, recorded
@@ -60,7 +59,6 @@ class Reading:
     def __init__(self, config: Config, spaces: Spaces) -> None:
         self.actions, self.record = spaces.actions if spaces.discrete else 0, tuple(recorded(config.record))
         self.names = {"action_mask", "lives", *(name.partition(".")[0] for name in self.record), *self.record}
-        self._missing = set(self.record)  # not found so far
 
     def __call__(self, info: Mapping[str, Any], stepped: bool) -> Told:
         """What one lane tells; what is recorded, only if it has stepped. Lives that are no number count as none.
@@ -79,27 +77,20 @@ class Reading:
         if lives is not None and isfinite(lives):
             told["lives"] = int(lives)
         if self.record and stepped:
-            told["record"] = self._numbers(info)
-            if self._missing:
-                told["keys"] = [str(key) for key in info]
+            told["record"] = [self._number(info, name) for name in self.record]
         return told
 
-    def _numbers(self, info: Mapping[str, Any]) -> list[float]:
-        """The numbers to record; NaN for one that is not there, or None. Raises InputError for what is no number."""
-        numbers = []
-        for name in self.record:
-            given = found(info, name)
-            if given is not None:
-                self._missing.discard(name)
-            one = nan if given is None else number(given)
-            if one is None:
-                raise InputError(f"record: info[{name!r}] must be a number, not {shown(given)}")
-            numbers.append(one)
-        return numbers
+    def _number(self, info: Mapping[str, Any], name: str) -> float:
+        """A number to record; NaN for one that is not there, or None. Raises InputError for what is no number."""
+        given = found(info, name)
+        one = nan if given is None else number(given)
+        if one is None:
+            raise InputError(f"record: info[{name!r}] must be a number, not {shown(given)}")
+        return one
 
 
 class Lane:
-    """One environment with NEXT_STEP autoreset, which draws from global generators as if it were alone.
+    """One environment with NEXT_STEP autoreset, which draws from NumPy's global generator as if it were alone.
 
     Of its infos, only `Reading` leaves it, so that they may hold anything. Raises InputError if the environment cannot
     be made.
@@ -107,33 +98,32 @@ class Lane:
 
     def __init__(self, config: Config, make: MakeEnv | None, draws: Draws) -> None:
         self._draws, self._over = draws, False
-        with naming(config, make), draws.during("reset"):
+        with naming(config, make), draws:
             self.env = make_lane(config, make)
         named = make is None or config.env != Config.env
         label = config.env if named else type(self.env.unwrapped).__name__
         tasks = (self.env.metadata or {}).get("tasks", 1)
         self.spaces = Spaces(label, self.env.observation_space, self.env.action_space, tasks, config.as_vector)
         self._reading = Reading(config, self.spaces)
-        self._forms = [(leaf, leaf.space.dtype, leaf.space.shape) for leaf in self.spaces.leaves]
 
     def reset(self, start: Start) -> Outcome:
         """Start a new episode."""
         self._draws, self._over = start.draws or self._draws, False
-        with self._draws.during("reset"):
+        with self._draws:
             obs, info = self.env.reset(seed=start.seed)
-        return self._parts(obs), 0.0, False, False, self._reading(info, False) if info else info
+        return self._parts("reset()", obs), 0.0, False, False, self._reading(info, False) if info else info
 
     def step(self, action: Any) -> Outcome:
         """Step, or start the next episode if the last one is over."""
         if self._over:
             return self.reset(Start())
-        with self._draws.during("step"):
+        with self._draws:
             obs, reward, terminated, truncated, info = self.env.step(action)
         self._over = terminated or truncated
-        return self._parts(obs), reward, terminated, truncated, self._reading(info, True) if info else info
+        return self._parts("step()", obs), reward, terminated, truncated, self._reading(info, True) if info else info
 
-    def _parts(self, obs: Any) -> list[np.ndarray]:
-        return [np.asarray(leaf.of(obs), dtype).reshape(shape) for leaf, dtype, shape in self._forms]
+    def _parts(self, call: str, obs: Any) -> list[np.ndarray]:
+        return [part_of(leaf, call, obs) for leaf in self.spaces.leaves]
 
 
 class LocalLanes:
@@ -197,7 +187,7 @@ class VectorLanes:
     @classmethod
     def of(cls, config: Config, draws: Draws) -> "VectorLanes | None":
         """Those of config.env; None if its class resets in another way, or shows masks in observations."""
-        with draws.during("reset"):
+        with draws:
             if is_atari(config.env):
                 return cls(config, make_games(config.env, config.lanes), draws)
             env = gym.make_vec(config.env, num_envs=config.lanes)
@@ -220,7 +210,7 @@ class VectorLanes:
             self._finish = self.env.recv
 
     def hear(self, columns: Columns) -> dict[int, Told]:
-        with self._draws.during(self._asked):
+        with self._draws:
             obs, *outcome, info = self._finish()
         for column, leaf in zip(columns.parts, self.spaces[0].leaves, strict=True):
             column[:] = leaf.of(obs)
@@ -257,17 +247,10 @@ def naming(config: Config, make: MakeEnv | None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        named = config.env if make is None else ""
-        what, hint = (repr(named), _hint(named, error)) if named else ("that env= makes", "")
-        reason = reason.rstrip(".") if hint else reason
+        named, hint = config.env if make is None else "", ""
+        if isinstance(error, gym.error.UnregisteredEnv) and "Did you mean" not in said(error):
+            module, colon, name = named.rpartition(":")
+            foreign = "" if module else f"; if a module of yours registers it, name that: module:{name}"
+            hint = meant(name, gym.registry, before=module + colon) + foreign
+        what, reason = repr(named) if named else "that env= makes", reason.rstrip(".") if hint else reason
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
-
-
-def _hint(id: str, error: BaseException) -> str:
-    """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
-    module, colon, name = id.rpartition(":")
-    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
-    if not unknown or name in gym.registry or "Did you mean" in said(error):
-        return ""  # a constructor that fails says nothing about the id
-    foreign = "" if module else f"; if a module of yours registers it, name that: module:{name}"
-    return meant(name, gym.registry, before=module + colon) + foreign

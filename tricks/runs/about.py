@@ -6,7 +6,6 @@ Reading a file builds tensors and plain values, and never runs code.
 import hashlib
 import io
 import json
-import math
 import pickle
 import re
 import sys
@@ -26,11 +25,10 @@ from tricks.core.spaces import Spaces, from_plain, to_plain
 from tricks.errors import InputError, said
 from tricks.ladder import NEEDS, Tricks, own_files, switched
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.provenance import Made, MadeWith, unknown_to_us
+from tricks.runs.provenance import MadeWith, refuse_other_version
 
 Count = Annotated[int, Meta(ge=0)]
 Own = list[Literal["env", "body"]]
-LARGEST = 10**8  # numbers in an observation
 ORIGIN = ("joined", "from")  # attributes of a curve, see `Run`
 SEAL = b"\ntricks sha256 "  # before the checksum, at the end of a checkpoint
 
@@ -40,25 +38,12 @@ class Both(Struct, forbid_unknown_fields=True):
 
     observation: dict[str, Any]
     action: dict[str, Any]
-    tasks: Annotated[int, Meta(ge=1, le=LARGEST)]
+    tasks: Annotated[int, Meta(ge=1)]
     seen: list[str] = []
-
-    def __post_init__(self) -> None:
-        for plain in (self.observation, self.action):
-            if (count := numbers(plain)) > LARGEST:
-                raise ValueError(f"a space of {count:,} numbers is too large")
-        self.pair()  # refuses what is no space
 
     def pair(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
         """The two spaces."""
         return from_plain(self.observation), from_plain(self.action)
-
-
-def numbers(plain: Mapping[str, Any]) -> int:
-    """How many numbers an element of a space has, one-hot where it is discrete."""
-    if plain.get("kind") in ("Dict", "Tuple"):
-        return sum(numbers(part[1] if plain["kind"] == "Dict" else part) for part in plain["spaces"])
-    return plain["n"] if "n" in plain else sum(plain.get("nvec", ())) or math.prod(plain.get("shape", ()))
 
 
 @dataclass(frozen=True)
@@ -73,12 +58,8 @@ class Settings:
     made_with: MadeWith
 
 
-class NotLoaded(InputError):
-    """A file names a trick that comes from another file of the user's."""
-
-
 class Told(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The same as JSON, in run.json and in a checkpoint."""
+    """A run's record as JSON: the content of run.json, and what a checkpoint says of its run."""
 
     config: dict[str, Any]
     tricks: list[str]
@@ -86,38 +67,51 @@ class Told(Struct, forbid_unknown_fields=True, kw_only=True):
     own: Own
     spaces: Both
     made_with: MadeWith
+    every: int | None = None
+    """Of a checkpoint: steps between two of them."""
+    diverged: list[tuple[Count, Count]] = []
+    reasons: list[tuple[Count, str]] = []
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+    checksums: dict[str, str] = {}
+    """Of run.json: those of the files beside it."""
+    checksum: str = ""
+    """Of run.json: that of the same text with an empty checksum."""
+    joined: list[Count] = []
+    started_from: str = msgspec.field(default="", name="from")
 
     def settings(self) -> Settings:
         """Raises ValueError or InputError if they are invalid."""
-        files = str(self.made_with.get("files", ""))
-        if files and (lost := {*self.tricks} - {*NEEDS}):
-            raise NotLoaded(f"has a trick from a file, {', '.join(sorted(lost))}: --trick or load_trick ({files})")
-        for name in (name for name in own_files(switched(self.tricks)) if name not in files):
-            print(f"not the file that this run was made with: {name}", file=sys.stderr)
         if unknown := set(self.config) - {field.name for field in fields(Config)}:
             raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
         evaluation = None if self.evaluation is None else Evaluation.read(self.evaluation)
         what = msgspec.convert(self.config, Config), switched(self.tricks), evaluation
         return Settings(*what, self.own, self.spaces, self.made_with)
 
-
-class About(Told):
-    """The content of run.json."""
-
-    diverged: list[tuple[Count, Count]]
-    rows: Count
-    reasons: list[tuple[Count, str]]
-    seconds: Annotated[float, Meta(ge=0)] | None
-    checksums: dict[str, str]
-    checksum: str
-    joined: list[Count] = []
-    started_from: str = msgspec.field(default="", name="from")
-
     @property
     def origin(self) -> dict[str, Any]:
         """The attributes of the curve, see `Run`."""
         given = zip(ORIGIN, (self.joined, self.started_from), strict=True)
         return {name: each for name, each in given if each}
+
+
+def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Settings]:
+    """A run's record, and the settings in it. Raises InputError, with `where` it is from, if it is none of ours.
+
+    It then is damaged, of a version that computes other numbers, or has a trick from a file that is not loaded.
+    """
+    with judged(where, file):
+        plain = json.loads(text)
+        made, tricks = plain.get("made_with", {}), {*plain["tricks"]}
+        files = str(made.get("files", ""))
+    refuse_other_version(where, made)
+    if files and (lost := tricks - {*NEEDS}):
+        raise InputError(f"{where} has a trick from a file, {', '.join(sorted(lost))}: --trick or load_trick ({files})")
+    with judged(where, file):
+        record = msgspec.json.decode(text, type=Told)
+        settings = record.settings()
+    for name in (name for name in own_files(settings.tricks) if name not in files):
+        print(f"not the file that this run was made with: {name}", file=sys.stderr)
+    return record, settings
 
 
 def told(
@@ -144,18 +138,15 @@ def read_back(config: Config, spaces: Spaces) -> None:
 
 
 @contextmanager
-def judged(where: str, made: Made | None, file: str = "", passing: type[Exception] | tuple[()] = ()) -> Iterator[None]:
-    """Turn whatever is wrong with the content of a file into an InputError. made: with what, if the file is whole."""
+def judged(where: str, file: str = "", passing: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Turn whatever is wrong with the content of a file into an InputError, except for what is `passing`."""
     try:
         yield
     except passing:
         raise
-    except NotLoaded as error:
-        raise InputError(f"{where} {error}") from error
     except Exception as error:  # what a file holds can be wrong in any way
         kind = f"{type(error).__name__}: " * isinstance(error, LookupError)  # which says but a name
-        reason = f"{file}: " * bool(file) + kind + said(error)
-        raise unknown_to_us(where, made, reason) or InputError(f"{where} is damaged: {reason}") from error
+        raise InputError(f"{where} is damaged: {f'{file}: ' * bool(file)}{kind}{said(error)}") from error
 
 
 def digest(content: bytes) -> str:
@@ -164,7 +155,7 @@ def digest(content: bytes) -> str:
 
 
 def write_about(about: Mapping[str, Any]) -> bytes:
-    """run.json with its own checksum: that of the same text with an empty checksum."""
+    """run.json with its own checksum."""
     text = json.dumps({"checksum": "", **about}, indent=2) + "\n"
     return text.replace('"checksum": ""', f'"checksum": "{digest(text.encode())}"', 1).encode()
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import msgspec
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
@@ -20,10 +19,10 @@ from tricks.config import Config
 from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Settings, Told, judged, sealed, tensor_bytes, tensors_in, told, unsealed
+from tricks.runs.about import Settings, judged, read_record, sealed, tensor_bytes, tensors_in, told, unsealed
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, trying, write_whole
-from tricks.runs.provenance import and_this_is, made_with, provenance_of_a_run
+from tricks.runs.provenance import provenance_of_a_run
 from tricks.runs.signals import Patience
 from tricks.texts import wrapper_name
 from tricks.values import checked
@@ -32,12 +31,6 @@ SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which
 GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 TRAIN = "python -m tricks train"
-
-
-class About(Told):
-    """What a checkpoint says about its run, as JSON."""
-
-    every: int | None
 
 
 @dataclass(frozen=True)
@@ -127,18 +120,17 @@ class Checkpoints(State):
                 print(f"{parts['env'].id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def _restore(self, saved: Saved, resumable: bool) -> None:
-        path, writer = self.folder / CHECKPOINT, f"it was written by {and_this_is(saved.made_with)}"
+        where = f"{self.folder / CHECKPOINT} is of another version, or of other nets than body= makes"
         if other := min(saved.parts.keys() ^ self._parts.keys(), default=""):
             has = "an unknown" if other in saved.parts else "no"
-            raise InputError(f"{path} has {has} part {other!r}: {writer}")
+            raise InputError(f"{where}: it has {has} part {other!r}")
         for name, part in self._parts.items():
             try:
                 part.load_state_dict(saved.parts[name])
             except InputError:
                 raise
             except Exception as error:  # a state that does not fit can raise anything
-                body = "; or body makes other networks now" if "body" in saved.own else ""
-                raise InputError(f"{path} has a part {name!r} that does not fit: {writer}{body}") from error
+                raise InputError(f"{where}: its part {name!r} does not fit") from error
             if not resumable:
                 forget_episodes(part)
 
@@ -177,12 +169,11 @@ def packed(about: dict[str, Any], step: int, parts: dict[str, Any]) -> bytes:
 
 def parse(path: Path, content: bytes) -> Saved:
     """The checkpoint with this content, which was read from `path`. Raises InputError, see `read`."""
-    with judged(str(path), None):
+    with judged(str(path)):
         found = tensors_in(unsealed(content))
-        told = found["about"]
-    with judged(str(path), made_with(told)):
-        about = msgspec.json.decode(told, type=About)
-        return Saved(**vars(about.settings()), every=about.every, step=int(found["step"]), parts=dict(found["parts"]))
+        text, step, parts = found["about"], int(found["step"]), dict(found["parts"])
+    record, settings = read_record(str(path), "", text)
+    return Saved(**vars(settings), every=record.every, step=step, parts=parts)
 
 
 def read(folder: Path, name: str = CHECKPOINT) -> Saved:
@@ -194,19 +185,17 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     with trying(f"read {path}"):
         if path.is_file():
             return parse(path, path.read_bytes())
-    missing = f"in {folder}: there is no {name}; "
+    unfinished, done = (folder / CHECKPOINT).is_file(), finished(folder)
     if name == CHECKPOINT:
+        longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
-        if finished(folder):
-            longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
-            why = "its run is complete" + longer * (folder / LAST).is_file()
-        raise InputError(f"nothing to resume {missing}{why}")
-    why = "it holds no run"
-    if (folder / CHECKPOINT).is_file():
-        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}"
-    elif finished(folder):
+        why = "its run is complete" + longer * (folder / LAST).is_file() if done else why
+    else:
         why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
-    raise InputError(f"nothing to continue {missing}{why}")
+        why = why if done else "it holds no run"
+        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}" if unfinished else why
+    what = "resume" if name == CHECKPOINT else "continue"
+    raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}")
 
 
 def how_to_resume(folder: Path) -> str:

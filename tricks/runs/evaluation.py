@@ -104,16 +104,13 @@ class Evaluation(Checked):
             env = make_env(replace(config.only(0), lanes=1, compile=False), "evaluation", make)
         except InputError as error:
             raise InputError(f"in evaluations: {error}") from error
-        here, there = spaces, env.spaces
-        for what, mine, theirs, same in (
-            ("observation space", here.observation, there.observation, _seen(here) == _seen(there)),
-            ("action space", here.action, there.action, here.action == there.action),
-            ("number of tasks", here.tasks, there.tasks, here.tasks == there.tasks),
-        ):
-            if not same:
-                env.close()
-                said = f"{theirs}, and that of the training, {here.env}, {mine}; it must be the same"
-                raise InputError(" ".join(f"the evaluations' environment, {env.id}, has the {what} {said}".split()))
+        if _seen(env.spaces) != _seen(spaces):
+            env.close()
+            theirs, ours = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
+            said = (
+                f"the evaluations' environment, {env.id}, has {theirs}, and that of the training, {spaces.env}, {ours}"
+            )
+            raise InputError(f"{' '.join(said.split())}; they must be the same")
         return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
@@ -149,9 +146,10 @@ class Evaluation(Checked):
 
 
 def _seen(spaces: Spaces) -> list[object]:
-    """How a net sees observations: all of their space but the bounds of vectors, which differ between backends."""
-    leaves = [(leaf, isinstance(leaf.space, Discrete | MultiDiscrete)) for leaf in spaces.leaves]
-    return [(x.path, x.shape, x.axes, x.axes and x.brightest, whole and str(x.space)) for x, whole in leaves]
+    """What a net sees and gives: all but the bounds of observed vectors, which differ between backends."""
+    parts = [(leaf, isinstance(leaf.space, Discrete | MultiDiscrete)) for leaf in spaces.leaves]
+    observed = [(x.path, x.shape, x.axes, x.axes and x.brightest, whole and str(x.space)) for x, whole in parts]
+    return [spaces.action, spaces.tasks, *observed]
 
 
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:

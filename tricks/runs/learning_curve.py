@@ -1,6 +1,6 @@
 """The learning curve as a table: its columns, its file, the score at the end of training, and its interval."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ DIAGNOSTICS = tuple(  # the others follow, in ladder order
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 NAMES = ("study", "arm", "env")  # of a run, where a table has several
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
-MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
 MAJOR, MINOR = map(int, pd.__version__.split(".")[:2])
 EXACT: dict[str, Any] = {} if (MAJOR, MINOR) >= (3, 1) else {"float_precision": "round_trip"}  # else off by a bit
 FEWEST = 5  # minimum number of seeds for an interval
@@ -52,33 +51,6 @@ def as_curve(rows: np.ndarray, columns: Sequence[str], origin: Mapping[str, Any]
     curve = pd.DataFrame(rows, columns=list(columns)).astype(dict.fromkeys(COUNTS, int))
     curve.attrs = dict(origin.items())
     return curve.sort_values(["seed", "update"], ignore_index=True)
-
-
-def check_curve(
-    curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int], recorded: Iterable[str] = ()
-) -> None:
-    """Raise ValueError unless these can be the rows of a run: its columns, seeds, and numbers that can occur.
-
-    Older runs may lack some diagnostics. Returns and lengths are finite except in seeds that diverged.
-    """
-    needed = COLUMNS[: COLUMNS.index("length") + 1]
-    if missing := [name for name in (*needed, *recorded) if name not in curve]:
-        raise ValueError(f"it has no column {', '.join(missing)}")
-    if unknown := [name for name in curve if name not in (*COLUMNS, *recorded)]:
-        raise ValueError(f"it has an unknown column {', '.join(map(str, unknown))}")
-    if len(curve) != rows:
-        raise ValueError(f"it has {len(curve)} rows, not {rows}")
-    wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
-    wrong += [name for name in (*MEASURES, *recorded) if name in curve and curve[name].dtype.kind not in "if"]
-    healthy = curve[~curve["seed"].isin(list(diverged))]
-    wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
-    if wrong:
-        raise ValueError(f"it has an impossible value in the column {', '.join(wrong)}")
-    if set(curve["seed"]) != set(seeds):
-        raise ValueError("it has other seeds than run.json")
-    for name, least in (("update", 1), ("step", 0)):  # a rollout may have no experience
-        if (curve.groupby("seed")[name].diff() < least).any():
-            raise ValueError(f"it is out of order in the column {name}")
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str = "return") -> pd.Series:
@@ -107,12 +79,12 @@ def students_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean - reach, mean + reach
 
 
-def over(values: pd.Series) -> str:
+def over(values: Any, of: str = "seeds") -> str:
     """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
-    known = values.dropna()
+    known = pd.Series(values).dropna()
     if len(known) < len(values):
-        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
+        return f"{known.mean():z.1f} (of {len(known)} of {len(values)} {of}: no interval)"
     if len(known) < FEWEST:
-        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
+        return f"{known.mean():z.1f} (no interval with fewer than {FEWEST} {of})"
     low, high = students_interval(known.to_numpy())
-    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"
+    return f"{known.mean():z.1f}, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over {len(known)} {of})"

@@ -3,6 +3,7 @@
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
@@ -184,7 +185,8 @@ class Log:
                 self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
         self.note(reward=rollout.score.flatten(1).sum(1) / taken)  # of tasks that never end, there is no return
         self.steps += taken
-        self._bar.update(int(taken.sum()))
+        with suppress(OSError):  # a log file on a full disk ends no training
+            self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
         if rollout.record is not None:
             ended, self.tally = tallied(self._rules, self.tally, rollout)

@@ -1,11 +1,9 @@
-"""What a result was made with, as far as it can be known, and so which version wrote a file.
+"""What a result was made with, as far as it can be known: a courtesy, which never stops a training.
 
-The first is a courtesy, which never stops a training. A file that is whole, but not as this version writes it, is
-another version's.
+A file of a version that computes other numbers is refused.
 """
 
 import hashlib
-import json
 import os
 import platform
 import subprocess
@@ -13,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tricks.errors import InputError
 from tricks.ladder import OWN, own_files
@@ -98,49 +97,11 @@ def _git(*arguments: str) -> str | None:
     return os.fsdecode(done.stdout).strip()
 
 
-def made_with(about: str | bytes) -> MadeWith | None:
-    """What the JSON about a run says of the version that wrote it, even if the rest is unknown; {} if it says nothing.
-
-    None if this is no JSON about a run.
-    """
-    try:
-        found = json.loads(about)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or not {"config", "tricks"} <= found.keys():
-        return None
-    said = found.get("made_with")
-    return said if isinstance(said, dict) else {}
-
-
-def unknown_to_us(where: str, made: Made | None, reason: str) -> InputError | None:
-    """The refusal of a file of another version, which was `made` with that; None if it is one of this version's own."""
-    if made is None or made.items() >= _ours().items():
-        return None
-    advice = f"install {DISTRIBUTION} {made.get('tricks')} to open it, or " * bool(made.get("tricks"))
-    fault = f"{where} was saved by {and_this_is(made)}, which can't read it"
-    return InputError(fault, f"{advice}train it anew ({reason})")
-
-
-def refuse_other_numbers(where: str, made: Made) -> None:
-    """Raise InputError if this version computes other numbers than the one that began a training."""
+def refuse_other_version(where: str, made: Any) -> None:
+    """Raise InputError unless a file was `made` with the ALGORITHM of today, in which case curves would go on alike."""
     if made.get("algorithm") != ALGORITHM:
-        who = f"was begun by {and_this_is(made)}, which computes other numbers"
-        raise InputError(f"{where} {who}: continue it with that version, or train it anew")
-
-
-def and_this_is(made: Made) -> str:
-    """`ppo-tricks 0.1.0 (ALGORITHM 4, commit 1a2b3c4); this is ppo-tricks 0.3.0 (...)`."""
-    return f"{_named(made)}; this is {_named(_ours())}"
-
-
-def _ours() -> Made:
-    return {"tricks": __version__, "algorithm": ALGORITHM, "commit": provenance()["commit"]}
-
-
-def _named(made: Made) -> str:
-    if not made.get("tricks"):
-        return f"another version of {DISTRIBUTION}"
-    parts = {"ALGORITHM": made.get("algorithm"), "commit": str(made.get("commit") or "")[:7]}
-    told = ", ".join(f"{name} {x}" for name, x in parts.items() if x)
-    return f"{DISTRIBUTION} {made['tricks']}" + f" ({told})" * bool(told)
+        commit = f", commit {str(made['commit'])[:7]}" if made.get("commit") else ""
+        theirs = f"{DISTRIBUTION} {made.get('tricks')} (ALGORITHM {made.get('algorithm')}{commit})"
+        who = theirs if made.get("tricks") else f"another version of {DISTRIBUTION}"
+        ours = f"this is {DISTRIBUTION} {__version__} (ALGORITHM {ALGORITHM})"
+        raise InputError(f"{where} was saved by {who}; {ours}", "open it with that version, or train it anew")

@@ -113,7 +113,6 @@ class Run:
             **told(self.config, self.tricks, self.evaluation, own(self.env, self.body), self.agent.spaces),
             "diverged": list(self.diverged.items()),
             "reasons": list(self.reasons.items()),
-            "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
             "checksums": {name: digest(content) for name, content in files.items()},
             **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
