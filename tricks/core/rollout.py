@@ -76,9 +76,6 @@ class Batch(SimpleNamespace):
     action: Tensor  # [S, B] int64, [S, B, K] int64, or [S, B, A] float32
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
-    old_log_prob: Tensor  # [S, B] float32: log π(a|s) when it was played
-    old_value: Tensor  # [S, B] float64: V(s) before the update, in the value net's units
-    target: Tensor  # [S, B] float64: what the value net learns, in its units
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
 
     @classmethod
