@@ -12,7 +12,7 @@ from tricks import __version__ as __version__
 
 if TYPE_CHECKING:
     from ablations.analysis.agents import best_scores, clear_of_zero, fixed, floor_score, share_lost, varied
-    from ablations.analysis.by_rate import common_rate, effects_by_rate
+    from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, in_general
     from ablations.analysis.choosing import areas_of
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, outcomes, trial_table_of

@@ -360,8 +360,8 @@ assert table.verdict[table.subject == "continuous"].tolist() == ["helps"] * 3
 (parity,) = (each for each in trials() if each.trial.trick == "reuse" and "Parity" in each.dose.config.env)
 early, late = {}, {}
 for name, arm in (("one step per batch", parity.without), ("reuse", parity.having)):
-    early[name] = arm.grid(parity.dose.config.steps).iloc[:, 29].mean()
-    late[name] = arm.runs.late.mean()
+    early[name] = arm["30%"].mean()
+    late[name] = arm.late.mean()
     print(f"Parity3, {name}: {early[name]:.1f} after 30% of the budget, {late[name]:.1f} in the last tenth")
 assert early["reuse"] > early["one step per batch"] + 2 and abs(early["reuse"] - late["reuse"]) < 0.2
 assert abs(late["reuse"] - late["one step per batch"]) < 0.2

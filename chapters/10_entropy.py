@@ -287,8 +287,8 @@ for row in evidence("entropy").worlds.itertuples():
     doses = f"; by coefficient {row.doses}" if row.dose else ""
     print(f"{row.place}: {row.difference:+.4f}, {row.verdict}{doses}")
 (corridor,) = (each for each in trials() if each.dose.config.env == "tricks/Corridor-v0")
-far = (corridor.without.runs["late"] > 0.5).sum()
-print(f"Corridor, without the bonus, at rate {corridor.without.lr:g}: {far} of 20 agents end at the far door")
+far = (corridor.without["late"] > 0.5).sum()
+print(f"Corridor, without the bonus, at rate {corridor.without.lr.iloc[0]:g}: {far} of 20 agents end at the far door")
 assert far == 7
 assert evidence("entropy").worlds.verdict.tolist()[1:] == ["helps", "practically nothing"]
 assert (evidence("entropy").table.detected == 0).all()

@@ -261,9 +261,9 @@ commute = next(each for each in trials() if "Commute" in each.dose.config.env)
 for name, side in (("without", commute.without), ("with", commute.having)):
     right = (commute.scores(side) > 9).sum()
     print(
-        f"Commute, {name} bootstrap: rate {side.lr:g}; {right} of {len(side.runs)} agents go right, and earn nearly 10"
+        f"Commute, {name} bootstrap: rate {side.lr.iloc[0]:g}; {right} of {len(side)} agents go right, and earn nearly 10"
     )
-    assert side.lr == 0.3 and 8 <= right <= 12
+    assert (side.lr == 0.3).all() and 8 <= right <= 12
 
 # %% [markdown]
 # On CartPole a good agent meets the limit in nearly every episode, and as the next rung the bootstrap helps. On

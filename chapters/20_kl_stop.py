@@ -270,14 +270,14 @@ plt.show()
 found = next(each for each in trials() if each.trial.trick == "kl_stop")
 spread = {}
 for name, side in (("without", found.without), ("with", found.having)):
-    area, late = found.scores(side), side.runs["late"]
+    area, late = found.scores(side), side["late"]
     spread[name] = area.std(), late.std()
-    print(f"{name:7} at rate {side.lr:g}: area under the curve {area.mean():.0f} ± {area.std():.0f}, ", end="")
+    print(f"{name:7} at rate {side.lr.iloc[0]:g}: area under the curve {area.mean():.0f} ± {area.std():.0f}, ", end="")
     print(f"seeds from {area.min():.0f} to {area.max():.0f}; last tenth {late.mean():.0f} ± {late.std():.0f}")
 print(f"difference in area: 95% interval {trial.low:.0f} to {trial.high:.0f}, {trial.seeds} seeds")
 assert trial.seen == 0 and trial.low < 0 < trial.high
 assert spread["with"][0] < spread["without"][0] / 2 and spread["with"][1] < spread["without"][1] / 1.8
-assert found.having.runs["late"].mean() > found.without.runs["late"].mean() + 80
+assert found.having.late.mean() > found.without.late.mean() + 80
 
 # %% [markdown]
 # The prediction, which was about the area, didn't come true. No effect on its mean is detected, and the interval leaves

@@ -23,6 +23,7 @@ from tricks.training import open_env
 
 PATIENCE = 5.0  # seconds
 LONGEST = 10**7  # steps
+NATIVE = "tensor", "atari", "envpool"  # what is not the user's
 RIGHT = {  # what would be, if Gymnasium's checker says this
     "eterministic": "call super().reset(seed=seed) in reset, and draw from self.np_random alone",
     "not within the observation space": "clip observations, or make the space larger",
@@ -33,9 +34,7 @@ def check(config: Config, episodes: int) -> Iterator[str]:
     """Say what an environment has and does, line by line. Raises InputError for the first fault."""
     with closing(make_env(config)) as env:
         tricks = replace(PPO, action_mask=env.masks)
-    if (
-        lane_kind(config) not in ("tensor", "atari", "envpool") and not tricks.action_mask
-    ):  # Gymnasium takes any action as legal
+    if lane_kind(config) not in NATIVE and not tricks.action_mask:  # Gymnasium's checker takes any action as legal
         refuse_breach(config)
     with closing(open_env(config, tricks)) as env:
         yield from described(env)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablations import SCALES, Study, area, flags, interval, rows_of
-from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate, in_general
+from ablations import AT_BEST, OVER_ALL, SCALES, Study, area, effects_by_rate, flags, in_general, interval, rows_of
 from chapters.book.build import names
 from chapters.book.evidence import NOTHING, Evidence, evidence
 from chapters.book.results import beyond, studies
