@@ -282,6 +282,7 @@ def test_a_comparison_that_two_designs_share_is_shown_once_and_words_name_what_g
 
 
 def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    plt.close(plt.figure())  # so that some backend is loaded
     chosen: list[str] = []
     monkeypatch.setattr(plt, "switch_backend", chosen.append)
     for backend, then in (("module://matplotlib_inline.backend_inline", []), ("tkagg", ["Agg"])):
