@@ -176,19 +176,6 @@ def test_the_solutions_are_right_in_cases_at_random_too(name: str) -> None:
         assert verdict(check, asked, json.loads(json.dumps(reply)), cases).status == "right"
 
 
-@SOLUTIONS
-def test_the_solutions_get_all_points_and_a_notebook_as_handed_out_gets_none(tmp_path: Path) -> None:
-    (tmp_path / "class").mkdir()
-    for name in ("02_reuse", "28_your_own_trick"):  # the latter's inputs are functions
-        handed_in(tmp_path / "class" / f"{name}-all.ipynb", added=(solution(name),), name=name)
-        handed_in(tmp_path / "class" / f"{name}-none.ipynb", name=name)
-    assert main(["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades.json"), "--workers", "2"]) == 0
-    found = json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["notebooks"]
-    for solved, unsolved in (found[:2], found[2:]):
-        assert solved["points"] == solved["of"] == sum(bool(each.check) for each in exercises(solved["name"]))
-        assert {each["status"] for each in unsolved["exercises"]} == {"unanswered"} and unsolved["points"] == 0
-
-
 TEXT = "Because the ratio is 1,\nand stays it."
 Notebook = dict[str, Any]
 

@@ -18,7 +18,7 @@ import pytest
 import torch
 from support.commands import ROOT, begin, ended, largest_file
 from support.jobs import JOB, JOBS, TINY, content, finished, result
-from support.many_jobs import DESIGNS, fill, made_with
+from support.many_jobs import made_with
 from support.studies import study
 from support.waiting import alive, until
 
@@ -208,21 +208,6 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     said = capsys.readouterr().out
     assert "1 of them done before" in said and "  reinforce\n  + baseline\n" in said
     assert files() == before
-
-
-@pytest.mark.slow
-def test_a_thousand_finished_jobs_are_read_and_reported(tmp_path: Path) -> None:
-    """How long it takes, and in how much memory: told, not judged."""
-    import resource  # which Windows does not have
-
-    seeds, before = 430, resource.getrusage(resource.RUSAGE_CHILDREN)
-    jobs = fill(tmp_path, seeds)
-    command = ["run", "--design", DESIGNS, "--seeds", str(seeds), "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-m", "ablations", *command], capture_output=True, text=True, check=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert f"{len(jobs)} jobs, {len(jobs)} of them done before" in done.stdout
-    assert len(jobs) == 1421
-    print(f"{used.ru_utime - before.ru_utime:.0f} s of processor time, {used.ru_maxrss / 1e6:.2f} GB")
 
 
 KINDS = ("cuda", "cuda:1", "cpu")

@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +20,6 @@ import pytest
 from support.commands import ROOT, largest_file
 from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
 from support.many_jobs import fill_random, made_up
-from support.probes import Probe
 from support.studies import study
 
 from ablations import compare, read
@@ -39,7 +37,7 @@ from ablations.training.store import Store, prepare
 from ablations.training.tagged import tagged, untagged
 from ablations.training.workers import in_one_pool, in_pool, run_jobs
 from tricks import PPO, REINFORCE, Config, InputError, train
-from tricks.ladder import OWN, switched
+from tricks.ladder import OWN
 from tricks.runs import provenance
 from tricks.runs.files import HOST
 from tricks.runs.learning_curve import late_return
@@ -174,29 +172,6 @@ def test_one_flipped_bit_in_a_stored_row_is_noticed_and_that_job_alone_trains_an
     assert here == [SMALL] and content(disk, SMALL) == content(disk, SMALL) and disk.has(SMALL)
 
 
-def test_no_bit_of_the_file_can_turn_a_result_into_another(made: dict[Job, Result], tmp_path: Path) -> None:
-    disk = Store(tmp_path / "whole")
-    for job in (SMALL, OTHER):
-        disk.put(job, made[job])
-    whole, right = disk.path.read_bytes(), [content(disk, job) for job in (SMALL, OTHER)]
-    seen = set()
-    for k, flipped in enumerate([*list(flips(whole))[::149], *list(flips(whole))[3775:4090:8]]):  # and of its tables
-        (tmp_path / str(k)).mkdir()
-        (tmp_path / str(k) / FILE).write_bytes(flipped)
-        for place, job in enumerate((SMALL, OTHER)):
-            try:
-                damaged = Store(tmp_path / str(k))
-                found = damaged.read(job) and content(damaged, job)
-                seen.add("same" if found == right[place] else found)
-            except InputError as error:
-                seen.add(
-                    re.sub(r"(cannot (read|write) \S+): .+", r"\1", str(error)).replace(
-                        str(tmp_path / str(k) / FILE), "it"
-                    )
-                )
-    assert seen <= {None, "same", "cannot read it", "cannot write it"} and {None, "same"} < seen
-
-
 def test_a_file_that_is_no_database_is_kept_aside_and_looking_does_not_move_it(
     made: dict[Job, Result], tmp_path: Path, capsys: Capture
 ) -> None:
@@ -235,19 +210,6 @@ for job in some(int(sys.argv[2])):
     disk.put(job, made_up(job, 200.0, np.random.default_rng(0)))
 """
 )
-HALF = (
-    WRITES
-    + """
-disk = Store(Path(sys.argv[1]))
-first, second = some(0)[:2]
-disk.put(first, made_up(first, 200.0, np.random.default_rng(0)))
-disk._disk.execute("PRAGMA cache_size = 1")  # so that some of it is on the disk before all is
-with disk._writing() as writing:
-    for key in (second.key, "x"):
-        writing.execute("INSERT INTO jobs VALUES (?, '', '', ?, '', '', '')", (key, os.urandom(10**6)))
-    os.kill(os.getpid(), 9)
-"""
-)
 
 
 def writer(code: str, folder: Path, *more: str) -> subprocess.Popen[str]:
@@ -270,19 +232,6 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     disk, job = Store(tmp_path), JOBS[0]
     every = [replace(job, config=replace(job.config, seeds=(k,))) for k in range(60)]
     assert all(disk.has(job) for job in every) and len(finished(tmp_path)) == 60
-
-
-@unix
-def test_a_writer_that_is_killed_loses_no_finished_job_and_leaves_no_half_one(tmp_path: Path) -> None:
-    killed = writer(HALF, tmp_path)
-    killed.communicate(timeout=120)
-    assert killed.returncode == -signal.SIGKILL
-    assert (tmp_path / f"{FILE}-journal").exists() and (tmp_path / FILE).stat().st_size > 10**6  # half was there
-    disk, job = Store(tmp_path), JOBS[0]
-    first, second = (replace(job, config=replace(job.config, seeds=(k,))) for k in (0, 1))
-    assert disk.has(first) and not disk.has(second) and [*finished(tmp_path)] == [first.key]
-    disk.put(second, made_up(second, 200.0, np.random.default_rng(0)))
-    assert disk.has(second)
 
 
 @unix
@@ -603,22 +552,3 @@ def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:
     curve = pd.DataFrame({"seed": 0, "step": [100, 500], "return": [10.0, 0.0], "episodes": [20, 1]})
     assert area(on_grid(curve, 500, {}))[0] == pytest.approx(np.mean([*[10] * 20, *np.linspace(9.875, 0, 80)]))
     assert late_return(curve, 500, share=1.0)[0] == pytest.approx(200 / 21)
-
-
-class ShortPays(Probe):
-    """Half of the episodes take 5 steps and pay 10, the other half 400 and nothing, whatever the actions."""
-
-    def first(self) -> float:
-        self.length = int(self.np_random.choice([5, 400]))
-        return 0.0
-
-    def pay(self, action: int) -> float:
-        return 10.0 * (self.length == 5 and self.t == 4)
-
-
-@pytest.mark.parametrize(("tricks", "expected"), [((), 5), (("baseline", "segments"), 10)])
-def test_with_segments_the_first_points_are_of_short_episodes(tricks: tuple[str, ...], expected: float) -> None:
-    """The agents don't learn: their mean return is 5 from the first step to the last."""
-    config = Config(seeds=4, steps=400, lanes=8, horizon=16, hidden=(4,), lr=1e-12)
-    first = on_grid(train(config, switched(tricks), ShortPays).curve, 400, {}).iloc[:, 0]
-    assert (first.mean(), (first == 10).all()) == (pytest.approx(expected, abs=0.75), expected == 10)
