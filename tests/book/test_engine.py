@@ -185,15 +185,6 @@ def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
 
 
 LENGTH = 60  # steps; in so many, a pole magnifies what rounding does a hundredfold
-NAMES = """
-CartPoleShocks CartPoleReward0.0001 CartPoleReward0.01 CartPoleReward0.1 CartPoleReward10 CartPoleReward100
-CartPoleShockPairs1000 CartPoleShockPairs10000 CartPoleShockPairs100000
-CartPoleOddUnits1 CartPoleOddUnits10 CartPoleOddUnits100 CartPoleOddUnits Corridor Corridor1 Mail1 Mail3 Mail6
-Tightrope12 Tightrope50 Tightrope Grid0 Grid10 Grid20 Grid40 Grid60 Marathon100 Marathon500 Marathon
-Loan0Pay0.1 Loan0.6Pay0.1 Loan6Pay0.1 Loan18Pay0.1 Loan0Pay0.3 Loan3Pay0.3 Loan30Pay0.3
-Lottery2 Lottery5 Lottery20 Shuttle4 Shuttle16 Shuttle64
-"""
-IDS = ("CartPole-v1", *(f"tricks/{name}-v0" for name in NAMES.split()))
 PLAYED = ("CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0")
 
 
@@ -218,9 +209,8 @@ def trajectory(world: World, seed: int) -> tuple[Any, ...]:
     return starting.tolist(), actions, chances.tolist(), steps
 
 
-@pytest.mark.parametrize("id", IDS)
-def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
-    for seed in range(4):
+def test_a_trajectory_in_every_world_is_the_library_s(engine: Browser) -> None:
+    for id, seed in product(engine.run("return Object.keys(Playground.WORLDS)"), range(4)):
         *given, steps = trajectory(WORLDS[id], seed)
         made = engine.run("return trajectory(...arguments)", id, *given)
         for mine, theirs in zip(made, steps, strict=True):
@@ -231,8 +221,8 @@ def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
 
 def test_there_are_the_library_s_worlds_and_a_phase_is_a_function_that_the_listing_calls(engine: Browser) -> None:
     made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
-    theirs = [(id, WORLDS[id]) for id in IDS]
-    assert sorted(made) == sorted([id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs)  # type: ignore
+    theirs = [(id, WORLDS[id]) for id, *_ in made]
+    assert len(made) > 40 and made == [[id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs]  # type: ignore
     for tricks in (REINFORCE, switched(offered())):
         phases = set(engine.run("return phases(arguments[0])", tricks.on))
         assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()

@@ -18,23 +18,12 @@ from support.submissions import CHECK, HOSTILE, RIGHT, WRONG, cells, handed_in
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names
 from chapters.book.exercise import Exercise, called
-from chapters.book.grading import fence, grade
+from chapters.book.grading import fence, grade, judging
 from chapters.book.grading.answering import answered, decoded, encoded
 from chapters.book.grading.asked import Asked, exercises, known
 from chapters.book.grading.asked import cells as asked_cells
 from chapters.book.grading.grade import plain
-from chapters.book.grading.judging import (
-    Limits,
-    Verdict,
-    apart,
-    cases_of,
-    copy_packages,
-    exercise,
-    judge,
-    readable,
-    verdict,
-    without_answers,
-)
+from chapters.book.grading.judging import Limits, Verdict, cases_of, exercise, judge, verdict
 from chapters.book.grading.submission import read
 from chapters.book.handout import handed_out
 from chapters.exercises.clip import check_surrogate
@@ -131,7 +120,7 @@ def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None
     if subprocess.run(["unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "true"]).returncode:
         pytest.skip("this system gives a user no namespaces")
     call = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=5)"
-    done = subprocess.run([*apart(), sys.executable, "-c", call], capture_output=True, text=True)
+    done = subprocess.run([*judging.apart(), sys.executable, "-c", call], capture_output=True, text=True)
     assert "Network is unreachable" in done.stderr
 
 
@@ -363,7 +352,7 @@ def test_a_process_reads_and_writes_only_what_it_may(alone: bool, tmp_path: Path
     own.mkdir()
     place.mkdir()
     (place / "answers.py").write_text("right = 1\n")
-    may = readable(["/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix], [])
+    may = judging.readable(["/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix], [])
     begin = f"import runpy\nfence = runpy.run_path({fence.__file__!r})\npython_alone = {alone}\n"
     begin += "fence['enclose'].__globals__['landlock'] = lambda *_: None\n" * alone
     begin += f"import ctypes, importlib.util, json, os, subprocess, sys\nfence['enclose']({may!r}, {str(own)!r})\n"
@@ -378,7 +367,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
     module = importlib.import_module(f"chapters.exercises.{asked.module}")
     given = [encoded(value) for case in cases_of(asked, 1) for value in case.values()]
     kept = {each["function"][1] for each in given if "function" in each}
-    text = without_answers(Path(str(module.__file__)).read_text(encoding="utf-8"), sorted(kept))
+    text = judging.without_answers(Path(str(module.__file__)).read_text(encoding="utf-8"), sorted(kept))
     there: dict[str, object] = {"__name__": "copy"}
     exec(text, there)
     checks = [each for each in vars(module).values() if isinstance(each, Exercise)]
@@ -391,7 +380,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
 
 
 def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_it_may_read(tmp_path: Path) -> None:
-    copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
+    judging.copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
     chapters = tmp_path / "copy" / "chapters"
     assert [each.name for each in (chapters / "exercises").iterdir()].count("clip.py") == 1
     assert not [*chapters.parent.rglob("solutions"), *chapters.parent.rglob("judging.py"), *chapters.glob("0*")]
@@ -400,7 +389,7 @@ def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folde
         (place / each).mkdir(parents=True)
     (place / "lib").symlink_to(place / "site")
     (place / "site" / "up").symlink_to(place)
-    may = readable([place, place / "lib"], [place / "site" / "chapters", place / "site" / "tricks"])
+    may = judging.readable([place, place / "lib"], [place / "site" / "chapters", place / "site" / "tricks"])
     assert may == [str(place / "site" / "torch")]
 
 
