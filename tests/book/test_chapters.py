@@ -407,9 +407,7 @@ def imported(code: str) -> set[str]:
 
 def test_what_chapters_import_from_us_needs_no_extra() -> None:
     extras = (each for group in PROJECT["optional-dependencies"].values() for each in group)
-    others = (
-        {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in extras} - THERE - {"sphinx"}
-    )  # scipy asks for it
+    others = {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in extras} - THERE - {"sphinx"}  # scipy's
     assert {"jupytext", "ale_py", "nbconvert"} <= others
     ours = {found for name in NAMES for found in re.findall(r"^(?:from|import) (chapters[\w.]*)", script(name), re.M)}
     code = [*(f"sys.modules[{name!r}] = None" for name in others), *(f"import {name}" for name in sorted(ours))]

@@ -123,8 +123,6 @@ def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_doe
     assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
-
-
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
 
 

@@ -299,11 +299,9 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     cell = {"cell_type": "markdown", "metadata": {}, "source": "**Exercise " + "9" * 5000 + ": x.**"}
     strange = {
         "empty": b"",
-        "no cells": b"{}",
         "latin": good.replace("Exercise", "\xc9xercise", 1).encode("latin-1"),
         "utf16": good.encode("utf-16"),
         "deep": b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        "old": b'{"nbformat": 3, "worksheets": []}',
         "typed": b'{"cells": [{"cell_type": 3}]}',
         "other": b'{"cells": [{"cell_type": "code", "source": "1 + 1"}]}',
         "number": json.dumps({"cells": [cell]}).encode(),

@@ -142,9 +142,6 @@ def test_what_makes_no_sense_is_refused(words: str, message: str, refuses: Calla
 
 
 def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_picks() -> None:
-    asked = {each.config.env: [design.name for design in each.designs] for each in questions(What(suite="beyond"))}
-    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-normed"]
-    assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
     chosen = asked_for(suite="beyond", env="CartPole-v1", design="beyond")
     assert [(design.name, design.names) for design in chosen.designs] == [("beyond", SUITES["beyond"].beyond)]
     every, boxed = asked_for(design="beyond"), asked_for(design="beyond", env="Pendulum-v1")
@@ -428,11 +425,8 @@ def test_every_question_has_a_name_and_digits_of_its_own_whatever_its_seeds_and_
     digests = [each.digest for each in every]
     assert len({*digests}) == len(digests) == len({each.name for each in every})
     more = replace(OTHERS[0], seeds=(0, 1, 2))
-    assert (more.digest, more.name, replace(more, seeds=(5, 6)).name) == (
-        digests[0],
-        OTHERS[0].name,
-        f"{more.name}_from5",
-    )
+    assert (more.digest, more.name) == (digests[0], OTHERS[0].name)
+    assert replace(more, seeds=(5, 6)).name == f"{more.name}_from5"
     monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
     assert OTHERS[0].digest == digests[0]
 

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from support.commands import ROOT
 from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
-from support.many_jobs import fill_random, made_up
+from support.many_jobs import fill_random
 from support.studies import study
 
 from ablations import compare, read
@@ -381,20 +381,14 @@ def test_another_algorithm_s_job_is_not_used_and_said_and_its_study_kept_beside(
     assert load(kept).algorithm == str(NOW - 1) and [each.algorithm for each in load_all(tmp_path)] == [str(NOW)]
 
 
+CHANGED = {"commit": "1a2b3c4d", "clean": "False"}
+WITH_CHANGES = f"ALGORITHM {NOW}, commit 1a2b3c4 with changes"
 ORIGINS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     *(({"algorithm": str(k)}, {}, f"ALGORITHM {k}") for k in (NOW - 1, NOW + 1)),
     ({"algorithm": "", "version": "0.1.0"}, {}, "version 0.1.0"),
     ({"algorithm": "", "version": "0.1.0"}, {"algorithm": "", "version": "0.2.0"}, "version 0.1.0"),
-    (
-        {"commit": "1a2b3c4d", "clean": "False"},
-        {"commit": "1a2b3c4d", "clean": "True"},
-        f"ALGORITHM {NOW}, commit 1a2b3c4 with changes",
-    ),
-    (
-        {"commit": "1a2b3c4d", "clean": "False"},
-        {"commit": "5e6f", "clean": "False"},
-        f"ALGORITHM {NOW}, commit 1a2b3c4 with changes",
-    ),
+    (CHANGED, CHANGED | {"clean": "True"}, WITH_CHANGES),
+    (CHANGED, CHANGED | {"commit": "5e6f"}, WITH_CHANGES),
 ]
 
 

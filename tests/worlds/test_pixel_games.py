@@ -12,8 +12,6 @@ from torch import Tensor
 from tricks.worlds import bricks, single, squadron, treasure
 from tricks.worlds.board import SIDE
 
-
-
 NOW = 0.0  # a chance at which everything happens
 TREASURE, SQUADRON, BRICKS = treasure.TREASURE, squadron.SQUADRON, bricks.BRICKS
 GOLD, GUARD = treasure.GOLD_KIND, treasure.GUARD
