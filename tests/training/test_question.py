@@ -142,6 +142,9 @@ def test_what_makes_no_sense_is_refused(words: str, message: str, refuses: Calla
 
 
 def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_picks() -> None:
+    asked = {each.config.env: [design.name for design in each.designs] for each in questions(What(suite="beyond"))}
+    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-normed"]
+    assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
     chosen = asked_for(suite="beyond", env="CartPole-v1", design="beyond")
     assert [(design.name, design.names) for design in chosen.designs] == [("beyond", SUITES["beyond"].beyond)]
     every, boxed = asked_for(design="beyond"), asked_for(design="beyond", env="Pendulum-v1")
