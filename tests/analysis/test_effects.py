@@ -11,33 +11,10 @@ from support.studies import bimodal, study
 
 from ablations.analysis import effects as module
 from ablations.analysis import stats as reaching
-from ablations.analysis.effects import (
-    AT_CEILING,
-    NOT_LEARNED,
-    NOTHING,
-    UNKNOWN,
-    by_factors,
-    effects,
-    interactions,
-    joint,
-    main_effects,
-    scores,
-)
+from ablations.analysis.effects import NOTHING, by_factors, effects, interactions, joint, main_effects, scores
 from ablations.analysis.records import SHARES, Study
 from ablations.analysis.scales import MARGIN, SCALES
-from ablations.analysis.stats import (
-    FEWEST,
-    LEVEL,
-    holm,
-    improvement,
-    interval,
-    iqm,
-    known,
-    normalized,
-    paired,
-    second_try,
-    unpaired,
-)
+from ablations.analysis.stats import FEWEST, LEVEL, holm, improvement, interval, iqm, known, paired, unpaired
 from ablations.findings.claims import AGREES, UNCLEAR, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out, screen
 from ablations.report.answer import Answer
@@ -111,8 +88,8 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval_in_units_of_the_sco
 def test_a_second_try_at_the_level_confirms_nothing() -> None:
     row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
     later = [row | {"p": LEVEL - 0.01 * k} for k in range(3)]
-    assert second_try(pd.Series([1, 1, -1]), later).confirmed.tolist() == [0, 1, 0]
-    found = second_try(pd.Series([0, 0, 0, 1]), [row, row, row, None], pd.Series([3.0, 2.0, NAN, NAN]))
+    assert reaching.second_try(pd.Series([1, 1, -1]), later).confirmed.tolist() == [0, 1, 0]
+    found = reaching.second_try(pd.Series([0, 0, 0, 1]), [row, row, row, None], pd.Series([3.0, 2.0, NAN, NAN]))
     assert found.confirmed.fillna(-1).tolist() == [1, 0, -1, -1]
 
 
@@ -191,7 +168,7 @@ def test_a_comparison_without_runs_is_left_out_and_counts_the_seeds_that_both_ar
     assert partly.missing(TWO) == ["+ baseline", "+ entropy"]
 
 
-LEVELS = {NOT_LEARNED: 0.02, NOTHING: 0.5, AT_CEILING: 0.97}
+LEVELS = {module.NOT_LEARNED: 0.02, NOTHING: 0.5, module.AT_CEILING: 0.97}
 SMALL = {"difference": 0.0, "low": -0.01, "high": 0.01, "p_holm": 0.9, "without": 0.5, "with": 0.5}
 
 
@@ -212,21 +189,21 @@ def test_tables_figures_claims_and_answers_refuse_a_small_effect_without_room(sa
 def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_floor_without_a_scale() -> None:
     floor, ceiling = module.LEARNED * MARGIN, 1 - module.HEADROOM * MARGIN
     out_of_room = module.out_of_room
-    assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == NOT_LEARNED
+    assert out_of_room(floor - 0.01, floor - 0.01, MARGIN) == module.NOT_LEARNED
     assert out_of_room(floor - 0.01, floor, MARGIN) == out_of_room(floor, -0.5, MARGIN) == ""
-    assert out_of_room(ceiling + 0.01, ceiling + 0.01, MARGIN) == AT_CEILING
+    assert out_of_room(ceiling + 0.01, ceiling + 0.01, MARGIN) == module.AT_CEILING
     assert out_of_room(ceiling, 1.0, MARGIN) == out_of_room(1.0, ceiling, MARGIN) == ""
-    assert out_of_room(9, 9, 1, (7, np.nan)) == NOT_LEARNED != out_of_room(10, 9, 1, (7, np.nan))
+    assert out_of_room(9, 9, 1, (7, np.nan)) == module.NOT_LEARNED != out_of_room(10, 9, 1, (7, np.nan))
     assert out_of_room(0, 0, 1, (np.nan, np.nan)) == ""
     verdict = module.verdict
     for level in (0.0, 1.0):
         at = SMALL | {"without": level, "with": level}
         assert verdict(at | {"p_holm": 0.01, "difference": -0.01}, MARGIN) == "hurts"
-        assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, NAN) == UNKNOWN
+        assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, NAN) == module.UNKNOWN
         assert verdict(at | {"low": np.nan, "high": np.nan}, MARGIN) == ""
     assert verdict(SMALL, MARGIN) == NOTHING
     runs = calm(study(ONE, lambda on: 2 * len(on), "Elsewhere-v0")).runs
-    for start, said in ((99.0, NOT_LEARNED), (10.0, NOTHING)):  # the first returns are the untrained arms'
+    for start, said in ((99.0, module.NOT_LEARNED), (10.0, NOTHING)):  # the first returns are the untrained arms'
         made = Study("x", (ONE,), runs.assign(**{SHARES[0]: start}), FLAT.about | {"margin": 6.0})
         assert effects(made, ONE).verdict.tolist() == [said]
 
@@ -394,7 +371,7 @@ def test_improvement_counts_pairs_and_holm_by_hand() -> None:
     assert improvement(having, without) == pytest.approx(stats.mannwhitneyu(having, without).statistic / 25)
     assert improvement(without, having) == pytest.approx(1 - share)
     assert (improvement(having + 10, having), improvement(having, having)) == (1, 0.5)
-    assert normalized(np.array([-500.0, -80.0, -290.0]), -500, -80).tolist() == [0, 1, 0.5]
+    assert reaching.normalized(np.array([-500.0, -80.0, -290.0]), -500, -80).tolist() == [0, 1, 0.5]
     assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
     found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
     assert found[[1, 2, 4]].tolist() == [1, 0.06, 1] and np.isnan(found[[0, 3]]).all()

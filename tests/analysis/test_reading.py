@@ -13,23 +13,10 @@ from support.jobs import TINY
 from support.studies import study
 
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
+from ablations.analysis import records
 from ablations.analysis.effects import effects
 from ablations.analysis.reading import Columns, curves_of, short_name
-from ablations.analysis.records import (
-    MADE,
-    SHARES,
-    Done,
-    Study,
-    about_runs,
-    gather,
-    gathered,
-    load,
-    load_all,
-    origin,
-    save,
-    save_again,
-    study_of,
-)
+from ablations.analysis.records import SHARES, Done, Study, gather, gathered, load, load_all, origin, save, save_again
 from ablations.analysis.stats import interval
 from ablations.question.designs import DESIGNS, ladder
 from ablations.training.jobs import Job
@@ -221,14 +208,14 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert (runs.seed.tolist(), runs.lr.tolist()) == ([4, 5, 6], pytest.approx([0.05, 0.06, 0.07]))
     assert (runs.diverged.fillna(-1).tolist(), runs.late.tolist()) == ([150, -1, -1], [40, 50, 60])
     assert runs[SHARES].to_numpy().tolist() == [[seed] * POINTS for seed in (4, 5, 6)]
-    assert runs[MADE].to_numpy().tolist()[0] == ["3", "1.0", "cafe", "False", "True", "arm"]
+    assert runs[records.MADE].to_numpy().tolist()[0] == ["3", "1.0", "cafe", "False", "True", "arm"]
     origins = [origin(row) for row in runs[1:].to_dict("records")]
     assert origins == ["ALGORITHM 3, commit cafe with changes", "version 0.9"]
     with pytest.raises(InputError, match="there are no results"):
         gather([], {4})
     old = {"torch": "2", "device": "cpu", "date": "2026-01-01"}
     jobs = [done((0, 1), {}, **old), done((2,), {}, torch="1", commit="c", device="cuda (H)", date="2026-01-02")]
-    about = about_runs("x", jobs, (5, 3, 4))
+    about = records.about_runs("x", jobs, (5, 3, 4))
     assert (about["command"], about["seconds"], about["steps"], about["seeds"]) == ("x", 1.3, 400, [3, 6])
     versions = {"torch": ["1", "2"], "commit": ["c"], "backend": ["auto"], "device": ["cpu", "cuda (H)"]}
     assert about["made with"] == versions | {"date": ["2026-01-02"]}  # of the last; what is not known is left out
@@ -240,7 +227,7 @@ def test_the_study_of_a_question_is_of_what_is_finished_and_not_whole(
     asked = Question(replace(TINY, seeds=1), (ONE,), (3, 4), left_out=("Atari: not installed",), margin=7.0)
     first, *_ = asked.jobs(asked.table_rates)
     monkeypatch.setattr(Store, "scored", lambda _, job: done((3, 4), {}).result if job == first else None)
-    found = study_of(asked, asked.table_rates, {}, Store(tmp_path), "run")
+    found = records.study_of(asked, asked.table_rates, {}, Store(tmp_path), "run")
     assert (found.name, found.designs, found.about["command"]) == (asked.name, (ONE,), "run")
     assert (found.about["left out"], found.about["seeds"]) == (asked.left_out, [3, 5])
     assert (found.about["question"], found.about["rates"]) == (asked.digest, asked.rates_in_words)

@@ -8,33 +8,11 @@ import pandas as pd
 import pytest
 
 from ablations.analysis import agents as sweeps
-from ablations.analysis.agents import (
-    best_of_each,
-    by_chance,
-    choices,
-    clear_of_zero,
-    explained,
-    fixed,
-    levels,
-    matters,
-    share_lost,
-    varied,
-)
+from ablations.analysis.agents import by_chance, choices, clear_of_zero, explained, fixed, levels, matters, varied
 from ablations.analysis.scales import SCALES
 from ablations.cli import main
 from ablations.question import grids
-from ablations.question.grids import (
-    PER_SET,
-    RANGES,
-    SIDE_BY_SIDE,
-    VALUES,
-    WHOLE,
-    combinations,
-    drawn,
-    legal,
-    parse,
-    stacks,
-)
+from ablations.question.grids import PER_SET, RANGES, SIDE_BY_SIDE, VALUES, WHOLE, combinations, drawn, parse, stacks
 from ablations.report.agents_in_words import ranges, ranges_in_words
 from tricks import PPO, Config
 from tricks.ladder import LADDER, NEEDS
@@ -64,7 +42,7 @@ def test_sets_differ_in_every_number_and_the_first_are_the_same_however_many_are
 
 
 def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named_flags_need_always() -> None:
-    sets = [legal(np.random.default_rng(k), NAMES) for k in range(1000)]
+    sets = [grids.legal(np.random.default_rng(k), NAMES) for k in range(1000)]
     for name in NAMES:
         able = [tricks for tricks in sets if all(getattr(tricks, need) for need in NEEDS[name])]
         assert len(able) > 250 and 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
@@ -97,15 +75,12 @@ BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses in
     ("words", "message"),
     [
         ("random --draws 15", "--draws must be a multiple of 10 from 20 to 1,000,000, not 15"),
-        ("random --draws 0", "--draws must be a multiple of 10"),
         ("random --tricks glue", "unknown trick glue"),
-        ("random --env Glue-v0", "Glue"),
         ("random --steps 0", "steps must be"),
         ("sweep", "--vary is missing"),
         ("sweep --vary glue=1", "--vary has no number 'glue'; it has "),
         ("sweep --vary seeds=1,2", "--vary has no number 'seeds'"),
         ("sweep --vary gamma=x", "--vary needs values such as gamma=1,2, not 'gamma=x'"),
-        ("sweep --vary gamma", "--vary needs values such as gamma=1,2"),
         ("sweep --vary gamma=2", "gamma must be in [0, 1], not 2"),
         ("sweep --vary epochs=1.5", "epochs must be a whole number, not 1.5"),
         ("sweep --vary gamma=0.9,0.9", "--vary has a value of gamma twice"),
@@ -133,23 +108,23 @@ def runs() -> pd.DataFrame:
 
 
 def test_each_value_stands_at_the_best_of_the_others_and_a_loss_is_a_share_of_the_way() -> None:
-    found = best_of_each(runs(), "a")
+    found = sweeps.best_of_each(runs(), "a")
     assert [(best.value, best.mean, best.others) for best in found] == [(1, 5, {"b": 10}), (2, 8, {"b": 20})]
     half = 2.776445 * 2.5**0.5 / 5**0.5  # t₀.₉₇₅ with 4 degrees of freedom, s² = 2.5
     np.testing.assert_allclose([found[0].low, found[0].high], [5 - half, 5 + half], rtol=1e-6)
     for failed, best, mean in ((10, 20, 8), (20, 10, 4)):
         broken = runs()
         broken.loc[(broken.a == 2) & (broken.b == failed), "score"] = [100.0, 100, 100, 100, np.nan]
-        assert best_of_each(broken, "a")[1].others == {"b": best}
+        assert sweeps.best_of_each(broken, "a")[1].others == {"b": best}
         assert sweeps.means(broken, ["a", "b"]).round(6).fillna(-1)[2].to_dict() == {failed: -1, best: mean}
     assert sweeps.floor_score(runs()) == 3  # the worst mean
     assert sweeps.floor_score(runs().head(1)) == 3  # a single run is its own mean
     assert sweeps.floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
     scores = pd.Series([-100.0, -60, -20])
-    assert share_lost(scores, floor=-100).tolist() == [1, 0.5, 0]
+    assert sweeps.share_lost(scores, floor=-100).tolist() == [1, 0.5, 0]
     for floor in (0, -20):  # none is above it
-        assert share_lost(scores, floor=floor).tolist() == [1, 1, 0]
-    assert share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
+        assert sweeps.share_lost(scores, floor=floor).tolist() == [1, 1, 0]
+    assert sweeps.share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
     assert sweeps.nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
 
 

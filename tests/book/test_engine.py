@@ -1,24 +1,20 @@
 """The playground's engine computes what the library does: updates, sessions, learning, worlds, in a real browser."""
 
-import json
-import shutil
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy.stats import kstest
 from support.browsing import Browser
 from support.register import register
-from support.replayed import Case, replayed, write_page
+from support.replayed import Case, replayed
 from support.restless import Restless
 from support.settings import SMALL, drawn_from
 
-from chapters.book.site.playground import ENGINE, offered
+from chapters.book.site.playground import offered
 from tricks import PPO, Config, Tricks, listing, train
 from tricks.ladder import EXCLUDES, NEEDS, REINFORCE, closed, named, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
@@ -127,50 +123,6 @@ def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_doe
     assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
-COMPARED = (
-    *("step", "episodes", "return", "policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio"),
-    *("explained_variance", "grad_norm"),
-)
-
-
-def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
-    """Seed, whether it diverged, and the columns to compare: a row for each update."""
-    names = ["seed", "diverged", *COMPARED]
-    engine.open("index.html")
-    engine.run("learning(...arguments)", setting, names)
-    engine.wait_for("body[data-over]", seconds=3600)  # in small questions: the driver waits two minutes for an answer
-    over, rows = engine.run("return learned()")
-    assert over == "end"
-    return pd.DataFrame(rows, columns=names, dtype=float)
-
-
-def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(engine: Browser) -> None:
-    """Here all chances differ, which play and shuffle; what follows from them is held to the library elsewhere."""
-    numbers = {"lr": 0.03, "steps": 2000}
-    theirs = train(Config("CartPole-v1", seeds=100, **numbers), named("clip")).curve  # type: ignore[arg-type]
-    mine = curve(engine, tricks=named("clip").on, numbers=numbers, seeds=100, hidden=[64, 64])
-    for update in range(2):
-        a, b = (rows.groupby("seed").nth(update)[list(COMPARED)].to_numpy(float) for rows in (mine, theirs))
-        assert len(a) == len(b) == 100
-        spread = np.hypot(a.std(0), b.std(0)) / 100**0.5
-        assert (abs(a.mean(0) - b.mean(0)) < 4 * spread).all(), f"update {update}: {a.mean(0)}, not {b.mean(0)}"
-
-
-def test_the_benchmark_page_measures_the_engine(engine: Browser, tmp_path: Path) -> None:
-    (tmp_path / "playground").mkdir()
-    for name in ("benchmark.html", "benchmark.js"):
-        shutil.copy(ENGINE / name, tmp_path / "playground")
-    write_page(tmp_path)
-    (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
-    browser = Browser(engine.driver, tmp_path)
-    browser.open("playground/benchmark.html?steps=1")
-    browser.wait_for("body[data-told]")
-    told = json.loads(browser.run("return document.body.dataset.told"))
-    assert browser.complaints() == []
-    assert len(told) == 6 and min(told.values()) > 100
-    engine.open("index.html")
-
-
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
 
 
@@ -188,11 +140,6 @@ def test_an_agent_learns_the_same_alone_in_workers_or_with_a_trick_that_changes_
         assert curves(engine, seeds=[seed], workers=0) == {str(seed): together[str(seed)]}
     same: dict[str, Any] = {"seeds": [3], "numbers": {"steps": 4000, "max_grad_norm": 1e9}}
     assert curves(engine, **same, tricks=["baseline", "reuse", "clip", "grad_clip"]) == curves(engine, **same)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_paused_it_takes_one_update_at_a_time(engine: Browser, workers: int) -> None:
-    assert engine.told("stepped(...arguments)", SETTING | {"seeds": 2, "workers": workers}) == [0, 2, 4]
 
 
 def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Browser) -> None:
@@ -236,15 +183,6 @@ def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
 
 
 LENGTH = 60  # steps; in so many, a pole magnifies what rounding does a hundredfold
-NAMES = """
-CartPoleShocks CartPoleReward0.0001 CartPoleReward0.01 CartPoleReward0.1 CartPoleReward10 CartPoleReward100
-CartPoleShockPairs1000 CartPoleShockPairs10000 CartPoleShockPairs100000
-CartPoleOddUnits1 CartPoleOddUnits10 CartPoleOddUnits100 CartPoleOddUnits Corridor Corridor1 Mail1 Mail3 Mail6
-Tightrope12 Tightrope50 Tightrope Grid0 Grid10 Grid20 Grid40 Grid60 Marathon100 Marathon500 Marathon
-Loan0Pay0.1 Loan0.6Pay0.1 Loan6Pay0.1 Loan18Pay0.1 Loan0Pay0.3 Loan3Pay0.3 Loan30Pay0.3
-Lottery2 Lottery5 Lottery20 Shuttle4 Shuttle16 Shuttle64
-"""
-IDS = ("CartPole-v1", *(f"tricks/{name}-v0" for name in NAMES.split()))
 PLAYED = ("CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0")
 
 
@@ -269,9 +207,8 @@ def trajectory(world: World, seed: int) -> tuple[Any, ...]:
     return starting.tolist(), actions, chances.tolist(), steps
 
 
-@pytest.mark.parametrize("id", IDS)
-def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
-    for seed in range(4):
+def test_a_trajectory_in_every_world_is_the_library_s(engine: Browser) -> None:
+    for id, seed in product(engine.run("return Object.keys(Playground.WORLDS)"), range(4)):
         *given, steps = trajectory(WORLDS[id], seed)
         made = engine.run("return trajectory(...arguments)", id, *given)
         for mine, theirs in zip(made, steps, strict=True):
@@ -282,8 +219,8 @@ def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
 
 def test_there_are_the_library_s_worlds_and_a_phase_is_a_function_that_the_listing_calls(engine: Browser) -> None:
     made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
-    theirs = [(id, WORLDS[id]) for id in IDS]
-    assert sorted(made) == sorted([id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs)  # type: ignore
+    theirs = [(id, WORLDS[id]) for id, *_ in made]
+    assert len(made) > 40 and made == [[id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs]  # type: ignore
     for tricks in (REINFORCE, switched(offered())):
         phases = set(engine.run("return phases(arguments[0])", tricks.on))
         assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()

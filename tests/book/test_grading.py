@@ -18,23 +18,12 @@ from support.submissions import CHECK, HOSTILE, RIGHT, WRONG, cells, handed_in
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names
 from chapters.book.exercise import Exercise, called
-from chapters.book.grading import fence, grade
+from chapters.book.grading import fence, grade, judging
 from chapters.book.grading.answering import answered, decoded, encoded
 from chapters.book.grading.asked import Asked, exercises, known
 from chapters.book.grading.asked import cells as asked_cells
 from chapters.book.grading.grade import plain
-from chapters.book.grading.judging import (
-    Limits,
-    Verdict,
-    apart,
-    cases_of,
-    copy_packages,
-    exercise,
-    judge,
-    readable,
-    verdict,
-    without_answers,
-)
+from chapters.book.grading.judging import Limits, Verdict, cases_of, exercise, judge, verdict
 from chapters.book.grading.submission import read
 from chapters.book.handout import handed_out
 from chapters.exercises.clip import check_surrogate
@@ -131,7 +120,7 @@ def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None
     if subprocess.run(["unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "true"]).returncode:
         pytest.skip("this system gives a user no namespaces")
     call = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=5)"
-    done = subprocess.run([*apart(), sys.executable, "-c", call], capture_output=True, text=True)
+    done = subprocess.run([*judging.apart(), sys.executable, "-c", call], capture_output=True, text=True)
     assert "Network is unreachable" in done.stderr
 
 
@@ -174,19 +163,6 @@ def test_the_solutions_are_right_in_cases_at_random_too(name: str) -> None:
         check, cases = exercise(asked), cases_of(asked, 12)
         reply = answered(cells(solution(name), name=name), asked.check, asked.answer, cases, check.gradients)
         assert verdict(check, asked, json.loads(json.dumps(reply)), cases).status == "right"
-
-
-@SOLUTIONS
-def test_the_solutions_get_all_points_and_a_notebook_as_handed_out_gets_none(tmp_path: Path) -> None:
-    (tmp_path / "class").mkdir()
-    for name in ("02_reuse", "28_your_own_trick"):  # the latter's inputs are functions
-        handed_in(tmp_path / "class" / f"{name}-all.ipynb", added=(solution(name),), name=name)
-        handed_in(tmp_path / "class" / f"{name}-none.ipynb", name=name)
-    assert main(["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades.json"), "--workers", "2"]) == 0
-    found = json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["notebooks"]
-    for solved, unsolved in (found[:2], found[2:]):
-        assert solved["points"] == solved["of"] == sum(bool(each.check) for each in exercises(solved["name"]))
-        assert {each["status"] for each in unsolved["exercises"]} == {"unanswered"} and unsolved["points"] == 0
 
 
 TEXT = "Because the ratio is 1,\nand stays it."
@@ -323,11 +299,9 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     cell = {"cell_type": "markdown", "metadata": {}, "source": "**Exercise " + "9" * 5000 + ": x.**"}
     strange = {
         "empty": b"",
-        "no cells": b"{}",
         "latin": good.replace("Exercise", "\xc9xercise", 1).encode("latin-1"),
         "utf16": good.encode("utf-16"),
         "deep": b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        "old": b'{"nbformat": 3, "worksheets": []}',
         "typed": b'{"cells": [{"cell_type": 3}]}',
         "other": b'{"cells": [{"cell_type": "code", "source": "1 + 1"}]}',
         "number": json.dumps({"cells": [cell]}).encode(),
@@ -376,7 +350,7 @@ def test_a_process_reads_and_writes_only_what_it_may(alone: bool, tmp_path: Path
     own.mkdir()
     place.mkdir()
     (place / "answers.py").write_text("right = 1\n")
-    may = readable(["/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix], [])
+    may = judging.readable(["/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix], [])
     begin = f"import runpy\nfence = runpy.run_path({fence.__file__!r})\npython_alone = {alone}\n"
     begin += "fence['enclose'].__globals__['landlock'] = lambda *_: None\n" * alone
     begin += f"import ctypes, importlib.util, json, os, subprocess, sys\nfence['enclose']({may!r}, {str(own)!r})\n"
@@ -391,7 +365,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
     module = importlib.import_module(f"chapters.exercises.{asked.module}")
     given = [encoded(value) for case in cases_of(asked, 1) for value in case.values()]
     kept = {each["function"][1] for each in given if "function" in each}
-    text = without_answers(Path(str(module.__file__)).read_text(encoding="utf-8"), sorted(kept))
+    text = judging.without_answers(Path(str(module.__file__)).read_text(encoding="utf-8"), sorted(kept))
     there: dict[str, object] = {"__name__": "copy"}
     exec(text, there)
     checks = [each for each in vars(module).values() if isinstance(each, Exercise)]
@@ -404,7 +378,7 @@ def test_the_copy_that_an_answer_imports_has_no_right_function_and_no_check(aske
 
 
 def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folder_it_may_read(tmp_path: Path) -> None:
-    copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
+    judging.copy_packages(tmp_path / "copy", importlib.import_module("chapters.exercises.clip"))
     chapters = tmp_path / "copy" / "chapters"
     assert [each.name for each in (chapters / "exercises").iterdir()].count("clip.py") == 1
     assert not [*chapters.parent.rglob("solutions"), *chapters.parent.rglob("judging.py"), *chapters.glob("0*")]
@@ -413,7 +387,7 @@ def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folde
         (place / each).mkdir(parents=True)
     (place / "lib").symlink_to(place / "site")
     (place / "site" / "up").symlink_to(place)
-    may = readable([place, place / "lib"], [place / "site" / "chapters", place / "site" / "tricks"])
+    may = judging.readable([place, place / "lib"], [place / "site" / "chapters", place / "site" / "tricks"])
     assert may == [str(place / "site" / "torch")]
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
@@ -377,16 +376,6 @@ def test_a_chapter_has_its_small_playground_before_its_exercises_and_others_furt
         assert (places[setting] < page.index('id="exercises"')) == (each == name[3:])
         if each != name[3:]:
             assert page.index('id="going-further"') < places[setting] < page.index("<strong>Question.</strong>")
-
-
-@pytest.mark.parametrize("name", HERE)
-def test_an_arm_of_the_table_is_a_setting_of_the_library(name: str) -> None:
-    asked = dict(parse_qsl(HERE[name].setting, keep_blank_values=True))
-    arms = [[trick for trick in asked.pop(arm, "").split(",") if trick] for arm in ("a", "b")]
-    assert [{*switched(arm).on} for arm in arms] == [{*arm} for arm in arms]
-    assert HERE[name].adds == [trick for trick in arms[1] if trick not in arms[0]]
-    numbers = {name: json.loads(x) for name, x in asked.items() if name not in ("world", "hidden", "agents")}
-    Config(asked["world"], **numbers)
 
 
 def test_every_small_playground_trains_to_its_end_with_new_seeds_and_says_that_a_worker_fails(empty: Browser) -> None:

@@ -158,7 +158,6 @@ command = partial(guarded, main)
     [
         ("sight", "unknown command 'sight' (did you mean site?)"),
         ("build 04_gea", "unknown chapter '04_gea' (did you mean 04_gae?)"),
-        ("build x", "unknown chapter 'x'; the chapters are 00_reinforce, 01_baseline"),
         ("slides 03_clp --out .", "unknown chapter '03_clp' (did you mean 03_clip?)"),
         ("handout student.tar.gz", "must end in .zip, not student.tar.gz"),
         ("handout no/x.zip", "there is no folder no"),
@@ -169,7 +168,6 @@ command = partial(guarded, main)
         ("grade torn.ipynb", "torn.ipynb is not a Jupyter notebook"),
         ("grade other.ipynb", "other.ipynb is not a notebook of a chapter with exercises"),
         ("grade torn.ipynb --out grades.xlsx", "--out must end in .json or .csv"),
-        ("grade torn.ipynb --out no/grades.csv", "--out: there is no folder no"),
         ("grade torn.ipynb --seconds 0", "must be more than 0"),
     ],
 )

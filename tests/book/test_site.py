@@ -1,6 +1,5 @@
 """The web book is whole, asks for nothing outside its folder, and moves as it should; slides show their chapter."""
 
-import base64
 import inspect
 import re
 from itertools import pairwise
@@ -240,21 +239,6 @@ def test_a_chapters_slides_have_its_question_its_pictures_its_code_and_its_exerc
         assert not slide.below.endswith(":") or slide.kind in ("equation", "code"), slide.below
         if slide.kind == "text" and before.kind == "figure":
             assert " ".join(slide.body.split()) not in " ".join(before.below.replace("**", "").split())
-
-
-def test_the_lesson_on_the_clip_goes_from_its_failure_to_the_ablations() -> None:
-    slides = outline("03_clip")
-    assert [slide.kind for slide in slides[:4]] == ["title", "figure", "text", "equation"]
-    assert base64.b64decode(slides[1].body).startswith(b"\x89PNG")
-    assert slides[1].printed.startswith("mean payout: before 3.85")
-    assert slides[2].body.startswith("The ratio is right on average")
-    headings = [slide.heading for slide in slides]
-    for order in (
-        ("Predict", "Where it helps, and where it hurts", "At a glance"),
-        ("Not a trust region", "Why the min?", "Ten epochs of CartPole"),
-        ("Exercise 1: write it", "Exercise 2: think", "Exercise 3: spot the bug"),
-    ):
-        assert sorted(order, key=headings.index) == [*order]
 
 
 def test_a_paragraph_gives_its_bold_sentence_and_code_is_cut_where_it_is_empty() -> None:

@@ -1,5 +1,6 @@
 """Calibration: intervals cover as they should. Games: their scores in words. Speed: measuring changes nothing."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +17,7 @@ from ablations.cli import main
 from ablations.question.arms import Design, flags
 from ablations.question.designs import ladder, leave_one_out
 from ablations.tools import calibrate as module
-from ablations.tools.calibrate import (
-    SIZES,
-    Population,
-    Tuned,
-    calibration,
-    false_alarms,
-    in_words,
-    population,
-    tuned_again,
-)
+from ablations.tools.calibrate import SIZES, Tuned, calibration, false_alarms, in_words, population, tuned_again
 from ablations.tools.games import games_in_words
 from ablations.tools.speed import PEER, speed_text
 
@@ -104,24 +96,6 @@ def test_an_arm_without_a_score_is_left_out_and_one_that_was_tuned_is_in_the_tab
     assert 0 <= covered["coverage: a difference"].max() <= 1 and covered["coverage: an arm's last 10%"].notna().all()
 
 
-@pytest.fixture
-def estimates(monkeypatch: Patch) -> Callable[..., list[tuple[set[float], set[float], int, int]]]:
-    """Sets what differences are found, as means and p-values in turn; the samples they are asked of are returned."""
-
-    def given(*found: tuple[float, float]) -> list[tuple[set[float], set[float], int, int]]:
-        asked = list[tuple[set[float], set[float], int, int]]()
-
-        def unpaired(having: np.ndarray, without: np.ndarray) -> Estimate:
-            asked.append(({*having}, {*without}, len(having), len(without)))
-            mean, p = found[(len(asked) - 1) % len(found)]
-            return Estimate(mean, 0, 0, p)
-
-        monkeypatch.setattr(module, "unpaired", unpaired)
-        return asked
-
-    return given
-
-
 @pytest.mark.parametrize(
     ("design", "again", "found", "alarms"),
     [
@@ -135,24 +109,11 @@ def estimates(monkeypatch: Patch) -> Callable[..., list[tuple[set[float], set[fl
     ],
 )
 def test_an_alarm_is_a_p_value_below_the_level(
-    design: Design, again: bool, found: list[tuple[float, float]], alarms: float, estimates: Callable[..., Any]
+    design: Design, again: bool, found: list[tuple[float, float]], alarms: float, monkeypatch: Patch
 ) -> None:
-    estimates(*found)
+    given = (Estimate(mean, 0, 0, p) for mean, p in itertools.cycle(found))
+    monkeypatch.setattr(module, "unpaired", lambda *_: next(given))
     assert false_alarms(population(MADE, "score"), design, 5, 1, alike=False, again=again) == alarms
-
-
-def test_arms_keep_their_spread_and_a_shared_one_comes_twice(estimates: Callable[..., Any], monkeypatch: Patch) -> None:
-    pair = ONE.comparisons[0]
-    every: Population = {pair.having: np.array([4.0, 6.0]), pair.without: np.array([10.0, 30.0])}
-    asked = estimates((0, 1))
-    for alike, drawn in ((False, ({-1, 1}, {-10, 10})), (True, ({-10, -1, 1, 10},) * 2)):
-        asked.clear()
-        assert false_alarms(every, ONE, 10, 20, alike, again=False) == 0
-        assert (set.union(*(each[0] for each in asked)), set.union(*(each[1] for each in asked))) == drawn
-    monkeypatch.setattr(Design, "shared", (pair.having,))  # half of the comparisons share it
-    asked.clear()
-    false_alarms(every, ONE, 10, 20, alike=False, again=False)
-    assert {each[2:] for each in asked} == {(20, 10)}
 
 
 def test_the_table_has_a_row_per_question_and_size(

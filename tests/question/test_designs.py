@@ -13,19 +13,10 @@ import pytest
 
 from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_normed, scales
-from ablations.question import around
+from ablations.question import around, designs
 from ablations.question.arms import Label, added, as_trained, compared, flags, taken
 from ablations.question.around import arm_by_arm
-from ablations.question.designs import (
-    DESIGNS,
-    add_one_in,
-    as_design,
-    as_stored,
-    factorial,
-    ladder,
-    leave_one_out,
-    screen,
-)
+from ablations.question.designs import DESIGNS, add_one_in, as_design, as_stored, factorial, ladder, leave_one_out
 from ablations.question.story import story_of
 from ablations.question.words import arm_from, arms_of, refuse_unfit, usable
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, switched
@@ -110,7 +101,7 @@ def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need_and_the_
 
 
 def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
-    design = screen(NAMES)
+    design = designs.screen(NAMES)
     assert design.names == tuple(name for name in NAMES if not any(name in NEEDS[other] for other in NAMES))
     assert (len(design.names), len(design.arms), design.dropped) == (12, 32, ())
     signs = np.array([[1 if getattr(arm.tricks, name) else -1 for name in design.names] for arm in design.arms])
@@ -154,8 +145,6 @@ NEED, NORM = "what the chosen tricks need", ["baseline", "return_norm", "popart"
         (taken("clip", ["clip_anneal"]), "− clip, clip_anneal", "− clip", "and clip_anneal"),
         (added(NORM), "+ baseline, return_norm, popart", "+ popart", "on baseline, return_norm"),
         (added(["gae"]), "+ gae", "+ gae", ""),
-        (taken("gae", []), "− gae", "− gae", ""),
-        (Label("reinforce"), "reinforce", "reinforce", ""),
         (Label("reuse", note=NEED), "reuse", "reuse", NEED),
     ],
 )
@@ -208,7 +197,6 @@ def test_a_text_is_a_rung_with_flags_and_numbers_and_a_preset_brings_its_own() -
     [
         ("nonsense --lr 1", "arm 'nonsense --lr 1': unknown rung 'nonsense'"),
         ("--no-gae", "arm '--no-gae' starts with no rung; for example: 'ppo --no-gae'"),
-        ("", "arm '' starts with no rung"),
         ("=ppo", "arm '=ppo' has an empty name"),
         ("ppo --popart", "arm 'ppo --popart': popart needs return_norm"),
         ("ppo --target-kl 0.1", "arm 'ppo --target-kl 0.1': target_kl has no effect without kl_stop"),
@@ -231,12 +219,9 @@ def test_what_is_no_arm_is_refused_in_one_line_with_its_name(text: str, said: st
         (["ppo"], "a comparison needs at least two arms"),
         (["ppo", "ppo"], "two arms have the name 'ppo'"),
         (["ppo", Arm("x", PPO, {"target_kl": 0.1})], "arm 'x': target_kl has no effect without kl_stop"),
-        ([PPO, "ppo"], "two arms have the name 'ppo'"),
         ([3, "ppo"], "an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not int"),
         (["ppo", "ppo --no-action-mask"], "are the same, with the same flags and numbers$"),
-        (["ppo --gae", "ppo"], "are the same, with the same flags and numbers$"),
         (["ppo", "x=ppo"], "the same, with the same flags and numbers$"),
-        (["ppo --no-gae", "mine=ppo --no-gae"], "the same, with the same flags and numbers$"),
     ],
 )
 def test_arms_that_make_no_comparison_are_refused(arms: list[Any], said: str, tmp_path: Path) -> None:
@@ -317,11 +302,7 @@ def test_arms_that_train_the_same_are_equal_and_a_design_reads_back_as_it_was_st
 
 
 def test_a_design_of_one_s_own_compares_arms_that_it_has() -> None:
-    fast, slow, other = (
-        Arm("fast", PPO),
-        Arm("slow", PPO, {"lr": 1e-4}),
-        Arm("other", REINFORCE),
-    )  # two of the same flags
+    fast, slow, other = Arm("fast", PPO), Arm("slow", PPO, {"lr": 1e-4}), Arm("other", REINFORCE)
     known, unknown = compared(slow, fast), compared(other, fast)
     assert references_of(Design("mine", (), (fast, slow), (known,))) == {"slow": "fast"}
     for pairs, said in (

@@ -26,16 +26,7 @@ from ablations.question.designs import DESIGNS as REGISTERED
 from ablations.question.designs import add_one_in, factorial, ladder, leave_one_out, screen
 from ablations.report import multiples as curves
 from ablations.report import style
-from ablations.report.cells import (
-    UNKNOWN,
-    Panel,
-    Seen,
-    about_rates,
-    forest_figure,
-    heatmap_figure,
-    number,
-    strip,
-)
+from ablations.report.cells import UNKNOWN, Panel, Seen, about_rates, forest_figure, heatmap_figure, number, strip
 from ablations.report.style import save
 from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE
 
@@ -134,13 +125,8 @@ def effect(
 ) -> dict[str, Any]:
     """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
     detected = int(np.sign(difference) * (p < 0.01))
-    row: dict[str, Any] = {
-        "design": design,
-        "env": env,
-        "scaled": env in SCALES,
-        "trick": trick,
-        "label": label or added([trick]),
-    }
+    row: dict[str, Any] = {"design": design, "env": env, "scaled": env in SCALES, "trick": trick}
+    row |= {"label": label or added([trick])}
     row |= {"difference": difference, "low": difference - 0.1, "high": difference + 0.1}
     row |= {"p": p, "p_holm": p, "detected": detected}
     row |= {"without": 0.5, "with": 0.5 + difference}

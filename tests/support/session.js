@@ -19,23 +19,6 @@ function curvesOf(setting, done) {
   );
 }
 
-/** How many updates there were before any step, after one, and after two. */
-async function stepped(setting, done) {
-  const run = new Playground.Session({ ...setting, paused: true });
-  let updates = 0;
-  run.on("update", (rows) => (updates += rows.length));
-  await later(200);
-  const counts = [updates];
-  for (const count of [2, 4]) {
-    run.stepOneUpdate();
-    while (updates < count) await later(20);
-    await later(200);
-    counts.push(updates);
-  }
-  run.stop();
-  done(counts);
-}
-
 /** What is told of agent 1 during its first update. */
 function watched(setting, done) {
   const run = new Playground.Session({ ...setting, paused: true });
@@ -72,21 +55,4 @@ function fault(call) {
   } catch (error) {
     return error.message;
   }
-}
-
-/** Begins to train ten agents or so, and says on the page when that is over; `rows` has the named numbers. */
-function learning(setting, names) {
-  const rows = (window.rows = []);
-  const over = (why) => (document.body.dataset.over = why);
-  const run = new Playground.Session({ world: "CartPole-v1", ...setting });
-  run.on("update", (some) => some.forEach((row) => rows.push(names.map((name) => Number(row[name])))));
-  run.on("error", ({ message }) => over(message)).on("end", () => {
-    run.stop();
-    over("end");
-  });
-}
-
-/** Why `learning` is over, and its rows so far, with null for what is no number. */
-function learned() {
-  return [document.body.dataset.over, rows.map((row) => row.map((x) => (Number.isNaN(x) ? null : x)))];
 }

@@ -428,11 +428,8 @@ def test_every_question_has_a_name_and_digits_of_its_own_whatever_its_seeds_and_
     digests = [each.digest for each in every]
     assert len({*digests}) == len(digests) == len({each.name for each in every})
     more = replace(OTHERS[0], seeds=(0, 1, 2))
-    assert (more.digest, more.name, replace(more, seeds=(5, 6)).name) == (
-        digests[0],
-        OTHERS[0].name,
-        f"{more.name}_from5",
-    )
+    assert (more.digest, more.name) == (digests[0], OTHERS[0].name)
+    assert replace(more, seeds=(5, 6)).name == f"{more.name}_from5"
     monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
     assert OTHERS[0].digest == digests[0]
 

@@ -4,7 +4,6 @@ workers of its own or on a GPU, and says beforehand how long it will take."""
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -16,9 +15,9 @@ import pandas as pd
 import psutil
 import pytest
 import torch
-from support.commands import ROOT, begin, ended, largest_file
+from support.commands import begin, ended, largest_file
 from support.jobs import JOB, JOBS, TINY, content, finished, result
-from support.many_jobs import DESIGNS, fill, made_with
+from support.many_jobs import made_with
 from support.studies import study
 from support.waiting import alive, until
 
@@ -43,34 +42,12 @@ BROKEN = Job(replace(TINY, env="Nonsense-v0"), REINFORCE)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")
 
 
-def run_all(folder: str) -> None:
-    assert not run_jobs(JOBS, Store(Path(folder)), workers=2)
-
-
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     store = Store(tmp_path_factory.mktemp("reference"))
     for job in JOBS:
         store.put(job, result(job))
     return [content(store, job) for job in JOBS]
-
-
-def test_after_kill_9_no_worker_survives_and_only_the_rest_is_run(tmp_path: Path, reference: list[Any]) -> None:
-    command = [sys.executable, "-c", "import sys, test_running; test_running.run_all(sys.argv[1])", str(tmp_path)]
-    here = Path(__file__).parent  # and the tree that this process tests
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
-    parent = subprocess.Popen(command, cwd=here, env=env, stderr=subprocess.DEVNULL)
-    until(lambda: finished(tmp_path))
-    children = psutil.Process(parent.pid).children(recursive=True)
-    parent.kill()
-    parent.wait()
-    assert len(children) >= 2
-    until(lambda: not any(map(alive, children)), seconds=10)
-    done = finished(tmp_path)
-    assert 1 <= len(done) < len(JOBS)
-    run_all(str(tmp_path))
-    assert finished(tmp_path).items() > done.items() and len(finished(tmp_path)) == len(JOBS)
-    assert [content(Store(tmp_path), job) for job in JOBS] == reference
 
 
 def _deadly(job: Job) -> int:
@@ -208,21 +185,6 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     said = capsys.readouterr().out
     assert "1 of them done before" in said and "  reinforce\n  + baseline\n" in said
     assert files() == before
-
-
-@pytest.mark.slow
-def test_a_thousand_finished_jobs_are_read_and_reported(tmp_path: Path) -> None:
-    """How long it takes, and in how much memory: told, not judged."""
-    import resource  # which Windows does not have
-
-    seeds, before = 430, resource.getrusage(resource.RUSAGE_CHILDREN)
-    jobs = fill(tmp_path, seeds)
-    command = ["run", "--design", DESIGNS, "--seeds", str(seeds), "--out", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-m", "ablations", *command], capture_output=True, text=True, check=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert f"{len(jobs)} jobs, {len(jobs)} of them done before" in done.stdout
-    assert len(jobs) == 1421
-    print(f"{used.ru_utime - before.ru_utime:.0f} s of processor time, {used.ru_maxrss / 1e6:.2f} GB")
 
 
 KINDS = ("cuda", "cuda:1", "cpu")

@@ -126,10 +126,6 @@ def test_time_limits_resets_and_the_row_between_follow_gymnasium(id: str) -> Non
         np.testing.assert_array_equal(mine[i], gymnasiums[i])
     assert mine[3].sum() > 1
     assert mine[2].sum() > 1 or id == "Pendulum-v1"
-    starts = TensorEnv(world, Config(env=id, seeds=1, lanes=2000)).now.obs[0].numpy()
-    slack = 0.01 * np.ptp(starts, axis=0)
-    assert (mine[0][~experience] >= starts.min(0) - slack).all()
-    assert (mine[0][~experience] <= starts.max(0) + slack).all()
 
 
 @classic
@@ -175,12 +171,8 @@ ACTIONS = torch.arange(6).expand(500, 6)
 NOTHING = torch.empty(500, 6, 0)
 
 
-@pytest.fixture(scope="module")
-def theirs() -> Any:
-    return gym.make(TAXI.id).unwrapped
-
-
-def test_every_state_s_action_mask_and_start_are_gymnasium_s(theirs: Any) -> None:
+def test_every_state_s_action_mask_and_start_are_gymnasium_s() -> None:
+    theirs: Any = gym.make(TAXI.id).unwrapped
     after, reward, terminated = TAXI.dynamics(STATES.expand(-1, 6, -1), ACTIONS, NOTHING)
     table = [[theirs.P[state][action] for action in range(6)] for state in range(500)]
     assert all(len(outcomes) == 1 for row in table for outcomes in row)  # nothing is left to chance
@@ -199,22 +191,3 @@ def test_every_state_s_action_mask_and_start_are_gymnasium_s(theirs: Any) -> Non
     assert (share > 0).sum() == 300
     extremes = TAXI.initial(torch.tensor([[0.0], [1 - 2**-24]]))[:, 0]  # the largest float32 that is drawn
     assert extremes.tolist() == theirs.initial_state_distrib.nonzero()[0][[0, -1]].tolist()
-
-
-def test_both_backends_play_alike(theirs: Any) -> None:
-    """Rewards, ends, masks and observations of Gymnasium's own lanes, row by row, time limits and resets included."""
-    config = Config(env=TAXI.id, seeds=2, lanes=4)
-    mine, gymnasiums, play = TensorEnv(TAXI, config), GymnasiumEnv(config), torch.ones(2) > 0
-    rng, ends = np.random.default_rng(0), torch.zeros(2)
-    for row in range(410):
-        mine._state = gymnasiums.now.obs.argmax(-1, keepdim=True).float()
-        obs, legal = mine._shown()
-        assert torch.equal(obs, gymnasiums.now.obs) and torch.equal(legal, gymnasiums.now.legal)
-        action = torch.from_numpy(rng.integers(6, size=(2, 4)))
-        going = ~mine.now.resetting
-        ours, gymnasium = mine.step(action, play), gymnasiums.step(action, play)
-        assert torch.equal(ours.reward[going], gymnasium.reward[going]), row
-        assert torch.equal(ours.terminated, gymnasium.terminated), row
-        assert torch.equal(ours.truncated, gymnasium.truncated), row
-        ends += torch.stack([ours.terminated.sum(), ours.truncated.sum()])
-    assert ends[1] >= 8

@@ -1,6 +1,5 @@
-"""Small games in pixels: single steps worked by hand, and what a simple player scores in a whole game."""
+"""Small games in pixels: single steps worked by hand, and what is seen of them."""
 
-from collections.abc import Callable
 from functools import partial
 
 import gymnasium as gym
@@ -10,58 +9,8 @@ import torch
 from support.playing import NEVER, cells, one_step
 from torch import Tensor
 
-from tricks import Config
-from tricks.envs.tensor import TensorEnv
-from tricks.worlds import GAMES, bricks, single, squadron, treasure
+from tricks.worlds import bricks, single, squadron, treasure
 from tricks.worlds.board import SIDE
-
-Player = Callable[[Tensor], Tensor]  # images [B, C, 10, 10] -> actions [B]
-
-
-def where(plane: Tensor) -> tuple[Tensor, Tensor]:
-    """Row and column of the first marked cell of each plane: [B, 10, 10] -> [B] each."""
-    first = plane.flatten(1).argmax(1)
-    return first // SIDE, first % SIDE
-
-
-def bats(image: Tensor) -> Tensor:
-    """Keep the paddle below the ball's next column."""
-    paddle, ball, behind = (where(image[:, k])[1] for k in range(3))
-    following = 2 * ball - behind
-    following = torch.where((following < 0) | (following >= SIDE), behind, following)
-    return torch.where(following < paddle, bricks.LEFT, torch.where(following > paddle + 1, bricks.RIGHT, bricks.STAY))
-
-
-def collects(image: Tensor) -> Tensor:
-    """Of the moves to where no guard is or could come to, the one that ends nearest to gold."""
-    row, column = where(image[:, 0])
-    rows, columns = torch.arange(SIDE).view(-1, 1), torch.arange(SIDE)
-    guards, behind = image[:, 2].bool(), image[:, 3].bool()
-    rightward = guards & behind.roll(1, -1) & (columns > 0) | guards & (columns == 0)
-    ahead = torch.where(rightward, guards, False).roll(1, -1) | (guards & ~rightward).roll(-1, -1)
-    danger = (guards | ahead).flatten(1)
-    best, chosen = torch.full(row.shape, torch.inf), torch.zeros_like(row)
-    for action, (down, right) in enumerate([(0, 0), (0, -1), (0, 1), (-1, 0), (1, 0)]):
-        r, c = (row + down).clamp(1, 8), (column + right).clamp(0, 9)
-        distance = (rows - r.view(-1, 1, 1)).abs() + (columns - c.view(-1, 1, 1)).abs()
-        cost = torch.where(image[:, 1].bool(), distance, 30).flatten(1).amin(1).float()
-        cost = cost + 100 * danger.gather(1, (SIDE * r + c).unsqueeze(1))[:, 0]
-        chosen, best = torch.where(cost < best, action, chosen), torch.minimum(cost, best)
-    return chosen
-
-
-def shoots(image: Tensor) -> Tensor:
-    """Step out of a bomb's way, else fire below an alien, else go where one is."""
-    column = where(image[:, 0])[1]
-    aliens, low = image[:, 1:3].amax((1, 2)), image[:, 4, 6:].amax(1)  # [B, 10]: by column
-    here = column.unsqueeze(1)
-    nearest = torch.where(aliens > 0, (torch.arange(SIDE) - here).abs(), 99).argmin(1)
-    toward = torch.where(nearest < column, squadron.LEFT, squadron.RIGHT)
-    left = low.gather(1, (here - 1).clamp(min=0))[:, 0]
-    aside = torch.where((left == 0) & (column > 0), squadron.LEFT, squadron.RIGHT)
-    acts = torch.where(aliens.gather(1, here)[:, 0] > 0, squadron.FIRE, toward)
-    return torch.where(low.gather(1, here)[:, 0] > 0, aside, acts)
-
 
 NOW = 0.0  # a chance at which everything happens
 TREASURE, SQUADRON, BRICKS = treasure.TREASURE, squadron.SQUADRON, bricks.BRICKS
@@ -237,24 +186,3 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     assert (small == drawn[single.CELL - 1 :: single.CELL, single.CELL - 1 :: single.CELL]).all()
     assert small[9].tolist() == [list(single.PALETTE[0]) if k in (4, 5) else [0, 0, 0] for k in range(SIDE)]
     assert [(small == color).all(-1).sum() for color in single.PALETTE[1:]] == [1, 1, 29, 0]
-
-
-def scores(id: str, player: Player, games: int = 200) -> Tensor:
-    env, alive = TensorEnv(GAMES[id], Config(env=id, seeds=1, lanes=games)), torch.ones(games, dtype=torch.bool)
-    total = torch.zeros(games, dtype=torch.float64)
-    while alive.any():
-        step = env.step(player(env.now.obs[0])[None], torch.ones(1) > 0)
-        total += step.score[0] * alive
-        alive &= ~step.over[0]
-    return total
-
-
-@pytest.mark.parametrize(
-    ("game", "player", "least"),
-    [("Bricks", bats, 20), ("BricksByRow", bats, 500), ("Treasure", collects, 10), ("Squadron", shoots, 15)],
-)
-def test_a_simple_player_is_far_better_than_chance(game: str, player: Player, least: float) -> None:
-    id, generator = f"tricks/{game}-v0", torch.Generator().manual_seed(0)
-    actions = int(GAMES[id].action.n)  # type: ignore[attr-defined]
-    chance = scores(id, lambda image: torch.randint(actions, (len(image),), generator=generator))
-    assert scores(id, player).mean() > least > 3 * chance.mean()
