@@ -1,10 +1,8 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
-import json
 import re
 import shlex
 import shutil
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from support.commands import begin
-from support.training import SMALL, same, writers
-from support.waiting import until
+from support.training import SMALL, writers
 
 from tricks import PPO, Checkpoints, Config, Run, load, train
 from tricks.cli.main import main
@@ -157,29 +153,6 @@ def test_a_quiet_training_prints_and_draws_nothing(
     said = capsys.readouterr()
     assert said.out
     assert "%: " in said.err
-
-
-LONGER = "train ppo --seeds 2 --lanes 2 --horizon 50 --hidden 8 --steps 3000 --out"
-
-
-def test_a_command_that_was_killed_goes_on_and_writes_the_same_files(told: Callable[..., str]) -> None:
-    told(f"{LONGER} whole")
-    out, whole = Path("out"), Path("whole")
-    process = begin("tricks", [*LONGER.split(), "out", "--checkpoint-every", "100"], Path())
-    until((out / CHECKPOINT).exists)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert load(out).agent.state_dict().keys() == load(whole).agent.state_dict().keys()
-    told("train --resume out")
-    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
-    assert (out / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
-    about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
-    assert about.pop("seconds") > 0 < other.pop("seconds")
-    assert about.pop("made_with").pop("date") >= other.pop("made_with").pop("date")
-    for each in (about, other):  # last.pt has these times, too
-        del each["checksum"], each["checksums"]["last.pt"]
-    assert about == other
-    same(load(out), load(whole))
 
 
 @pytest.fixture(scope="module")

@@ -13,36 +13,12 @@ from tricks.core.seeds import argsort, draw, stream
 from tricks.ladder import named
 
 
-def test_adam_equals_torch_seed_by_seed_and_what_stood_still_goes_on_as_if_nothing_had_been() -> None:
-    generator = torch.Generator().manual_seed(0)
-    start = [torch.randn(3, 4, 2, generator=generator), torch.randn(3, 1, 2, generator=generator)]
-    stacked = [torch.nn.Parameter(p.clone()) for p in start]
-    rates = torch.tensor([0.1, 0.01, 0.5])
-    mine = Adam(stacked, eps=1e-5)
-    lone = [[torch.nn.Parameter(p[k].clone()) for p in start] for k in range(3)]
-    theirs = [torch.optim.Adam(p, float(rate), eps=1e-5) for p, rate in zip(lone, rates, strict=True)]
-    for t in range(20):
-        if t == 10:
-            stopped = [p[2].detach().clone() for p in stacked]
-        losses = sum((p * p.detach().cos() * 3).flatten(1).square().sum(1) for p in stacked)
-        moving = torch.tensor([True, True, t < 10])
-        scale = torch.tensor([1.0, 1.0, 1.0 if t < 10 else torch.nan])
-        mine.step(gradient(losses * scale, stacked), rates, moving)
-        for parameters, adam in zip(lone, theirs, strict=True):
-            adam.zero_grad()
-            torch.stack([(q * q.detach().cos() * 3).square().sum() for q in parameters]).sum().backward()
-            adam.step()
-    for k, place in enumerate(lone[:2]):
-        for p, q in zip(stacked, place, strict=True):
-            torch.testing.assert_close(p[k], q)
-    for p, kept in zip(stacked, stopped, strict=True):
-        assert torch.equal(p[2], kept)
-    # moments and counts of steps wait, too: else it would come back with less momentum than it left with
+def test_adam_equals_torch_and_a_seed_that_stood_still_goes_on_as_if_nothing_had_been() -> None:
     pair, one = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(3))
     mine, other = Adam([pair], eps=1e-5), torch.optim.Adam([one], 0.1, eps=1e-5)
     for pause in (2, 0, 1, 0, 5):
         for _ in range(pause):
-            mine.step(torch.full((2, 3), 7.0), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
+            mine.step(torch.tensor([[torch.nan] * 3, [7.0] * 3]), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
         one.grad = torch.tensor([1.0, -2.0, 3.0 + pause])
         mine.step(one.grad.expand(2, 3), torch.tensor([0.1, 0.1]), torch.tensor([True, False]))
         other.step()

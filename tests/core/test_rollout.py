@@ -8,7 +8,7 @@ import gymnasium as gym
 import pytest
 import torch
 from support.misbehaving import Scripted
-from support.probes import DeadOnTime, Endless
+from support.probes import DeadOnTime
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -98,19 +98,6 @@ def test_a_lane_that_waits_is_not_too_slow_and_an_end_on_the_time_limit_is_an_en
     make: Callable[[], gym.Env] = lambda: gym.wrappers.TimeLimit(DeadOnTime(), 1)  # noqa: E731
     rollout = played(make_env(Config("own", seeds=(3, 8), lanes=2), make=make), rows=4, limit=1)
     assert torch.equal(rollout.terminated, rollout.valid) and not rollout.truncated.any()
-
-
-def test_a_game_without_end_is_given_up_after_all_resets_and_as_many_steps_as_the_limit_allows() -> None:
-    asked = list[Tensor]()
-
-    def noted(obs: Tensor, legal: Tensor) -> Tensor:
-        asked.append(obs)
-        return indifferent(obs, legal)
-
-    env = make_env(Config("own", seeds=1, lanes=4), make=Endless)
-    with pytest.raises(InputError, match="an episode has not ended after 3 steps"):
-        play_episodes(Player(env, 16, limit=3), noted, 9, EVERYONE[:1])
-    assert len(asked) == 2 * (9 // 4) + 2 + 3
 
 
 def test_a_rollout_in_parts_takes_the_actions_of_the_whole_and_the_next_one_others() -> None:

@@ -73,15 +73,6 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
     )
     pd.testing.assert_frame_equal(one, several)
 
-    class Paying(AnySpace):
-        """Pays for a 2 first and a 1 next."""
-
-        def pay(self, action: Any) -> float:
-            return float(action[0] == 2) + float(action[1] == 1)
-
-    config = replace(CONFIG, steps=2000, lanes=4, horizon=32, epochs=4, lr=0.01)
-    assert (train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2]))).late() > 9).all()  # of 10
-
 
 def test_images_are_not_standardized_and_another_space_s_agent_is_refused() -> None:
     for name, what in (("last", "are images"), ("dict with image", "have images")):

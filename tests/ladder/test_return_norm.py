@@ -20,10 +20,10 @@ from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
-from tricks.ladder import named, switched
+from tricks.ladder import named
 from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats, unmoved
-from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
+from tricks.reward_scaling import RewardScale
 from tricks.state_norm import add_obs_stats_, follow_observations_, merge_moments
 from tricks.training import open_env
 
@@ -62,13 +62,6 @@ def test_a_constant_target_has_no_variance_and_a_seed_without_rows_waits() -> No
     target, some = torch.tensor([[[1.0], [3.0], [1e9], [1e9]]]), torch.tensor([1, 1, 0, 0]).view(1, 4, 1) > 0
     assert move_stats(USUAL, target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats([5], [2]), target, torch.zeros_like(ALL), beta=1.0) == stats([5], [2])
-    zero = torch.zeros(2, 2, dtype=torch.float64)  # [S, K]
-    target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)
-    task = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]]).view(2, 4, 1)
-    moved = move_stats(ReturnStats(zero, zero, task), target, torch.ones_like(task, dtype=torch.bool), beta=0.25)
-    assert moved.mean.tolist() == [[2, 5], [0, 3.5]] and moved.variance.tolist() == [[1, 0], [0, 2.75]]
-    again = move_stats(moved.of(torch.zeros_like(task)), target, task == 1, beta=0.25)
-    assert again.mean.tolist() == [[2.75, 5], [3.5, 3.5]]  # of seed 0, a quarter of the way to 5
 
 
 def test_before_the_first_batch_there_is_nothing_to_preserve_and_a_tiny_scale_is_one() -> None:
@@ -149,18 +142,6 @@ def column(*numbers: float) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).view(1, -1, 1)
 
 
-def test_running_sums_and_their_variance_by_hand_over_all_valid_rows() -> None:
-    ten, fresh = torch.tensor([[10.0]]).double(), column(0, 0, 1, 0).bool()
-    found = running_sums(column(1, 2, 3, 4), fresh, ten, 0.5)
-    torch.testing.assert_close(found, column(1 + 5, 2 + 3, 3, 4 + 1.5))
-    torch.testing.assert_close(running_sums(column(1, 2), column(1, 0).bool(), ten, 0.5), column(1, 2.5))
-    found, moments = variance_so_far(column(1, 3, 100, 5), column(1, 1, 0, 1).bool(), torch.zeros(1, 3).double())
-    torch.testing.assert_close(found, torch.tensor([[0, 1, 1, 8 / 3]]).double())
-    torch.testing.assert_close(moments, torch.tensor([[3.0, 3.0, 8.0]]).double())
-    again, _ = variance_so_far(column(7), column(1).bool(), moments)  # 1, 3, 5, 7
-    torch.testing.assert_close(again, torch.tensor([[5.0]]).double())
-
-
 def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_last_step_s() -> None:
     assert RewardScale(2, 3).std.tolist() == [1, 1]  # before the first reward, nothing is divided by
     scale, no = RewardScale(1, 1), torch.zeros(1, 4, 1).bool()
@@ -177,13 +158,6 @@ def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_las
         reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), sign * 1e6)], 1).double()
         done = torch.ones_like(reward).bool()
         assert RewardScale(1, 1)(reward, done, done, 0.9)[0, -1, 0] == sign * 10
-
-
-def test_curves_report_rewards_as_they_were() -> None:
-    config = Config("ShortCartPole-v0", seeds=2, steps=200, lanes=2, horizon=16)
-    curve = train(config, switched(["reward_scaling"])).curve
-    assert curve["return"].dropna().between(1, 15).all() and (curve["return"] == curve["length"]).all()
-    assert (curve["reward_std"] > 0).all() and (curve["reward_std"] != 1).all()
 
 
 def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

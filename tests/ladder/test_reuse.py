@@ -3,13 +3,11 @@
 import math
 from dataclasses import replace
 
-import pytest
 import torch
 from support.probes import Probe
 from support.register import like
-from torch import Tensor
 
-from tricks import ATARI, PPG, PPO, Config, Tricks, loop, ppg, train
+from tricks import ATARI, PPG, PPO, Config, Tricks, train
 from tricks.annealing import following_decay, linear_decay
 from tricks.config import ATARI_CONFIG
 from tricks.core.agent import Agent
@@ -18,8 +16,8 @@ from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.ladder import closed, switched
-from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_net
-from tricks.reuse import drift, minibatches
+from tricks.ppg import Memory, add_auxiliary_head_, auxiliary_net
+from tricks.reuse import drift
 from tricks.segments import play_segment
 
 
@@ -36,28 +34,6 @@ def test_a_segment_is_cut_at_its_last_row_and_no_update_has_more_steps_than_rows
     assert cut.groupby("seed").step.diff().max() == 3 * 7
     assert whole.groupby("seed").step.diff().min() >= 3 * 7  # and on to the end of the episode in flight
     assert whole.groupby("seed").step.diff().nunique() > 1
-
-
-def batch_of(valid: Tensor) -> Batch:
-    rows = torch.arange(valid.numel()).view_as(valid).double()
-    return Batch(target=rows.masked_fill(~valid, torch.nan), valid=valid)
-
-
-def test_an_epoch_deals_every_valid_row_once_and_epochs_shuffle_differently() -> None:
-    valid = torch.tensor([[True, False, True, True, True, True, False, True], [True, True] + [False] * 6])
-    dealt = list(minibatches(batch_of(valid), seeds=(4, 9), update=0, epochs=2, count=3))
-    assert len(dealt) == 6
-    for epoch in (dealt[:3], dealt[3:]):
-        for seed, truth in enumerate(([0, 2, 3, 4, 5, 7], [8, 9])):
-            assert sorted(torch.cat([b.target[seed][b.valid[seed]] for b in epoch]).int().tolist()) == truth
-    assert all(not b.target.isnan().any() for b in dealt)  # the filling is made of real rows
-    valid = torch.ones(1, 32, dtype=torch.bool)
-    longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
-
-    def first(valid: Tensor, update: int) -> list[float]:
-        return next(iter(minibatches(batch_of(valid), (5,), update, epochs=1, count=2))).target[0].tolist()
-
-    assert first(valid, 0) == first(longer, 0) and first(valid, 0) != first(valid, 1)
 
 
 def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n() -> None:
@@ -116,23 +92,6 @@ def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
     add_auxiliary_head_(agent)
     head, first = (w[0].flatten()[:8] for w in (auxiliary_net(agent).head.weight, agent.policy_net.layers[0][0]))
     assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
-
-
-def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, agent = Memory(1), Agent(make_env(PHASES).spaces, PHASES)
-    memory.add(rows(), IDENTITY, 0)
-    monkeypatch.setattr(ppg, "CHUNK", 6)
-    agent.policy = lambda obs, legal: obs[..., :2] * legal  # type: ignore[method-assign, assignment, misc]
-    config = replace(PHASES, aux_every=1, aux_epochs=1, minibatches=1)
-    (b,) = AuxiliaryPhase(agent.parameters(), 1e-5).minibatches(memory, agent, config, 0)
-    assert torch.equal(b.old, b.obs[..., :2])
-    (other,) = minibatches(memory.batch(IDENTITY), PHASES.seed_list, 0, 1, 1)
-    assert not torch.equal(b.target, other.target)
-    memory = Memory(PHASES.aux_every)
-    monkeypatch.setattr(loop, "Memory", lambda rollouts: memory)
-    train(replace(PHASES, seeds=1), PPG)
-    taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
-    assert taken == PHASES.aux_every * PHASES.lanes * PHASES.horizon * (4 * 4 + 2 + 49)
 
 
 def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:

@@ -215,16 +215,6 @@ def test_a_run_without_its_state_does_not_go_on() -> None:
         further("a", 100)
 
 
-@pytest.mark.parametrize("tricks", [PLAIN, replace(PLAIN, recurrent=True)], ids=["plain", "recurrent"])
-def test_a_training_starts_from_the_agents_of_another(tricks: Tricks) -> None:
-    config = replace(CONFIG, minibatches=2)  # recurrent deals whole lanes
-    run = train(config, tricks)
-    run.save("x")
-    started = train(replace(config, steps=1, lr=1e-30), tricks, start=load("x").agent)
-    for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs)
-
-
 def test_other_agents_are_no_start() -> None:
     train(CONFIG, PLAIN).save("x")
     for config, tricks, message in (

@@ -67,13 +67,6 @@ def test_games_are_played_without_a_compiler(run: Run, monkeypatch: pytest.Monke
     np.testing.assert_array_equal(replace(run, config=replace(run.config, compile=True)).evaluate(2), run.evaluate(2))
 
 
-def test_loading_makes_no_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.save("x")
-    monkeypatch.setattr("gymnasium.make", lambda *_, **__: pytest.fail("an environment was made"))
-    monkeypatch.setattr("gymnasium.spec", lambda *_, **__: pytest.fail("an environment was looked up"))
-    assert load("x").agent.spaces == run.agent.spaces
-
-
 def test_one_agent_of_the_stack_acts_as_the_stack_does_in_the_shape_of_the_space(run: Run) -> None:
     obs = np.random.default_rng(0).normal(size=(2, 20, 4))
     for k in (0, 1, -1):

@@ -99,13 +99,6 @@ def test_masks_and_normalized_observations_go_with_it(env: str, tricks: Any, rec
     agrees(graph_of(run, form), agent, seen)
 
 
-def test_rescaled_actions_come_out_in_the_environments_own_bounds() -> None:
-    run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
-    obs = np.array([1, 0, 0.5], np.float32)
-    (action,) = graph_of(run, "torch")([torch.from_numpy(obs)[None]], {})
-    np.testing.assert_allclose(action[0], 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["p.pt2", "p.onnx"])
 def test_noise_makes_a_policy_sample(name: str) -> None:
     if name.endswith("onnx"):
