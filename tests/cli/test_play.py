@@ -82,7 +82,6 @@ def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.Captu
     ("words", "message"),
     [
         ("", "play takes the folder of a saved run, for example: python -m tricks play runs/x"),
-        ("--greedy", "play takes the folder of a saved run"),
         ("nowhere", "no saved run in nowhere"),
         ("DIR --seed 7", "the run has no seed 7; it has 4, 2"),
         ("DIR --episodes 0", "episodes must be at least 1, not 0"),

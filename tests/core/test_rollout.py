@@ -25,24 +25,6 @@ from tricks.segments import play_segment
 from tricks.worlds import CLASSIC, GAMES, WORLDS
 
 
-def test_whole_episodes_give_each_seed_its_rows_and_no_lane_starts_another_after_them() -> None:
-    env = make_env(Config(env="ShortCartPole-v0", seeds=3, lanes=4))
-    active = torch.tensor([True, False, True])
-    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(3, 4, 2), 100, active)
-    done = rollout.terminated | rollout.truncated
-    assert rollout.valid.flatten(1).sum(1).tolist()[1] == 0
-    assert (rollout.valid[active].flatten(1).sum(1) >= 100).all()
-    for seed, lane in ((0, 0), (0, 3), (2, 2)):
-        rows = rollout.valid[seed, :, lane].nonzero().flatten()
-        assert done[seed, rows[-1], lane]  # a lane stops at the end of an episode
-    assert not rollout.cut.any()
-    env = make_env(Config(env="ShortCartPole-v0", seeds=10, lanes=4))
-    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(10, 4, 2), 100, torch.ones(10) > 0)
-    enough = rollout.valid.sum(2).cumsum(1) >= 100  # [S, T]
-    starts = ~rollout.valid[:, :-1] & rollout.valid[:, 1:]  # a reset row, and then experience
-    assert starts.any() and not (starts & enough[:, :-1].unsqueeze(-1)).any()
-
-
 def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_their_rows() -> None:
     env = make_env(Config(env="CartPole-v1", seeds=2, lanes=3))
     rollout = play_segment(Player(env, 64), lambda obs, legal: torch.zeros(2, 3, 2), 64, torch.ones(2) > 0)

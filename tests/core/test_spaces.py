@@ -41,8 +41,6 @@ def test_what_bounds_cut_off_is_a_share_and_discrete_observations_become_one_hot
     assert whole.clip_share(action).tolist() == [0, 1]  # type: ignore[union-attr]
     assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clip_share(torch.tensor([9])) is None
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
-    for kind in (np.int64, np.int32, np.float32):
-        assert spaces.encode(np.array([2, 6], kind), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     for bad in (1, 7):
         with pytest.raises(InputError, match=rf"x: the observation {bad} is not in Discrete\(5, start=2\)"):
             spaces.encode(np.array([2, bad]), (2,))
@@ -82,20 +80,16 @@ U8, F32 = np.uint8, np.float32
     ("space", "shape"),
     [
         (Box(0, 255, (96, 96, 3), U8), (3, 96, 96)),
-        (Box(0, 255, (10, 12, 1), U8), (1, 10, 12)),
         (Box(0, 255, (1, 10, 12), U8), (1, 10, 12)),
-        (Box(0, 255, (4, 84, 84), U8), (4, 84, 84)),
         (Box(0, 255, (8, 9), U8), (1, 8, 9)),
         (Box(0, 1, (10, 10, 4), BOOL), (4, 10, 10)),
         (Box(0, 1, (4, 84, 84), F32), (4, 84, 84)),
-        (Box(0, 1, (40, 50, 3), np.float64), (3, 40, 50)),
         (Dict({"image": Box(0, 255, (9, 9, 2), U8)}), (2, 9, 9)),
         (Box(0, 255, (2, 128), U8), (256,)),  # a stack of vectors
         (Box(0, 255, (8, 9, 8), U8), (576,)),  # as many channels as columns
         (Box(0, 255, (2, 2, 1), U8), (4,)),  # too small for any convolution
         (Box(-1, 1, (9, 9, 3), F32), (243,)),
         (Box(0, 1, (9, 9), F32), (81,)),
-        (Box(0, 9, (9, 9, 3), np.int64), (243,)),
         (Box(0, 255, (4, 9, 9, 3), U8), (972,)),
     ],
     ids=str,
@@ -192,11 +186,7 @@ BOX = gym.spaces.Box(-1, 1, (2,))
 EMPTY = [Box(0, 1, (0,)), MultiDiscrete([]), Dict({}), Tuple([]), Dict(a=TWO, b=Box(0, 1, (3, 0))), Dict(a=Tuple([]))]
 REFUSED = [
     (gym.spaces.Text(5), TWO, r"x has a Text observation space, which is not .*wrappers\.TransformObservation"),
-    (
-        Dict(mission=gym.spaces.Text(5), v=TWO),
-        TWO,
-        r"Text .*\(observation\['mission'\]\).*Filter\w+\(\['v'\]\)",
-    ),
+    (Dict(mission=gym.spaces.Text(5), v=TWO), TWO, r"Text .*\(observation\['mission'\]\).*Filter\w+\(\['v'\]\)"),
     (Tuple([gym.spaces.Sequence(TWO)]), TWO, r"Sequence observation space \(observation\[0\]\).*TransformObservation"),
     (gym.spaces.Graph(Box(0, 1, (2,)), None), TWO, "Graph observation space.*TransformObservation"),
     (gym.spaces.OneOf([TWO, TWO]), TWO, "OneOf observation space.*TransformObservation"),

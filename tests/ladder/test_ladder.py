@@ -49,10 +49,7 @@ LIBRARY = Path(tricks.__file__).parent
         (["popart"], "popart needs baseline, return_norm: add --baseline --return-norm"),
         (["reuse", "value_clip"], "value_clip needs baseline: add --baseline"),
         (["gae", "clip"], "clip needs reuse; gae needs baseline: add --baseline --reuse"),
-        (
-            ["ppg_buffers"],
-            "ppg_buffers needs baseline, reuse, segments, ppg: add --baseline --reuse --segments --ppg",
-        ),
+        (["ppg_buffers"], "ppg_buffers needs baseline, reuse, segments, ppg: add --baseline --reuse --segments --ppg"),
     ],
 )
 def test_all_that_is_missing_is_named_at_once_with_the_switches_to_type(on: list[str], said: str) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, UNMASKED, interrupted, same
+from support.training import SMALL, interrupted, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import Stoppable
-from tricks.ladder import closed, named, switched
+from tricks.ladder import closed, switched
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
 from tricks.runs.log import Rows
@@ -34,16 +34,6 @@ def raising(number: int, update: int, times: int = 1) -> Callable[[Rows, object]
                 signal.raise_signal(number)
 
     return listen
-
-
-@pytest.mark.parametrize("tricks", [STEADY, named("ppg_buffers"), replace(UNMASKED, lr_anneal=False, recurrent=False)])
-def test_any_finished_run_goes_on_as_if_its_budget_had_been_larger(tricks: Tricks) -> None:
-    tricks = replace(tricks, lr_anneal=False, clip_anneal=False)
-    train(SMALL, tricks).save("first")
-    load("first").save("copy")
-    whole = train(replace(SMALL, steps=1200), tricks)
-    for folder in ("first", "copy"):
-        same(further(folder, 300), whole)
 
 
 def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents() -> None:

@@ -10,20 +10,7 @@ import pytest
 import torch
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
-from tricks import (
-    PPO,
-    Agent,
-    Checkpoints,
-    Config,
-    Evaluation,
-    InputError,
-    Run,
-    Tricks,
-    further,
-    load,
-    resume,
-    train,
-)
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Run, Tricks, further, load, resume, train
 from tricks.cli.train import summary
 from tricks.ladder import named
 from tricks.runs.log import Rows, beginning

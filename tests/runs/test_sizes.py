@@ -26,9 +26,6 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--seeds 1000000000", "seeds must be at most 1,000,000"),
-        ("--seeds 99999999999999999999", "seeds must be within"),
-        ("--steps 99999999999999999999", "steps must be within"),
         ("--steps 999999999999999", "lower --steps"),
         ("--hidden 100000000", "lower --hidden"),
         ("--lanes 100000000", "lower --lanes"),
@@ -148,10 +145,7 @@ def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkey
 
 def test_compiling_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(make, "find_compiler", lambda device: None)
-    for config, said in (
-        (Config(), ""),
-        (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n"),
-    ):
+    for config, said in ((Config(), ""), (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n")):
         make.announce(config, None)
         assert capsys.readouterr().err == said
 
