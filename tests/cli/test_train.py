@@ -1,7 +1,6 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
 import re
-import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,15 +105,6 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(told: Told) -> None:
     assert judged == said
     assert wrote == "wrote x; to watch an agent: python -m tricks play x"
     assert (pd.read_csv("x/curve.csv").groupby("seed")["eval_return"].count() == 3).all()
-
-
-def test_the_last_line_is_a_command_that_plays_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [*ONE.split(), "--env", "tricks.worlds:tricks/Corridor-v0", "--out", "my run"]
-    assert main(asked) == 0
-    *_, last = capsys.readouterr().out.splitlines()
-    python, m, package, *command = shlex.split(last.partition("wrote my run; to watch an agent: ")[2])
-    assert (python, m, package) == ("python", "-m", "tricks")
-    assert main([*command, "--no-gif", "--episodes", "1"]) == 0
 
 
 def test_the_summary_has_an_interval_over_five_seeds_and_all_of_them(told: Told) -> None:

@@ -31,19 +31,11 @@ def test_the_gradient_of_a_seed_ignores_others() -> None:
     assert gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])[0].tolist() == [2, 2, 2, 0]
 
 
-def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() -> None:
-    parameters = [torch.nn.Parameter(torch.ones(2, 3)) for _ in range(2)]
-    mine, again = (Adam([p], eps=1e-5) for p in parameters)
-    rates, moving = torch.tensor([0.1, 0.2]), torch.ones(2, dtype=torch.bool)
-    mine.step(torch.tensor([[1.0, -2.0, 3.0], [5.0, 0.1, 7.0]]), rates, moving)
-    parameters[1].data.copy_(parameters[0].data)
-    again.load_state_dict(mine.state_dict())
-    for optimizer in (mine, again):
-        optimizer.step(torch.full((2, 3), -0.5), rates, moving)
-    assert torch.equal(*parameters)
-    again.load_state_dict(again.state_dict() | {"t": torch.full((2, 1), 2**24)})
-    again.step(torch.zeros(2, 3), rates, moving)
-    assert again.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
+def test_an_optimizer_counts_any_number_of_steps() -> None:
+    adam = Adam([torch.nn.Parameter(torch.ones(2, 3))], eps=1e-5)
+    adam.load_state_dict(adam.state_dict() | {"t": torch.full((2, 1), 2**24)})
+    adam.step(torch.zeros(2, 3), torch.tensor([0.1, 0.2]), torch.ones(2, dtype=torch.bool))
+    assert adam.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
 
 
 def test_discounted_sums_and_means_by_hand_of_rows_that_are_valid_now() -> None:

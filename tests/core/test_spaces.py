@@ -18,7 +18,7 @@ from tricks import Config, InputError
 from tricks.action_mask import mask_logits
 from tricks.core.agent import Agent
 from tricks.core.nets import Joined, Nature, Shallow
-from tricks.core.policies import Categorical, multi_categorical
+from tricks.core.policies import multi_categorical
 from tricks.core.rollout import Batch, Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
@@ -232,12 +232,7 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     assert family.sample(logits, torch.zeros_like(logits)).equal(modes)
 
 
-def test_one_component_is_a_categorical_and_actions_come_in_the_environment_s_own_format() -> None:
-    logits, noise = drawn((5,)), drawn((5,), 1)
-    one, action = multi_categorical((5,)), Categorical.sample(logits, noise)
-    assert one.sample(logits, noise).squeeze(-1).equal(action)
-    assert one.log_prob(logits, action.unsqueeze(-1)).equal(Categorical.log_prob(logits, action))
-    assert one.entropy(logits).equal(Categorical.entropy(logits))
+def test_actions_come_in_the_environment_s_own_format() -> None:
     square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
     assert (square.actions, square.components) == (10, (2, 3, 4, 1))
     decoded = square.decode(torch.tensor([[[1, 2, 3, 0]]]))

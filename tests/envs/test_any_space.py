@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
 from support.any_space import BOOL, THREE, TWO, AnySpace
 from support.any_space import THREE as SEEN
@@ -27,22 +27,17 @@ from tricks.squash import squashed
 U8 = np.uint8
 CONFIG = Config("own", seeds=2, steps=60, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
 OBSERVATIONS: dict[str, gym.Space[Any]] = {
-    "dict": Dict(context=Box(-np.inf, np.inf, (2,)), score=Box(0, 1, (1,))),
     "dict with image": Dict(image=Box(0, 255, (40, 40, 3), U8), v=Box(0, 1, (2,))),
-    "tuple": Tuple((Discrete(4), Box(0, 1, (2,)))),
     "multi-discrete": MultiDiscrete([3, 4]),
     "multi-binary": MultiBinary(5),
     "goal": Dict({"observation": Box(-1, 1, (2,), np.float64), "goal": Dict(at=Box(-1, 1, ()), kind=Discrete(2))}),
     "bool": Box(0, 1, (10, 10, 4), BOOL),
-    "float image": Box(0, 1, (12, 10, 3), np.float32),
-    "gray": Box(0, 255, (12, 10), U8),
     "last": Box(0, 255, (12, 10, 3), U8),
 }
 ACTIONS: dict[str, gym.Space[Any]] = {
     "multi-discrete": MultiDiscrete([3, 2]),
     "multi-binary": MultiBinary(4),
     "matrix of choices": MultiDiscrete(np.array([[2, 3], [1, 2]]), start=np.array([[0, 1], [2, -1]])),
-    "box matrix": Box(-1, 1, (2, 3)),
     "scalar": Box(-1, 1, ()),
     "bool box": Box(0, 1, (2,), BOOL),
     "negative start": Discrete(3, start=-1),

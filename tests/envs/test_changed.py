@@ -109,7 +109,7 @@ def test_the_last_observations_are_stacked_and_only_a_change_leaves_a_tensor_wor
 
 @pytest.mark.parametrize("shape", [(2, 20, 20), (20, 20, 2)])
 def test_images_are_stacked_along_their_channels(shape: tuple[int, ...]) -> None:
-    class Shown(own.Picture):
+    class Shown(Counting):
         observation_space = own.spaces.Box(0, 255, shape, np.uint8)
 
         def see(self) -> Any:

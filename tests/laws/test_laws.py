@@ -265,11 +265,6 @@ def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(caps
     assert "(seed 8)" in said and "seed 3" not in said
     with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
         run.evaluate(2)
-    run = train(FAILING, PPO, env=lambda: Misbehaving("endless", well=0), evaluation=Evaluation(100, 2))
-    assert run.curve.eval_return.isna().all()
-    assert "an evaluation failed: own: an episode has not ended after 60 steps" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; --episode-limit raises"):
-        run.evaluate(2)
 
 
 OWNED = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)

@@ -26,12 +26,9 @@ Change = Callable[[About], object]
 UNREADABLE: dict[str, Change] = {
     "an unknown field": lambda about: about.update(version=2),
     "a field that is missing": lambda about: about.pop("spaces"),
-    "an unknown number": lambda about: about["config"].update(lines=8),
     "a number of another kind": lambda about: about["config"].update(hidden="4"),
     "a number that today is out of range": lambda about: about["config"].update(gamma=3),
-    "a flag of another name": lambda about: about["tricks"].append("normalize"),
     "flags in another form": lambda about: about.update(tricks={"gae": True}),
-    "another space": lambda about: about["spaces"]["action"].update(kind="Text"),
 }
 
 

@@ -1,7 +1,6 @@
 """Films of an agent, and what plays in them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,6 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     masked, total = filmed(untrained("OnlyOneLegal-v0", switched(["action_mask"])).only(), greedy=False)
     assert masked is not None and (masked.steps, total) == (10, 0)
     assert filmed(untrained("OnlyOneLegal-v0").only(), greedy=False)[1] < 0
-
-
-def test_a_world_of_another_backend_is_not_drawn() -> None:
-    run = untrained("SeenActionReward-v0").only()
-    renamed = replace(run, config=replace(run.config, env="Nowhere-v0"))
-    assert picture(renamed, GIF, greedy=False) == "Nowhere-v0 cannot be rendered"
 
 
 def raising(error: Exception) -> Callable[..., Any]:

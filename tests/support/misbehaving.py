@@ -98,8 +98,6 @@ def dies(*outcome: Any) -> Any:
 
 SPACES: dict[str, tuple[Space[Any], Space[Any]]] = {
     "too large": (Discrete(3), TWO),
-    "too small": (Discrete(3), TWO),
-    "sees nothing": (Box(-1, 1, (0,)), TWO),
     "does nothing": (BOX, Box(-1, 1, (0,))),
 }
 ANSWERS: dict[str, Callable[..., Outcome]] = {
@@ -107,7 +105,6 @@ ANSWERS: dict[str, Callable[..., Outcome]] = {
     "reward": lambda obs, reward, *rest: (obs, np.inf, *rest),
     "no reward": lambda obs, reward, *rest: (obs, None, *rest),
     "too large": lambda obs, *rest: (3, *rest),
-    "too small": lambda obs, *rest: (-1, *rest),
     "short mask": lambda *outcome: (*outcome[:4], {"action_mask": np.ones(3, bool)}),
     "nothing is legal": lambda *outcome: (*outcome[:4], {"action_mask": np.zeros(2, bool)}),
     "no info": lambda *outcome: (*outcome[:4], None),
