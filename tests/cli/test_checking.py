@@ -44,7 +44,6 @@ Far = room(draw=lambda self: 3 * Room.draw(self))
 Nan = room(draw=lambda self: Room.draw(self) * (np.nan if self.t == 3 else 1))
 Doubles = room(draw=lambda self: Room.draw(self).astype(np.float64))
 Fourth = room(observation_space=gym.spaces.Discrete(4), draw=lambda self: 4 if self.t == 2 else 1)
-Dear = last(reward=float("inf"))
 Failing = room(step=lambda self, action: 1 / 0)
 Global = room(draw=lambda self: np.random.uniform(-1, 1, 3).astype(np.float32))
 Masked = room(info=lambda self: {"action_mask": np.array([1, 0])})
@@ -78,7 +77,6 @@ def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("Far", "not within the observation space: clip observations, or make the space larger"),
         ("Nan", "the observation is not finite"),
         ("Fourth", "the observation 4 is not in Discrete(4)"),
-        ("Dear", "the reward is not finite"),
         ("Failing", "ZeroDivisionError: division by zero, in checked_rooms.py, line "),
         (
             "Global",

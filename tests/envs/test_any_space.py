@@ -73,8 +73,6 @@ def test_images_are_not_standardized_and_another_space_s_agent_is_refused() -> N
     for name, what in (("last", "are images"), ("dict with image", "have images")):
         with pytest.raises(InputError, match=f"state_norm standardizes vectors, but these observations {what}"):
             train(CONFIG, switched(["state_norm"]), env=partial(AnySpace, OBSERVATIONS[name]))
-    spaces = Spaces("x", THREE, ACTIONS["bool box"])
-    assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
     run = train(CONFIG, REINFORCE, env=partial(AnySpace, THREE, MultiDiscrete([3, 2])))
     for action in (MultiDiscrete([2, 3]), Discrete(5)):
         with pytest.raises(InputError, match="but the agent was trained with"):

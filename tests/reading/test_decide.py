@@ -43,9 +43,6 @@ STORED = {
     "a pair of one call": ("a, b = pure(x)\nreturn b", "a, b = pure(x)\nreturn b"),
     "a pure call": ("a = pure(x)\na = y\nreturn a", "a = y\nreturn a"),
     "a call that may do something": ("a = act(x)\na = y\nreturn a", "a = act(x)\na = y\nreturn a"),
-    "annotated": ("a: int = x\na = y\nreturn a", "a = y\nreturn a"),
-    "an attribute": ("a.b = x\na.b = y", "a.b = x\na.b = y"),
-    "on one branch only": ("a = x\nif y:\n    a = 1\nreturn a", "a = x\nif y:\n    a = 1\nreturn a"),
     "on both branches": (f"a = x\n{BOTH}", BOTH),
     "carried around a loop": ("a = x\nwhile y:\n    use(a)\n    a = y",) * 2,
     "set anew in every turn": (

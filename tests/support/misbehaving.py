@@ -31,12 +31,6 @@ class Misbehaving(Endless):
     def __init__(self, how: str = "well", well: int = 6) -> None:
         self.how, self.well, self.taken = how, well, 0
         self.observation_space, self.action_space = SPACES.get(how, (BOX, TWO))
-        if how == "exit when made":
-            sys.exit("no display")
-
-    def begin(self) -> None:
-        if self.how == "exit in reset" and self.taken > self.well:
-            sys.exit(3)
 
     def see(self) -> Any:
         if isinstance(self.observation_space, Discrete):
