@@ -89,8 +89,6 @@ def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("Room --life-ends", "does not report lives"),
         ("Room --env-arg size=3", "got an unexpected keyword argument 'size'"),
         ("Room --backend tensor", "backend tensor has no 'checked_rooms:Room'"),
-        ("Room --lr 3", "unknown option --lr"),
-        ("Room --episodes 0", "episodes must be at least 1, not 0"),
         ("NoRoom", "has no class or function 'NoRoom'"),
     ],
 )

@@ -11,7 +11,7 @@ from PIL import Image
 from support.pictured import CONFIG, untrained
 
 from tricks import PPO, load, train
-from tricks.cli.main import described, main
+from tricks.cli.main import main
 from tricks.runs.provenance import in_one_line
 
 Told = Callable[..., str]
@@ -52,13 +52,6 @@ def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(folder: Path, to
     replace(limited, config=replace(limited.config, episode_limit=9)).save("x")
     refuses(main, ["play", "x"], "Pictured-v0: an episode has not ended after 9 steps; --episode-limit")
     assert "an episode of 10 steps" in told("play x --episode-limit 10")
-
-
-def test_the_interval_is_students() -> None:
-    run = untrained("Pictured-v0").only()
-    said = described(run, np.arange(1.0, 6.0), greedy=False)  # t₄ = 2.776, s = 1.581: ±1.963
-    assert said.endswith("sampled actions: mean return 3.0, 95% interval [1.0, 5.0] (Student's t over 5 episodes)")
-    assert described(run, np.array([1.0]), greedy=False).endswith("1.0 (no interval with fewer than 5 episodes)")
 
 
 def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.CaptureFixture[str]) -> None:

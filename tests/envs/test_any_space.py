@@ -269,16 +269,6 @@ def test_no_illegal_action_is_played_however_the_mask_is_given(name: str, backen
     pd.testing.assert_frame_equal(train(replace(MASK_CONFIG, env=f"Masked-{name}-v0"), MASKED).curve, run.curve)
 
 
-@pytest.mark.parametrize("name", ["info", "method", "observation"])
-def test_the_mask_of_the_state_is_the_mask_of_its_row_in_each_way(name: str) -> None:
-    env = make_env(MASK_CONFIG, make=WAYS[name])
-    assert env.masks
-    for t in (0, 1, 2, 3, 4, 5, 0):
-        assert env.now.legal.eq(torch.isin(torch.arange(5), torch.tensor([0, t % 5]))).all()
-        assert env.now.obs.shape == (2, 2, 3)
-        env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
-
-
 def test_the_method_of_a_wrapper_counts_and_a_mask_in_the_info_comes_first() -> None:
     class Only(gym.Wrapper):
         def action_masks(self) -> np.ndarray:

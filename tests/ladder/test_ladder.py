@@ -89,9 +89,7 @@ def test_each_rung_adds_one_trick_and_a_flag_is_not_tested_twice_in_a_row() -> N
     [
         ("ppo", PPO.on),
         ("clip", ("baseline", "reuse", "clip")),
-        ("shared_trunk", (*PPO.on, "shared_trunk")),
         ("ppg", (*PPO.on, "ppg")),
-        ("ppg_buffers", (*PPO.on, "ppg", "ppg_buffers")),
         ("ppg+kl_stop", (*PPO.on, "ppg", "kl_stop")),
         ("reinforce+popart+clip", ("baseline", "reuse", "clip", "return_norm", "popart")),
     ],
@@ -283,7 +281,6 @@ def test_what_cannot_be_is_one_line(asked: Callable[[], Any], said: str) -> None
     [
         ("Box2D is not installed, you can install it by run `pip install swig` followed by ...", "box2d"),
         ('MuJoCo is not installed, run `x "y"`', "mujoco"),
-        ("pygame is not installed, run x", "play"),
         ("opencv is not installed,\n run x", ""),  # no extra is about drawing with it
         ("MuJoCo has diverged", ""),
     ],

@@ -1,16 +1,15 @@
 """segments, reuse, entropy, lr_anneal, clip_anneal, separate_optimizers, recompute, ppg, ppg_buffers: use of rows."""
 
-import math
 from dataclasses import replace
 
 import torch
-from support.probes import Probe
-from support.register import like
 
-from tricks import ATARI, PPG, PPO, Config, Tricks, train
+from tricks import ATARI, PPG, PPO, Config, train
+from tricks.annealing import following_decay, linear_decay
 from tricks.config import ATARI_CONFIG
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player
+from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.ladder import closed, switched
 from tricks.ppg import Memory
@@ -33,27 +32,22 @@ def test_a_segment_is_cut_at_its_last_row_and_no_update_has_more_steps_than_rows
     assert whole.groupby("seed").step.diff().nunique() > 1
 
 
-def test_drift_counts_valid_rows_and_value_clip_s_range_falls_with_the_policy_s_in_atari_alone() -> None:
+def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n() -> None:
     ratio, valid = torch.tensor([[2.0, 0.5, 100.0]]), torch.tensor([[True, True, False]])
     found = drift(ratio, valid)
     torch.testing.assert_close(found["approx_kl"], torch.tensor([0.25]))  # ((2 − 1 − ln 2) + (0.5 − 1 + ln 2))/2
     assert found["max_ratio"].item() == 2
     assert drift(torch.tensor([[0.5, 0.75, 9.0]]), valid)["max_ratio"].item() == 0.75  # filler is no 1, either
     assert drift(torch.zeros(1, 2), valid[:, :2])["approx_kl"].isfinite()  # a ratio below 1e-38 rounds to 0
+    entropy = torch.tensor([[1.0, 3.0, 100.0]])
+    torch.testing.assert_close(entropy_bonus(entropy, valid, 0.01), torch.tensor([0.02]))
+    start, progress = torch.full((3,), 0.4).double(), torch.tensor([0.0, 0.25, 0.75])
+    for falling in (linear_decay(start, progress), following_decay(start, progress, True)):
+        torch.testing.assert_close(falling, torch.tensor([0.4, 0.3, 0.1]).double())
+    assert following_decay(start, progress, False) is start
     assert ATARI.clip_anneal and ATARI.value_clip
     assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does
     assert not Config().value_clip_anneals
-
-
-# No action pays anything, so that nothing but the bonus moves a policy.
-Unpaid = like(Probe, "Unpaid", first=lambda self: 1.0, pay=lambda self, action: 0.0)
-
-
-def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided() -> None:
-    config = Config(seeds=(1, 3), steps=320, lanes=8, horizon=4, hidden=(8,), lr=0.01)
-    entropy = train(config, Tricks(entropy=True), Unpaid).curve.groupby("seed").entropy
-    assert (entropy.first() < math.log(2) - 0.01).all()  # the first policy prefers an action
-    assert (entropy.last() > entropy.first() + 0.01).all()
 
 
 PHASES = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
