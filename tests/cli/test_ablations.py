@@ -70,7 +70,6 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job() -> None:
         ("report --out /nonexistent", "no run files (*.runs.csv.gz) in /nonexistent"),
         ("--seeds none", "--seeds must be a count (10) or a range (10:30)"),
         ("--env Talking-v0", "Talking-v0 has a Text observation space"),
-        ("--step 5", "unknown option --step (did you mean --steps?)"),
         ("--out /dev/null/x", "cannot make the folder /dev/null/x: a file is in its place"),
         ("dance", "unknown command 'dance'"),
     ],

@@ -81,7 +81,6 @@ def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.Captu
         ("DIR --gif x.gif --no-gif", "--gif and --no-gif are mutually exclusive"),
         ("DIR --gif /dev/null/x.gif", "cannot write /dev/null/x.gif: there is no folder /dev/null"),
         ("DIR --gif x.mp4", "play writes animated GIFs only, so the file's name must end in .gif"),
-        ("DIR --gredy", "unknown option --gredy (did you mean --greedy?)"),
     ],
 )
 def test_what_cannot_be_played_is_one_clear_line(words: str, message: str, folder: Path, refuses: Refuses) -> None:

@@ -165,7 +165,6 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--steps 9000 --resume DIR", "it takes no --steps: annealing runs over the original steps"),
         ("--resume nowhere", "nothing to resume in nowhere: there is no checkpoint.pt; only `train --checkpoint"),
         ("--resume DIR/complete", "there is no checkpoint.pt; its run is complete"),
-        ("--resume", "--resume"),
         ("ppo --out DIR", "holds an unfinished run; resume it with: python -m tricks train --resume"),
         ("ppo --checkpoint-every 9", "--checkpoint-every needs --out, the folder to write into"),
         ("ppo --checkpoint-every 0 --out DIR/new", "checkpoints must be at least 1 step apart, not 0"),

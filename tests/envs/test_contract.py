@@ -188,7 +188,6 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
 @pytest.mark.parametrize(
     ("rung", "id", "said"),
     [
-        ("ppo+action_mask", "Failing-raise", "Stubborn: "),
         ("ppo+action_mask", "Failing-die", "the worker process of lane 0 has died"),
         ("ppo", "BreaksInAWorker", "ValueError: the floor gave way, in contracts.py, line "),
     ],

@@ -29,7 +29,6 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--steps 999999999999999", "lower --steps"),
         ("--hidden 100000000", "lower --hidden"),
         ("--lanes 100000000", "lower --lanes"),
-        ("--seeds 1000000", "lower --seeds"),
         ("--epochs 100000000000000", "lower --epochs or --minibatches"),
         ("--minibatches 100000000", "100000000 minibatches are more than the 1024 rows"),
         ("--backend envpool --lanes 300000000", "lower --lanes"),
