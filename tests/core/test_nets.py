@@ -235,10 +235,6 @@ def looking(seasoned: bool = False) -> Agent:
     return agent
 
 
-def statistics(agent: Agent) -> tuple[Tensor, ...]:
-    return *agent.return_stats[:2], *cast(ObsStats, agent.obs_stats).moments
-
-
 def test_heads_read_what_their_body_has_seen() -> None:
     agent = looking(seasoned=True)
     kept = Features(torch.full_like(OBS, torch.nan), agent.features(OBS).hidden)
@@ -256,7 +252,8 @@ def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
 def test_values_and_statistics_have_the_digits_of_float64_and_images_are_seen_as_they_are() -> None:
     agent = looking()
     add_auxiliary_head_(agent)
-    numbers = agent.value(OBS), agent.read(auxiliary_net(agent), OBS), *statistics(agent)
+    moments = cast(ObsStats, agent.obs_stats).moments
+    numbers = agent.value(OBS), agent.read(auxiliary_net(agent), OBS), *agent.return_stats[:2], *moments
     assert {x.dtype for x in numbers} == {torch.float64}
     assert agent.policy(OBS).dtype == torch.float32
     agent, obs = Agent(IMAGES, CONFIG), torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)

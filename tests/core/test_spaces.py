@@ -300,12 +300,9 @@ register("Screen-v0", Screen)
 CONFIG = Config(env="Screen-v0", seeds=2, lanes=3, horizon=9)
 
 
-def at_random(obs: Tensor, legal: Tensor) -> Tensor:
-    return torch.zeros(*obs.shape[:2], 2)
-
-
 def test_a_rollout_of_pixels_keeps_every_frame_as_bytes_and_a_batch_is_no_copy() -> None:
-    rollout = play_segment(Player(make_env(CONFIG), 16), at_random, CONFIG.horizon, torch.tensor([True, False]))
+    player, at_random = Player(make_env(CONFIG), 16), lambda obs, legal: torch.zeros(*obs.shape[:2], 2)
+    rollout = play_segment(player, at_random, CONFIG.horizon, torch.tensor([True, False]))
     assert rollout.obs.dtype == torch.uint8 and rollout.obs.shape == (2, 10, 3, *SHAPE)
     assert rollout.obs.nbytes == 2 * 10 * 3 * 40  # a byte per pixel
     bright = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0, 1])  # three steps, and what the reset shows

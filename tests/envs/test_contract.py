@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import support.contracts as own
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from support.contracts import Counting
 from support.misbehaving import Misbehaving, play, processes
 from support.register import register
@@ -104,7 +104,6 @@ def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
             {"a": np.zeros(3)},
             r"observation\['a'\] of reset\(\) is float64 \[3\], but its space has float32 \[2\]",
         ),
-        (Tuple([Discrete(2)] * 2), (1,), r"the observation of reset\(\) is \(1,\), without observation\[1\]"),
         (MultiBinary(3), None, r"the observation of reset\(\) is None, but its space has int8 \[3\]"),
     ],
 )
