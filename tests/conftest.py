@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
-from gymnasium.spaces import Box, MultiDiscrete, Text
+from gymnasium.spaces import Text
 from support import kernels, probes
 from support.any_space import AnySpace
 from support.register import register
@@ -40,17 +40,11 @@ register("Endless-v0", probes.Endless, max_episode_steps=1)
 register("DeadOnTime-v0", probes.DeadOnTime, max_episode_steps=1)
 register("ResetMask-v0", probes.ResetMask)
 register("Forbidding-v0", probes.Forbidding)
-register("DeadEnd-v0", probes.DeadEnd)
-register("BrokenObs-v0", probes.Broken, what="obs")
-register("BrokenReward-v0", probes.Broken, what="reward")
 register("ThreeLives-v0", probes.ThreeLives)
 register("SmallPictures-v0", probes.SmallPictures)
 register("LargePictures-v0", probes.LargePictures)
 register("ChannelsLast-v0", probes.ChannelsLast)
-register("WholeNumbers-v0", probes.WholeNumbers)
 register("Talking-v0", AnySpace, observation=Text(5))
-register("Choices-v0", AnySpace, action=MultiDiscrete([3, 2]))
-register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: probes.AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)

@@ -129,10 +129,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dic
     [(("checkpoints",), 2.0, 1), pytest.param(tuple(COMMANDS), 0.0, 50, marks=pytest.mark.slow)],
 )
 def test_kills(
-    commands: tuple[str, ...],
-    earliest: float,
-    count: int,
-    undisturbed: Callable[[str], dict[str, object]],
+    commands: tuple[str, ...], earliest: float, count: int, undisturbed: Callable[[str], dict[str, object]]
 ) -> None:
     expected = {command: undisturbed(command) for command in commands}
     survives(kills(*commands, earliest=earliest), partial(attack, undisturbed=expected), count)

@@ -11,7 +11,7 @@ from PIL import Image
 from support.pictured import CONFIG, untrained
 
 from tricks import PPO, load, train
-from tricks.cli.main import described, main
+from tricks.cli.main import main
 from tricks.runs.provenance import in_one_line
 
 Told = Callable[..., str]
@@ -54,13 +54,6 @@ def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(folder: Path, to
     assert "an episode of 10 steps" in told("play x --episode-limit 10")
 
 
-def test_the_interval_is_students() -> None:
-    run = untrained("Pictured-v0").only()
-    said = described(run, np.arange(1.0, 6.0), greedy=False)  # t₄ = 2.776, s = 1.581: ±1.963
-    assert said.endswith("sampled actions: mean return 3.0, 95% interval [1.0, 5.0] (Student's t over 5 episodes)")
-    assert described(run, np.array([1.0]), greedy=False).endswith("1.0 (no interval with fewer than 5 episodes)")
-
-
 def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     untrained("tricks/Corridor-v0").save("x")
     first, second, *_ = told("play x --episodes 2").splitlines()
@@ -82,14 +75,12 @@ def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.Captu
     ("words", "message"),
     [
         ("", "play takes the folder of a saved run, for example: python -m tricks play runs/x"),
-        ("--greedy", "play takes the folder of a saved run"),
         ("nowhere", "no saved run in nowhere"),
         ("DIR --seed 7", "the run has no seed 7; it has 4, 2"),
         ("DIR --episodes 0", "episodes must be at least 1, not 0"),
         ("DIR --gif x.gif --no-gif", "--gif and --no-gif are mutually exclusive"),
         ("DIR --gif /dev/null/x.gif", "cannot write /dev/null/x.gif: there is no folder /dev/null"),
         ("DIR --gif x.mp4", "play writes animated GIFs only, so the file's name must end in .gif"),
-        ("DIR --gredy", "unknown option --gredy (did you mean --greedy?)"),
     ],
 )
 def test_what_cannot_be_played_is_one_clear_line(words: str, message: str, folder: Path, refuses: Refuses) -> None:

@@ -133,14 +133,6 @@ def test_a_disk_that_fills_up_in_a_film_is_one_line_and_no_half_file(told: Calla
     assert sorted(path.name for path in Path("x").iterdir()) == SAVED
 
 
-def test_a_name_that_is_too_long_is_one_line(refuses: Callable[..., None]) -> None:
-    name = "x" * 300
-    for words in (["train", *TINY, "--out"], ["train", *TINY, "--env"], ["train", "--resume"], ["play"]):
-        refuses(main, [*words, name], "")
-    for words in (["report", "--out"], ["--out"]):
-        refuses(ablations, [*words, name], "")
-
-
 def test_no_memory_is_one_line(refuses: Callable[..., None]) -> None:
     def greedy(_: list[str]) -> int:
         raise MemoryError("Unable to allocate\n8 TiB")

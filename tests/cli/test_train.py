@@ -1,10 +1,7 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
-import json
 import re
-import shlex
 import shutil
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from support.commands import begin
-from support.training import SMALL, same, writers
-from support.waiting import until
+from support.training import SMALL, writers
 
 from tricks import PPO, Checkpoints, Config, Run, load, train
 from tricks.cli.main import main
@@ -112,15 +107,6 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(told: Told) -> None:
     assert (pd.read_csv("x/curve.csv").groupby("seed")["eval_return"].count() == 3).all()
 
 
-def test_the_last_line_is_a_command_that_plays_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [*ONE.split(), "--env", "tricks.worlds:tricks/Corridor-v0", "--out", "my run"]
-    assert main(asked) == 0
-    *_, last = capsys.readouterr().out.splitlines()
-    python, m, package, *command = shlex.split(last.partition("wrote my run; to watch an agent: ")[2])
-    assert (python, m, package) == ("python", "-m", "tricks")
-    assert main([*command, "--no-gif", "--episodes", "1"]) == 0
-
-
 def test_the_summary_has_an_interval_over_five_seeds_and_all_of_them(told: Told) -> None:
     *seeds, last, hint = told(f"{TINY} 5").splitlines()
     assert hint == "nothing was saved; --out DIR saves a run"
@@ -159,29 +145,6 @@ def test_a_quiet_training_prints_and_draws_nothing(
     assert "%: " in said.err
 
 
-LONGER = "train ppo --seeds 2 --lanes 2 --horizon 50 --hidden 8 --steps 3000 --out"
-
-
-def test_a_command_that_was_killed_goes_on_and_writes_the_same_files(told: Callable[..., str]) -> None:
-    told(f"{LONGER} whole")
-    out, whole = Path("out"), Path("whole")
-    process = begin("tricks", [*LONGER.split(), "out", "--checkpoint-every", "100"], Path())
-    until((out / CHECKPOINT).exists)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert load(out).agent.state_dict().keys() == load(whole).agent.state_dict().keys()
-    told("train --resume out")
-    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
-    assert (out / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
-    about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
-    assert about.pop("seconds") > 0 < other.pop("seconds")
-    assert about.pop("made_with").pop("date") >= other.pop("made_with").pop("date")
-    for each in (about, other):  # last.pt has these times, too
-        del each["checksum"], each["checksums"]["last.pt"]
-    assert about == other
-    same(load(out), load(whole))
-
-
 @pytest.fixture(scope="module")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an unfinished run, and in it the folder of a run that is complete."""
@@ -199,18 +162,12 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("--resume DIR --lr 0.1", "own settings; it takes no --lr\n"),
         ("ppo --resume DIR", "it takes no rung 'ppo'"),
-        ("--no-gae --resume=DIR", "it takes no --no-gae"),
         ("--steps 9000 --resume DIR", "it takes no --steps: annealing runs over the original steps"),
-        ("--resume DIR --out DIR", "it takes no --out"),
-        ("--resume x --eval-every 9", "it takes no --eval-every"),
         ("--resume nowhere", "nothing to resume in nowhere: there is no checkpoint.pt; only `train --checkpoint"),
         ("--resume DIR/complete", "there is no checkpoint.pt; its run is complete"),
-        ("--resume", "--resume"),
         ("ppo --out DIR", "holds an unfinished run; resume it with: python -m tricks train --resume"),
-        ("ppo --out DIR --checkpoint-every 9", "holds an unfinished run"),
         ("ppo --checkpoint-every 9", "--checkpoint-every needs --out, the folder to write into"),
         ("ppo --checkpoint-every 0 --out DIR/new", "checkpoints must be at least 1 step apart, not 0"),
-        ("ppo --checkpoint-every 9 --out /dev/null/x", "cannot make the folder"),
     ],
 )
 def test_what_cannot_be_resumed_is_one_clear_line(

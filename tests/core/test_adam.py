@@ -13,74 +13,29 @@ from tricks.core.seeds import argsort, draw, stream
 from tricks.ladder import named
 
 
-def test_adam_equals_torch_seed_by_seed_and_what_stood_still_goes_on_as_if_nothing_had_been() -> None:
-    generator = torch.Generator().manual_seed(0)
-    start = [torch.randn(3, 4, 2, generator=generator), torch.randn(3, 1, 2, generator=generator)]
-    stacked = [torch.nn.Parameter(p.clone()) for p in start]
-    rates = torch.tensor([0.1, 0.01, 0.5])
-    mine = Adam(stacked, eps=1e-5)
-    lone = [[torch.nn.Parameter(p[k].clone()) for p in start] for k in range(3)]
-    theirs = [torch.optim.Adam(p, float(rate), eps=1e-5) for p, rate in zip(lone, rates, strict=True)]
-    for t in range(20):
-        if t == 10:
-            stopped = [p[2].detach().clone() for p in stacked]
-        losses = sum((p * p.detach().cos() * 3).flatten(1).square().sum(1) for p in stacked)
-        moving = torch.tensor([True, True, t < 10])
-        scale = torch.tensor([1.0, 1.0, 1.0 if t < 10 else torch.nan])
-        mine.step(gradient(losses * scale, stacked), rates, moving)
-        for parameters, adam in zip(lone, theirs, strict=True):
-            adam.zero_grad()
-            torch.stack([(q * q.detach().cos() * 3).square().sum() for q in parameters]).sum().backward()
-            adam.step()
-    for k, place in enumerate(lone[:2]):
-        for p, q in zip(stacked, place, strict=True):
-            torch.testing.assert_close(p[k], q)
-    for p, kept in zip(stacked, stopped, strict=True):
-        assert torch.equal(p[2], kept)
-    # moments and counts of steps wait, too: else it would come back with less momentum than it left with
+def test_adam_equals_torch_and_a_seed_that_stood_still_goes_on_as_if_nothing_had_been() -> None:
     pair, one = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(3))
     mine, other = Adam([pair], eps=1e-5), torch.optim.Adam([one], 0.1, eps=1e-5)
     for pause in (2, 0, 1, 0, 5):
         for _ in range(pause):
-            mine.step(torch.full((2, 3), 7.0), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
+            mine.step(torch.tensor([[torch.nan] * 3, [7.0] * 3]), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
         one.grad = torch.tensor([1.0, -2.0, 3.0 + pause])
         mine.step(one.grad.expand(2, 3), torch.tensor([0.1, 0.1]), torch.tensor([True, False]))
         other.step()
         torch.testing.assert_close(pair[0], one)
 
 
-def test_the_gradient_of_a_seed_ignores_others_and_a_frozen_parameter_does_not_move() -> None:
+def test_the_gradient_of_a_seed_ignores_others() -> None:
     p = torch.nn.Parameter(torch.ones(2, 3))
     unused = torch.nn.Parameter(torch.ones(2, 1))
     assert gradient(p.square().sum(1) * torch.tensor([1.0, torch.nan]), [p, unused])[0].tolist() == [2, 2, 2, 0]
-    plain, frozen = torch.zeros(2, 1), torch.nn.Parameter(torch.zeros(2, 1), requires_grad=False)
-    for place in (plain, frozen):
-        Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))
-    torch.testing.assert_close(plain, torch.full((2, 1), -0.1), rtol=1e-4, atol=0)
-    assert not frozen.any()
-    weights = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(2, 3))
-    adam, moving, rate = Adam(weights, 1e-8), torch.ones(2, dtype=torch.bool), torch.full((2,), 0.1)
-    adam.move((weights[0] + weights[1]).sum(1), rate, moving)
-    weights[0].requires_grad_(False)  # what the optimizer has in mind does not move it later
-    norm = adam.move((weights[0] + weights[1]).sum(1), rate, moving)
-    torch.testing.assert_close(weights[0], torch.full((2, 3), 0.9))
-    torch.testing.assert_close(weights[1].detach(), torch.full((2, 3), 0.8))
-    torch.testing.assert_close(norm, torch.full((2,), 3**0.5))  # of what may move
 
 
-def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() -> None:
-    parameters = [torch.nn.Parameter(torch.ones(2, 3)) for _ in range(2)]
-    mine, again = (Adam([p], eps=1e-5) for p in parameters)
-    rates, moving = torch.tensor([0.1, 0.2]), torch.ones(2, dtype=torch.bool)
-    mine.step(torch.tensor([[1.0, -2.0, 3.0], [5.0, 0.1, 7.0]]), rates, moving)
-    parameters[1].data.copy_(parameters[0].data)
-    again.load_state_dict(mine.state_dict())
-    for optimizer in (mine, again):
-        optimizer.step(torch.full((2, 3), -0.5), rates, moving)
-    assert torch.equal(*parameters)
-    again.load_state_dict(again.state_dict() | {"t": torch.full((2, 1), 2**24)})
-    again.step(torch.zeros(2, 3), rates, moving)
-    assert again.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
+def test_an_optimizer_counts_any_number_of_steps() -> None:
+    adam = Adam([torch.nn.Parameter(torch.ones(2, 3))], eps=1e-5)
+    adam.load_state_dict(adam.state_dict() | {"t": torch.full((2, 1), 2**24)})
+    adam.step(torch.zeros(2, 3), torch.tensor([0.1, 0.2]), torch.ones(2, dtype=torch.bool))
+    assert adam.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
 
 
 def test_discounted_sums_and_means_by_hand_of_rows_that_are_valid_now() -> None:

@@ -8,7 +8,7 @@ import gymnasium as gym
 import pytest
 import torch
 from support.misbehaving import Scripted
-from support.probes import DeadOnTime, Endless
+from support.probes import DeadOnTime
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -23,24 +23,6 @@ from tricks.fast.dispatch import plain
 from tricks.reuse import minibatches
 from tricks.segments import play_segment
 from tricks.worlds import CLASSIC, GAMES, WORLDS
-
-
-def test_whole_episodes_give_each_seed_its_rows_and_no_lane_starts_another_after_them() -> None:
-    env = make_env(Config(env="ShortCartPole-v0", seeds=3, lanes=4))
-    active = torch.tensor([True, False, True])
-    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(3, 4, 2), 100, active)
-    done = rollout.terminated | rollout.truncated
-    assert rollout.valid.flatten(1).sum(1).tolist()[1] == 0
-    assert (rollout.valid[active].flatten(1).sum(1) >= 100).all()
-    for seed, lane in ((0, 0), (0, 3), (2, 2)):
-        rows = rollout.valid[seed, :, lane].nonzero().flatten()
-        assert done[seed, rows[-1], lane]  # a lane stops at the end of an episode
-    assert not rollout.cut.any()
-    env = make_env(Config(env="ShortCartPole-v0", seeds=10, lanes=4))
-    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(10, 4, 2), 100, torch.ones(10) > 0)
-    enough = rollout.valid.sum(2).cumsum(1) >= 100  # [S, T]
-    starts = ~rollout.valid[:, :-1] & rollout.valid[:, 1:]  # a reset row, and then experience
-    assert starts.any() and not (starts & enough[:, :-1].unsqueeze(-1)).any()
 
 
 def test_a_row_follows_from_the_one_before_and_minibatches_have_every_column_of_their_rows() -> None:
@@ -98,19 +80,6 @@ def test_a_lane_that_waits_is_not_too_slow_and_an_end_on_the_time_limit_is_an_en
     make: Callable[[], gym.Env] = lambda: gym.wrappers.TimeLimit(DeadOnTime(), 1)  # noqa: E731
     rollout = played(make_env(Config("own", seeds=(3, 8), lanes=2), make=make), rows=4, limit=1)
     assert torch.equal(rollout.terminated, rollout.valid) and not rollout.truncated.any()
-
-
-def test_a_game_without_end_is_given_up_after_all_resets_and_as_many_steps_as_the_limit_allows() -> None:
-    asked = list[Tensor]()
-
-    def noted(obs: Tensor, legal: Tensor) -> Tensor:
-        asked.append(obs)
-        return indifferent(obs, legal)
-
-    env = make_env(Config("own", seeds=1, lanes=4), make=Endless)
-    with pytest.raises(InputError, match="an episode has not ended after 3 steps"):
-        play_episodes(Player(env, 16, limit=3), noted, 9, EVERYONE[:1])
-    assert len(asked) == 2 * (9 // 4) + 2 + 3
 
 
 def test_a_rollout_in_parts_takes_the_actions_of_the_whole_and_the_next_one_others() -> None:

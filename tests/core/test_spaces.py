@@ -18,7 +18,7 @@ from tricks import Config, InputError
 from tricks.action_mask import mask_logits
 from tricks.core.agent import Agent
 from tricks.core.nets import Joined, Nature, Shallow
-from tricks.core.policies import Categorical, multi_categorical
+from tricks.core.policies import multi_categorical
 from tricks.core.rollout import Batch, Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
@@ -41,8 +41,6 @@ def test_what_bounds_cut_off_is_a_share_and_discrete_observations_become_one_hot
     assert whole.clip_share(action).tolist() == [0, 1]  # type: ignore[union-attr]
     assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clip_share(torch.tensor([9])) is None
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
-    for kind in (np.int64, np.int32, np.float32):
-        assert spaces.encode(np.array([2, 6], kind), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     for bad in (1, 7):
         with pytest.raises(InputError, match=rf"x: the observation {bad} is not in Discrete\(5, start=2\)"):
             spaces.encode(np.array([2, bad]), (2,))
@@ -82,20 +80,16 @@ U8, F32 = np.uint8, np.float32
     ("space", "shape"),
     [
         (Box(0, 255, (96, 96, 3), U8), (3, 96, 96)),
-        (Box(0, 255, (10, 12, 1), U8), (1, 10, 12)),
         (Box(0, 255, (1, 10, 12), U8), (1, 10, 12)),
-        (Box(0, 255, (4, 84, 84), U8), (4, 84, 84)),
         (Box(0, 255, (8, 9), U8), (1, 8, 9)),
         (Box(0, 1, (10, 10, 4), BOOL), (4, 10, 10)),
         (Box(0, 1, (4, 84, 84), F32), (4, 84, 84)),
-        (Box(0, 1, (40, 50, 3), np.float64), (3, 40, 50)),
         (Dict({"image": Box(0, 255, (9, 9, 2), U8)}), (2, 9, 9)),
         (Box(0, 255, (2, 128), U8), (256,)),  # a stack of vectors
         (Box(0, 255, (8, 9, 8), U8), (576,)),  # as many channels as columns
         (Box(0, 255, (2, 2, 1), U8), (4,)),  # too small for any convolution
         (Box(-1, 1, (9, 9, 3), F32), (243,)),
         (Box(0, 1, (9, 9), F32), (81,)),
-        (Box(0, 9, (9, 9, 3), np.int64), (243,)),
         (Box(0, 255, (4, 9, 9, 3), U8), (972,)),
     ],
     ids=str,
@@ -192,11 +186,7 @@ BOX = gym.spaces.Box(-1, 1, (2,))
 EMPTY = [Box(0, 1, (0,)), MultiDiscrete([]), Dict({}), Tuple([]), Dict(a=TWO, b=Box(0, 1, (3, 0))), Dict(a=Tuple([]))]
 REFUSED = [
     (gym.spaces.Text(5), TWO, r"x has a Text observation space, which is not .*wrappers\.TransformObservation"),
-    (
-        Dict(mission=gym.spaces.Text(5), v=TWO),
-        TWO,
-        r"Text .*\(observation\['mission'\]\).*Filter\w+\(\['v'\]\)",
-    ),
+    (Dict(mission=gym.spaces.Text(5), v=TWO), TWO, r"Text .*\(observation\['mission'\]\).*Filter\w+\(\['v'\]\)"),
     (Tuple([gym.spaces.Sequence(TWO)]), TWO, r"Sequence observation space \(observation\[0\]\).*TransformObservation"),
     (gym.spaces.Graph(Box(0, 1, (2,)), None), TWO, "Graph observation space.*TransformObservation"),
     (gym.spaces.OneOf([TWO, TWO]), TWO, "OneOf observation space.*TransformObservation"),
@@ -242,12 +232,7 @@ def test_log_probabilities_entropies_and_divergences_are_sums_over_components(si
     assert family.sample(logits, torch.zeros_like(logits)).equal(modes)
 
 
-def test_one_component_is_a_categorical_and_actions_come_in_the_environment_s_own_format() -> None:
-    logits, noise = drawn((5,)), drawn((5,), 1)
-    one, action = multi_categorical((5,)), Categorical.sample(logits, noise)
-    assert one.sample(logits, noise).squeeze(-1).equal(action)
-    assert one.log_prob(logits, action.unsqueeze(-1)).equal(Categorical.log_prob(logits, action))
-    assert one.entropy(logits).equal(Categorical.entropy(logits))
+def test_actions_come_in_the_environment_s_own_format() -> None:
     square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
     assert (square.actions, square.components) == (10, (2, 3, 4, 1))
     decoded = square.decode(torch.tensor([[[1, 2, 3, 0]]]))
@@ -297,10 +282,6 @@ def test_an_agent_acts_with_flat_masks_and_with_a_tuple_of_one_for_each_componen
             assert agent.act(np.zeros(2), legal, rng).tolist() == [1, 1]
     rows = np.stack([flat, ~flat])
     assert agent.act(np.zeros((2, 2)), (rows[:, :2], rows[:, 2:])).tolist()[0] == [1, 1]
-    with pytest.raises(InputError, match="legal leaves no action"):
-        agent.act(np.zeros(2), np.array([1, 1, 0, 0, 0]))
-    with pytest.raises(InputError, match=r"legal must be \[5\], one entry for each action, not \[2\]"):
-        agent.act(np.zeros(2), flat[:2])
 
 
 SHAPE = (2, 5, 4)
@@ -319,16 +300,9 @@ register("Screen-v0", Screen)
 CONFIG = Config(env="Screen-v0", seeds=2, lanes=3, horizon=9)
 
 
-def at_random(obs: Tensor, legal: Tensor) -> Tensor:
-    return torch.zeros(*obs.shape[:2], 2)
-
-
-def played(playing: list[bool]) -> Rollout:
-    return play_segment(Player(make_env(CONFIG), 16), at_random, CONFIG.horizon, torch.tensor(playing))
-
-
-def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> None:
-    rollout = played([True, False])
+def test_a_rollout_of_pixels_keeps_every_frame_as_bytes_and_a_batch_is_no_copy() -> None:
+    player, at_random = Player(make_env(CONFIG), 16), lambda obs, legal: torch.zeros(*obs.shape[:2], 2)
+    rollout = play_segment(player, at_random, CONFIG.horizon, torch.tensor([True, False]))
     assert rollout.obs.dtype == torch.uint8 and rollout.obs.shape == (2, 10, 3, *SHAPE)
     assert rollout.obs.nbytes == 2 * 10 * 3 * 40  # a byte per pixel
     bright = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0, 1])  # three steps, and what the reset shows
@@ -336,19 +310,6 @@ def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> N
         expected = (100 + factor * bright).view(10, 1, 1, 1).expand(10, 3, 5, 4)
         assert torch.equal(rollout.obs[0, :, :, image].long(), expected)
     assert not rollout.obs[1].any() and rollout.valid[0, :, 0].tolist() == [True, True, True, False] * 2 + [True]
-
-
-def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
-    rollout = played([True, True])
-    batch = Batch.of(rollout)
     columns: dict[str, Any] = {name: x[:1] for name, x in vars(rollout).items() if isinstance(x, Tensor)}
-    lone = Batch.of(Rollout(**columns))
-    assert lone.obs.data_ptr() == rollout.obs.data_ptr()
-    batch.add(born=rollout.obs[:, :-1, :, 0, 0, 0].long())
-    seen = 0
-    for b in minibatches(batch, (0, 1), 0, 1, 4):
-        assert b.obs.dtype == torch.uint8 and b.obs.shape[2:] == SHAPE
-        assert torch.equal(b.obs[..., 0, 3, 2].long(), b.born)
-        assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.born - 100))
-        seen += int(b.valid.sum())
-    assert seen == int(rollout.valid.sum())
+    assert Batch.of(Rollout(**columns)).obs.data_ptr() == rollout.obs.data_ptr()
+    assert {b.obs.dtype for b in minibatches(Batch.of(rollout), (0, 1), 0, 1, 4)} == {torch.uint8}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
 from support.any_space import BOOL, THREE, TWO, AnySpace
 from support.any_space import THREE as SEEN
@@ -27,22 +27,17 @@ from tricks.squash import squashed
 U8 = np.uint8
 CONFIG = Config("own", seeds=2, steps=60, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
 OBSERVATIONS: dict[str, gym.Space[Any]] = {
-    "dict": Dict(context=Box(-np.inf, np.inf, (2,)), score=Box(0, 1, (1,))),
     "dict with image": Dict(image=Box(0, 255, (40, 40, 3), U8), v=Box(0, 1, (2,))),
-    "tuple": Tuple((Discrete(4), Box(0, 1, (2,)))),
     "multi-discrete": MultiDiscrete([3, 4]),
     "multi-binary": MultiBinary(5),
     "goal": Dict({"observation": Box(-1, 1, (2,), np.float64), "goal": Dict(at=Box(-1, 1, ()), kind=Discrete(2))}),
     "bool": Box(0, 1, (10, 10, 4), BOOL),
-    "float image": Box(0, 1, (12, 10, 3), np.float32),
-    "gray": Box(0, 255, (12, 10), U8),
     "last": Box(0, 255, (12, 10, 3), U8),
 }
 ACTIONS: dict[str, gym.Space[Any]] = {
     "multi-discrete": MultiDiscrete([3, 2]),
     "multi-binary": MultiBinary(4),
     "matrix of choices": MultiDiscrete(np.array([[2, 3], [1, 2]]), start=np.array([[0, 1], [2, -1]])),
-    "box matrix": Box(-1, 1, (2, 3)),
     "scalar": Box(-1, 1, ()),
     "bool box": Box(0, 1, (2,), BOOL),
     "negative start": Discrete(3, start=-1),
@@ -73,22 +68,11 @@ def test_each_component_learns_what_a_discrete_action_would() -> None:
     )
     pd.testing.assert_frame_equal(one, several)
 
-    class Paying(AnySpace):
-        """Pays for a 2 first and a 1 next."""
-
-        def pay(self, action: Any) -> float:
-            return float(action[0] == 2) + float(action[1] == 1)
-
-    config = replace(CONFIG, steps=2000, lanes=4, horizon=32, epochs=4, lr=0.01)
-    assert (train(config, PPO, env=partial(Paying, THREE, MultiDiscrete([3, 2]))).late() > 9).all()  # of 10
-
 
 def test_images_are_not_standardized_and_another_space_s_agent_is_refused() -> None:
     for name, what in (("last", "are images"), ("dict with image", "have images")):
         with pytest.raises(InputError, match=f"state_norm standardizes vectors, but these observations {what}"):
             train(CONFIG, switched(["state_norm"]), env=partial(AnySpace, OBSERVATIONS[name]))
-    spaces = Spaces("x", THREE, ACTIONS["bool box"])
-    assert spaces.decode(torch.tensor([[0.4, 0.6]])).tolist() == [[False, True]]
     run = train(CONFIG, REINFORCE, env=partial(AnySpace, THREE, MultiDiscrete([3, 2])))
     for action in (MultiDiscrete([2, 3]), Discrete(5)):
         with pytest.raises(InputError, match="but the agent was trained with"):
@@ -283,16 +267,6 @@ def test_no_illegal_action_is_played_however_the_mask_is_given(name: str, backen
     with pytest.raises(InputError, match="illegal"):
         train(MASK_CONFIG, switched(["reuse"]), env=WAYS[name])
     pd.testing.assert_frame_equal(train(replace(MASK_CONFIG, env=f"Masked-{name}-v0"), MASKED).curve, run.curve)
-
-
-@pytest.mark.parametrize("name", ["info", "method", "observation"])
-def test_the_mask_of_the_state_is_the_mask_of_its_row_in_each_way(name: str) -> None:
-    env = make_env(MASK_CONFIG, make=WAYS[name])
-    assert env.masks
-    for t in (0, 1, 2, 3, 4, 5, 0):
-        assert env.now.legal.eq(torch.isin(torch.arange(5), torch.tensor([0, t % 5]))).all()
-        assert env.now.obs.shape == (2, 2, 3)
-        env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
 
 
 def test_the_method_of_a_wrapper_counts_and_a_mask_in_the_info_comes_first() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tricks.config import ATARI_CONFIG, Config
+from tricks.config import ATARI_CONFIG
 from tricks.core.env import Env, Step
 from tricks.core.extras import extra
 from tricks.envs import atari
@@ -92,18 +92,6 @@ def test_only_where_fire_is_the_second_action_it_is_pressed_after_a_lost_life() 
         lost += int((step.terminated & ~step.over).sum())
     assert lost >= 2
     assert [atari.fire(f"ALE/{game}-v5") for game in ("Breakout", "SpaceInvaders", "MsPacman")] == [FIRE, FIRE, None]
-
-
-def test_points_of_pacman_are_kept_and_learned_from_by_their_sign_if_so_asked() -> None:
-    points, lost = set(), 0
-    for _, step in moves(make_env(PACMAN), 150):  # it opens with a tune
-        assert torch.equal(step.reward, step.score.sign())
-        points |= set(step.score.flatten().tolist())
-    assert points >= {0, 10}
-    for before, step in moves(make_env(Config(env=PACMAN.env, seeds=(3,), lanes=2)), 250):
-        assert torch.equal(step.reward, step.score) and torch.equal(step.terminated, step.over)
-        lost += int(((lives(step) < lives(before)) & ~step.over).sum())
-    assert lost >= 2
 
 
 def test_one_game_in_python_equals_a_game_of_ale_frame_by_frame(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,6 @@ def register():
 __root__ = calling.games:register
 Room = calling.games:register
 """,
-    "leaving.py": "import sys\nsys.exit(3)",
     "lacking.py": "import no_such_package",
     "broken_one.py": 'raise ValueError("no such\\nmap")',
 }
@@ -83,25 +82,19 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
     [
         ("no_such_module:Any-v0", "cannot make the environment 'no_such_module:Any-v0': No module named 'no_such"),
         ("broken_one:Any-v0", "'broken_one:Any-v0': ValueError: no such map, in broken_one.py, line 1"),
-        ("bringing:Brougt-v0", "Did you mean: `Brought`?"),
         ("bringing:Brought-v7", "(did you mean bringing:Brought-v0?)"),
-        ("Cartpole-v1", "Did you mean: `CartPole`?"),
         ("Script-v0", "Environment `Script` doesn't exist"),  # what all ids end with is no likeness
         ("rooms:mak", "rooms has no class or function 'mak' and registers no such id (did you mean rooms:make?)"),
         ("rooms:SIZE", "it must be a class or function that makes an environment, not 3"),
         ("rooms:needy", "missing a required argument: 'limit'; it takes (limit) as arguments of the environment, "),
         ("rooms:forgetful", "'rooms:forgetful' must make a gymnasium.Env, not None: does it return what it makes?"),
-        ("rooms:three", "'rooms:three' must make a gymnasium.Env, not int"),
         ("rooms:several", "not SyncVectorEnv; each lane is one environment, and --lanes says how many"),
         ("rooms.nosuch:make", "No module named 'rooms.nosuch'; 'rooms' is not a package; it must be installed, or be "),
-        ("leaving:make", "'leaving:make': SystemExit: 3, in leaving.py, line 2"),
         ("lacking:make", "ModuleNotFoundError: No module named 'no_such_package', in lacking.py, line 1"),
         ("./rooms.py:make", "name a module, not a file: rooms:make"),
         ("rooms:", "write module:Id or module:function, such as rooms:make"),
-        ("a:b:c", "write module:Id or module:function, such as rooms:make"),
         ("random:make", "if random is a file of yours, give it another name"),
         ("os:system", "this function makes no environment"),
-        ("gymnasium:make", "this function makes no environment"),
     ],
 )
 def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from support.playing import uniform
 from torch import Tensor
 
-from tricks import PPG, PPO, Config, InputError, train
+from tricks import PPO, Config, InputError, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player
 from tricks.envs.envpool import thread_count
@@ -98,20 +98,6 @@ def test_ppo_trains_on_envpool(id: str) -> None:
     assert curve["return"].notna().any() == (id != "Pendulum-v1")  # whose episodes take 200 steps
 
 
-def test_ppg_trains_on_a_procgen_game_of_envpool_where_qt_is_installed() -> None:
-    config = replace(pool("BigfishEasy-v0", lanes=2), steps=64, horizon=16, aux_every=2, aux_epochs=1)
-    try:
-        env = make_env(config)
-    except InputError as error:
-        if "Qt 5" not in str(error):
-            raise
-        pytest.skip(str(error))
-    assert env.now.obs.shape[-3:] == (3, 64, 64)
-    env.close()
-    curve = train(config, PPG).curve
-    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None) and curve.auxiliary_loss.notna().any()
-
-
 def test_minigrid_of_envpool_shows_its_direction_and_its_image() -> None:
     env = make_env(pool("MiniGrid-Empty-5x5-v0", (0, 1)))
     assert env.spaces.features == 4 + 7 * 7 * 3
@@ -153,17 +139,6 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
     ):
         with pytest.raises(InputError, match=rf'{said} ?pip install "ppo-tricks\[{extra}\]"'):
             make_env(config)
-
-
-def test_ale_ids_are_known_without_further_ado_and_train() -> None:
-    env = make_env(BREAKOUT)
-    assert env.spaces.observation.shape == (4, 84, 84)
-    env.close()
-    curve = train(BREAKOUT, PPO).curve
-    assert curve.step.tolist() == [32]
-    assert np.isfinite(curve[["policy_loss", "value_loss", "grad_norm"]]).all(axis=None)
-    with pytest.raises(InputError, match="Did you mean: `Breakout`"):
-        make_env(Config(env="ALE/Breakot-v5"))
 
 
 def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ignore_the_action() -> None:

@@ -12,26 +12,22 @@ from support.probes import Endless
 from support.register import register
 from support.restless import Restless
 from support.spying import spied
-from support.training import interrupted, same
+from support.training import interrupted
 from torch import Tensor, nn
 
 from tricks import PPO, Config, InputError, Run, load, resume, train
 from tricks.core.agent import RecurrentState
 from tricks.core.nets import Layer
-from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import goes_on
 from tricks.envs.make import make_env
-from tricks.envs.wrappers import LifeEnds
 from tricks.ladder import named
 from tricks.loop import build_agent
-from tricks.recurrent import Cell, Recurrent, as_sequences
-from tricks.segments import play_segment
+from tricks.recurrent import Cell, Recurrent
 
 register("Restless-v0", Restless)
 TRICKS = replace(PPO, recurrent=True)
 CONFIG = Config("Restless-v0", seeds=2, steps=300, lanes=4, horizon=16, hidden=(8,), recurrent_size=5, minibatches=2)
 KINDS = pytest.mark.parametrize("kind", ["lstm", "gru"])
-EVERYONE = torch.ones(2, dtype=torch.bool)
 
 
 @KINDS
@@ -82,48 +78,6 @@ class Lives(Endless):
 
 
 LIVES = replace(CONFIG, env="CartPole-v1", life_ends=True)
-
-
-@KINDS
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("press", [None, 1], ids=["goes on at once", "presses fire first"])
-def test_a_state_is_zero_exactly_where_an_episode_begins_and_training_sees_what_play_saw(
-    press: int | None, shared: bool, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = replace(LIVES, recurrent_cell=kind)
-    env = LifeEnds(make_env(replace(config, life_ends=False), make=Lives), press)
-    agent = build_agent(env.spaces, config, replace(TRICKS, shared_trunk=shared))
-    player = Player(env, config.horizon)
-    player.state, states, hidden = RecurrentState(agent, env), list[Tensor](), list[Tensor]()
-    through = agent.through
-
-    def noted(net: Any, lanes: Any) -> Any:
-        found = through(net, lanes)
-        if net is agent.policy_net and lanes.obs.dim() == 3 and lanes.obs.shape[1] == config.lanes:
-            states.append(lanes.state)
-            hidden.append(found[0])
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(agent, "through", noted)
-        rollouts = [play_segment(player, agent.policy, config.horizon, EVERYONE) for _ in range(3)]
-    valid, done = (torch.cat([getattr(r, name) for r in rollouts], 1) for name in ("valid", "done"))  # [S, T, N]
-    before, played = torch.stack(states, 1).flatten(3), torch.stack(hidden, 1)  # [S, T, N, ...]
-    first = torch.zeros_like(done)
-    first[:, 0] = True
-    first[:, 1:] = valid[:, 1:] & (done[:, :-1] | ~valid[:, :-1])
-    assert int((first[:, 1:] & done[:, :-1]).sum()) > (10 if press is None else -1) and not before[first].any()
-    assert before[valid & ~first].any(-1).all()  # also from one rollout to the next
-    for k, rollout in enumerate(rollouts):
-        sequences = as_sequences(Batch.of(rollout), rollout)
-        assert not sequences.state.requires_grad
-        rows = slice(config.horizon * k, config.horizon * (k + 1))
-        again = agent.features(sequences).hidden.unflatten(1, (config.horizon, config.lanes))
-        torch.testing.assert_close(again[rollout.valid], played[:, rows][rollout.valid], atol=1e-6, rtol=1e-5)
-    again.sum().backward()
-    assert all(p.grad is not None for p in agent.policy_net.body.parameters())  # type: ignore[attr-defined]
-    with pytest.raises(NotImplementedError):  # about an observation alone
-        agent.policy(torch.zeros(2, 3, 3))
 
 
 def test_rows_after_which_a_state_goes_on_by_hand_and_what_it_cannot_go_with() -> None:
@@ -195,13 +149,6 @@ def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kin
     assert again is not None
     assert alone is not None
     torch.testing.assert_close(again[:, 1], alone[:, 0])
-
-
-def test_without_memory_it_is_a_coin_and_resumed_it_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert train(RECALL, PPO).evaluate(20, greedy=True).mean() < 0.75
-    annealed = replace(UNANNEALED, lr_anneal=True)
-    interrupted(tmp_path, CARTPOLE, annealed, 2, monkeypatch)
-    same(resume(tmp_path), train(CARTPOLE, annealed))
 
 
 def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(

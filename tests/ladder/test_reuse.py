@@ -1,25 +1,19 @@
 """segments, reuse, entropy, lr_anneal, clip_anneal, separate_optimizers, recompute, ppg, ppg_buffers: use of rows."""
 
-import math
 from dataclasses import replace
 
-import pytest
 import torch
-from support.probes import Probe
-from support.register import like
-from torch import Tensor
 
-from tricks import ATARI, PPG, PPO, Config, Tricks, loop, ppg, train
+from tricks import ATARI, PPG, PPO, Config, train
 from tricks.annealing import following_decay, linear_decay
 from tricks.config import ATARI_CONFIG
-from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.ladder import closed, switched
-from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_net
-from tricks.reuse import drift, minibatches
+from tricks.ppg import Memory
+from tricks.reuse import drift
 from tricks.segments import play_segment
 
 
@@ -38,28 +32,6 @@ def test_a_segment_is_cut_at_its_last_row_and_no_update_has_more_steps_than_rows
     assert whole.groupby("seed").step.diff().nunique() > 1
 
 
-def batch_of(valid: Tensor) -> Batch:
-    rows = torch.arange(valid.numel()).view_as(valid).double()
-    return Batch(target=rows.masked_fill(~valid, torch.nan), valid=valid)
-
-
-def test_an_epoch_deals_every_valid_row_once_and_epochs_shuffle_differently() -> None:
-    valid = torch.tensor([[True, False, True, True, True, True, False, True], [True, True] + [False] * 6])
-    dealt = list(minibatches(batch_of(valid), seeds=(4, 9), update=0, epochs=2, count=3))
-    assert len(dealt) == 6
-    for epoch in (dealt[:3], dealt[3:]):
-        for seed, truth in enumerate(([0, 2, 3, 4, 5, 7], [8, 9])):
-            assert sorted(torch.cat([b.target[seed][b.valid[seed]] for b in epoch]).int().tolist()) == truth
-    assert all(not b.target.isnan().any() for b in dealt)  # the filling is made of real rows
-    valid = torch.ones(1, 32, dtype=torch.bool)
-    longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
-
-    def first(valid: Tensor, update: int) -> list[float]:
-        return next(iter(minibatches(batch_of(valid), (5,), update, epochs=1, count=2))).target[0].tolist()
-
-    assert first(valid, 0) == first(longer, 0) and first(valid, 0) != first(valid, 1)
-
-
 def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n() -> None:
     ratio, valid = torch.tensor([[2.0, 0.5, 100.0]]), torch.tensor([[True, True, False]])
     found = drift(ratio, valid)
@@ -76,17 +48,6 @@ def test_drift_and_the_bonus_count_valid_rows_and_rates_fall_to_1_minus_i_over_n
     assert ATARI.clip_anneal and ATARI.value_clip
     assert ATARI_CONFIG.value_clip_anneals  # as ppo2 does
     assert not Config().value_clip_anneals
-
-
-# No action pays anything, so that nothing but the bonus moves a policy.
-Unpaid = like(Probe, "Unpaid", first=lambda self: 1.0, pay=lambda self, action: 0.0)
-
-
-def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided() -> None:
-    config = Config(seeds=(1, 3), steps=320, lanes=8, horizon=4, hidden=(8,), lr=0.01)
-    entropy = train(config, Tricks(entropy=True), Unpaid).curve.groupby("seed").entropy
-    assert (entropy.first() < math.log(2) - 0.01).all()  # the first policy prefers an action
-    assert (entropy.last() > entropy.first() + 0.01).all()
 
 
 PHASES = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
@@ -112,27 +73,6 @@ def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
         *(torch.tensor(train(config, t).curve[shown].values) for t in (PPO, PPG)), equal_nan=True
     )
     assert not train(PHASES, PPG).curve[shown].equals(train(config, PPG).curve[shown])
-    agent = Agent(make_env(PHASES).spaces, PHASES)
-    add_auxiliary_head_(agent)
-    head, first = (w[0].flatten()[:8] for w in (auxiliary_net(agent).head.weight, agent.policy_net.layers[0][0]))
-    assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
-
-
-def test_a_phase_asks_about_its_memory_in_parts_of_the_bytes_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, agent = Memory(1), Agent(make_env(PHASES).spaces, PHASES)
-    memory.add(rows(), IDENTITY, 0)
-    monkeypatch.setattr(ppg, "CHUNK", 6)
-    agent.policy = lambda obs, legal: obs[..., :2] * legal  # type: ignore[method-assign, assignment, misc]
-    config = replace(PHASES, aux_every=1, aux_epochs=1, minibatches=1)
-    (b,) = AuxiliaryPhase(agent.parameters(), 1e-5).minibatches(memory, agent, config, 0)
-    assert torch.equal(b.old, b.obs[..., :2])
-    (other,) = minibatches(memory.batch(IDENTITY), PHASES.seed_list, 0, 1, 1)
-    assert not torch.equal(b.target, other.target)
-    memory = Memory(PHASES.aux_every)
-    monkeypatch.setattr(loop, "Memory", lambda rollouts: memory)
-    train(replace(PHASES, seeds=1), PPG)
-    taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
-    assert taken == PHASES.aux_every * PHASES.lanes * PHASES.horizon * (4 * 4 + 2 + 49)
 
 
 def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:
@@ -140,23 +80,13 @@ def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat(
     assert train(replace(QUARTER, clone_coef=0.0), SHORT_PPG).curve.clone_kl.max() > 0.02
 
 
-def test_memory_keeps_the_newest_rollouts_in_units_of_reward_also_through_a_checkpoint() -> None:
-    memory, again = Memory(rollouts=2), Memory(rollouts=2)
-    stats = ReturnStats(torch.tensor([5.0, 0.0]).double(), torch.tensor([4.0, 1.0]).double())  # σ 2 and 1
+def test_the_memory_of_a_checkpoint_goes_where_new_rows_are_and_forgets_the_oldest() -> None:
+    memory, again, elsewhere = Memory(rollouts=2), Memory(rollouts=2), torch.device("meta")
     for update in range(3):
-        memory.add(rows(), stats if update == 2 else IDENTITY, update)
-    assert again.length == 0
+        memory.add(rows(), IDENTITY, update)
     again.load_state_dict(memory.state_dict())
-    for each in (memory, again):
-        assert each.length == 20 and each.rows.born.unique().tolist() == [1, 2]
-        assert each.rows.obs.shape == (2, 40, 4)
-        torch.testing.assert_close(each.rows.target[0, 20:], rows().target[0] * 2 + 5)
-        torch.testing.assert_close(each.batch(stats).target[0, 20:], rows().target[0])
-        torch.testing.assert_close(each.batch(IDENTITY).target[0, :20], rows().target[0])
-    elsewhere = torch.device("meta")  # a checkpoint's rows are on the host, and go where new rows are
+    assert again.length == 20 and again.rows.born.unique().tolist() == [1, 2]
     new = Batch(**{name: column.to(elsewhere) for name, column in rows().columns.items()})
     again.add(new, ReturnStats(*(x.to(elsewhere) for x in IDENTITY[:2])), 3)
     assert {column.device for column in again.rows.columns.values()} == {elsewhere}
     assert again.rows.obs.shape == (2, 40, 4)
-    memory.add(rows(), IDENTITY, 3)
-    assert memory.rows.born[0].tolist() == [2] * 20 + [3] * 20

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.misbehaving import Misbehaving, Scripted, second_seed
+from support.misbehaving import Misbehaving, second_seed
 from support.probes import Endless
 from support.spying import spied
 from support.training import UNMASKED
@@ -23,13 +23,11 @@ import tricks.loop as loop
 from tricks import Checkpoints, Config, Evaluation, InputError, Run, further, load, resume, train
 from tricks.config import PerSeed
 from tricks.core.adam import Adam
-from tricks.core.env import Step
 from tricks.core.owners import owned, owners_of
 from tricks.core.rollout import Batch, Player
-from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
 from tricks.fast.dispatch import plain
-from tricks.ladder import EVERY, PPG, PPO, REINFORCE, Tricks, closed, named, switched
+from tricks.ladder import PPG, PPO, REINFORCE, Tricks, closed, named, switched
 from tricks.loop import build_agent
 from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 from tricks.runs import checkpoint
@@ -59,38 +57,6 @@ def test_the_first_ratio_is_one_and_a_seed_in_a_stack_equals_the_seed_alone(sett
     curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
-
-
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO, EVERY], ids=["reinforce", "ppo", "every"])
-def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = replace(SMALL, seeds=3)
-    clean = train(config, tricks)
-    player_step, env_step = Player.step, GymnasiumEnv.step
-    poisoned = 0
-
-    def step_player(self: Player, policy: object, playing: Tensor) -> None:
-        self.env.playing = playing  # type: ignore[attr-defined]
-        player_step(self, policy, playing)  # type: ignore[arg-type]
-
-    def step_env(self: GymnasiumEnv, action: Tensor, playing: Tensor) -> Step:
-        nonlocal poisoned
-        waiting = ~self.playing  # type: ignore[attr-defined]
-        ignored = waiting | self.now.resetting
-        poisoned += int(ignored.sum())
-        step = env_step(self, action, playing)
-        self.now = step._replace(
-            obs=step.obs.masked_fill(waiting.unsqueeze(-1), torch.nan),
-            reward=step.reward.masked_fill(ignored, torch.nan),
-            score=step.score.masked_fill(ignored, torch.nan),
-            terminated=step.terminated | ignored,
-            truncated=step.truncated | ignored,
-        )
-        return self.now
-
-    monkeypatch.setattr(Player, "step", step_player)
-    monkeypatch.setattr(GymnasiumEnv, "step", step_env)
-    pd.testing.assert_frame_equal(train(config, tricks).curve, clean.curve)
-    assert poisoned > 0
 
 
 MANY = Config(seeds=2, lanes=2, horizon=25, steps=220, hidden=(5,), epochs=2, minibatches=2, aux_every=2, aux_epochs=1)
@@ -267,13 +233,7 @@ def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_e
     assert train(replace(config, steps=900), segments, env=spun(21)).curve.length.max() == 21
 
 
-def test_one_episode_over_the_limit_stops_its_seed_also_where_a_life_ends_it() -> None:
-    lengths = itertools.cycle([[3, 3], [3, 3], [3, 3], [3, 6, 3, 3, 3, 3]])  # two lanes of two seeds
-    made = (gym.wrappers.TimeLimit(Scripted(script), 100) for script in lengths)
-    config = replace(FAILING, steps=8, episode_limit=5)
-    run = train(config, REINFORCE, env=lambda: next(made))
-    assert run.diverged == {8: 0} and run.reasons[8].startswith("an episode has not ended after 5 steps")
-    assert run.curve[run.curve.seed == 3].length.tolist() == [3]
+def test_a_life_does_not_begin_the_limit_of_an_episode_anew() -> None:
     config = Config("ThreeLives-v0", seeds=1, lanes=2, steps=1, horizon=4, life_ends=True, episode_limit=12)
     assert train(config, REINFORCE).curve.length.tolist() == [12]
     with pytest.raises(InputError, match="an episode has not ended after 11 steps"):
@@ -304,11 +264,6 @@ def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(caps
     assert "an evaluation failed: own: an episode has not ended after 60 steps" in (said := capsys.readouterr().err)
     assert "(seed 8)" in said and "seed 3" not in said
     with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
-        run.evaluate(2)
-    run = train(FAILING, PPO, env=lambda: Misbehaving("endless", well=0), evaluation=Evaluation(100, 2))
-    assert run.curve.eval_return.isna().all()
-    assert "an evaluation failed: own: an episode has not ended after 60 steps" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; --episode-limit raises"):
         run.evaluate(2)
 
 

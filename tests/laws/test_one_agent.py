@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -99,7 +100,6 @@ def test_a_lost_life_ends_an_episode_and_then_the_game_is_served_only_where_it_h
     ("rung", "numbers", "fault"),
     [
         ("kl_stop", {}, "one_agent has no kl_stop"),
-        ("ppg", {}, "one_agent has no ppg"),
         ("ppo", {"env": "CliffWalking-v1"}, "Discrete"),
         ("action_mask", {"env": "Pendulum-v1"}, "action_mask rules out Discrete actions"),
         ("ppo", {"lanes": 0}, "lanes must be"),
@@ -122,31 +122,17 @@ def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert plt.imread("one_agent.png").std() > 0
 
 
-def interrupted(*given: Any) -> Any:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("words", "training", "status", "said"),
-    [
+def test_it_ends_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted = Mock(side_effect=KeyboardInterrupt)
+    for words, training, status, said in (
         (["huber"], one_agent.train, 2, "error: one_agent has no huber: "),
         ([], interrupted, 130, "interrupted; one_agent saves nothing"),
-    ],
-)
-def test_it_ends_in_one_line(
-    words: list[str],
-    training: Any,
-    status: int,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["one_agent", *words])
-    with pytest.raises(SystemExit) as end:
-        one_run.main(training, one_agent.Config, "")
-    message = capsys.readouterr().err
-    assert end.value.code == status
-    assert message.startswith(said) and message.count("\n") == 1
+    ):
+        monkeypatch.setattr(sys, "argv", ["one_agent", *words])
+        with pytest.raises(SystemExit, match=f"^{status}$"):
+            one_run.main(training, one_agent.Config, "")
+        message = capsys.readouterr().err
+        assert message.startswith(said) and message.count("\n") == 1
 
 
 def test_minibatches_of_one_row_or_none_and_numbers_are_the_library_s() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, UNMASKED, interrupted, same
+from support.training import SMALL, interrupted, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import Stoppable
-from tricks.ladder import closed, named, switched
+from tricks.ladder import closed, switched
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.listeners import CurveFile
 from tricks.runs.log import Rows
@@ -34,16 +34,6 @@ def raising(number: int, update: int, times: int = 1) -> Callable[[Rows, object]
                 signal.raise_signal(number)
 
     return listen
-
-
-@pytest.mark.parametrize("tricks", [STEADY, named("ppg_buffers"), replace(UNMASKED, lr_anneal=False, recurrent=False)])
-def test_any_finished_run_goes_on_as_if_its_budget_had_been_larger(tricks: Tricks) -> None:
-    tricks = replace(tricks, lr_anneal=False, clip_anneal=False)
-    train(SMALL, tricks).save("first")
-    load("first").save("copy")
-    whole = train(replace(SMALL, steps=1200), tricks)
-    for folder in ("first", "copy"):
-        same(further(folder, 300), whole)
 
 
 def test_a_stopped_training_is_loaded_continued_and_keeps_its_best_agents() -> None:
@@ -213,16 +203,6 @@ def test_a_run_without_its_state_does_not_go_on() -> None:
     last.write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"last\.pt is damaged"):
         further("a", 100)
-
-
-@pytest.mark.parametrize("tricks", [PLAIN, replace(PLAIN, recurrent=True)], ids=["plain", "recurrent"])
-def test_a_training_starts_from_the_agents_of_another(tricks: Tricks) -> None:
-    config = replace(CONFIG, minibatches=2)  # recurrent deals whole lanes
-    run = train(config, tricks)
-    run.save("x")
-    started = train(replace(config, steps=1, lr=1e-30), tricks, start=load("x").agent)
-    for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs)
 
 
 def test_other_agents_are_no_start() -> None:

@@ -10,20 +10,7 @@ import pytest
 import torch
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
-from tricks import (
-    PPO,
-    Agent,
-    Checkpoints,
-    Config,
-    Evaluation,
-    InputError,
-    Run,
-    Tricks,
-    further,
-    load,
-    resume,
-    train,
-)
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Run, Tricks, further, load, resume, train
 from tricks.cli.train import summary
 from tricks.ladder import named
 from tricks.runs.log import Rows, beginning
@@ -50,14 +37,6 @@ def test_each_seed_is_evaluated_when_its_own_steps_are_due_whatever_other_seeds_
     assert len(set(judged)) == 2  # each at its own times
     alone, stacked = (curve[curve.seed == 1]["eval_return"].tolist() for curve in of.values())
     assert stacked == pytest.approx(alone, nan_ok=True)
-
-
-def test_a_perfect_agent_is_told_from_a_lucky_one() -> None:
-    """One state, and a reward of 1 or -1 by the action: whoever is greedy always earns the same."""
-    config = Config("ActionReward-v0", seeds=4, steps=400, lanes=4, horizon=16, lr=0.05, hidden=(8,))
-    curve = train(config, PPO, evaluation=Evaluation(50, 7)).curve
-    assert set(curve["eval_return"].dropna()) <= {-1, 1}
-    assert (curve.groupby("seed")["eval_return"].last() == 1).all()
 
 
 FOUR = replace(SMALL, seeds=(3, 1, 0, 2))

@@ -1,9 +1,6 @@
 """Films of an agent, and what plays in them."""
 
-import itertools
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +29,6 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     assert filmed(untrained("OnlyOneLegal-v0").only(), greedy=False)[1] < 0
 
 
-def test_a_world_of_another_backend_is_not_drawn() -> None:
-    run = untrained("SeenActionReward-v0").only()
-    renamed = replace(run, config=replace(run.config, env="Nowhere-v0"))
-    assert picture(renamed, GIF, greedy=False) == "Nowhere-v0 cannot be rendered"
-
-
 def raising(error: Exception) -> Callable[..., Any]:
     def fails(*_: object) -> Any:
         raise error
@@ -60,19 +51,3 @@ def test_what_cannot_be_drawn_is_one_line(member: Any, said: str, monkeypatch: p
     monkeypatch.setattr(Pictured, "render", member)
     with pytest.raises(InputError, match=f"^cannot draw Pictured-v0: {said}"):
         picture(untrained("Pictured-v0").only(), GIF, greedy=False)
-
-
-def test_cartpole_is_drawn_by_gymnasium() -> None:
-    pytest.importorskip("pygame", reason="the extra `play` is not installed")
-    said = picture(untrained("CartPole-v1").only(), GIF, greedy=False)
-    steps = int(re.search(r"an episode of (\d+) steps", said)[1])  # type: ignore[index]
-    with Image.open(GIF) as gif:
-        assert gif.size == (400, 267)
-        frames, times = [], []
-        for k in range(gif.n_frames):  # type: ignore[attr-defined]
-            gif.seek(k)
-            frames.append(np.asarray(gif.convert("L")))
-            times.append(gif.info["duration"])
-    assert sum(times) == 20 * steps + 1000  # 50 steps a second; equal frames have become one
-    assert all(100 < (frame < 250).sum() < 10_000 for frame in frames)  # a cart, a pole and a line on white
-    assert all((one != other).any() for one, other in itertools.pairwise(frames))

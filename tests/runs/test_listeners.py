@@ -10,18 +10,7 @@ import pytest
 import torch
 from support.training import SMALL, Power, fail, writers
 
-from tricks import (
-    PPO,
-    Agent,
-    Checkpoints,
-    Evaluation,
-    InputError,
-    StopTraining,
-    further,
-    load,
-    resume,
-    train,
-)
+from tricks import PPO, Agent, Checkpoints, Evaluation, InputError, StopTraining, further, load, resume, train
 from tricks.runs.learning_curve import COLUMNS, COUNTS
 from tricks.runs.listeners import CurveFile, TensorBoard, as_line, earlier_lines
 from tricks.runs.log import Rows

@@ -176,13 +176,3 @@ def test_without_a_name_the_message_says_what_to_add(told: Told) -> None:
         "play copy --no-gif": SAID,
     }.items():
         assert message in told(words, 2)
-
-
-def test_a_line_that_says_how_to_resume_names_all_that_it_takes(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = replace(CONFIG, env="carts:Mine-v0", wrap=("carts:make_harder",))
-    Path("carts.py").write_text(f"{CODE}\ndef make_harder(env): return env\n")
-    interrupted(Path("cut"), config, PPO, 1, monkeypatch)
-    assert Path("cut", CHECKPOINT).is_file()
-    command = "train --resume cut --env carts:Mine-v0 --wrap carts:make_harder"
-    assert f"python -m tricks {command}" in told("train ppo --out cut", 2)
-    told(command)

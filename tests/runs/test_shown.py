@@ -3,8 +3,6 @@
 import base64
 import io
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,12 +78,6 @@ def test_plot_draws_on_the_axes_that_it_is_given_or_on_new_ones(run: Run) -> Non
     assert len(axes.lines) == len(other.lines) == 1
     assert axes.get_title(loc="left") == "ShortCartPole-v0: mean and 95% interval over 5 seeds"
     plt.close("all")
-
-
-def test_matplotlib_is_loaded_when_something_is_drawn_and_not_before() -> None:
-    code = "import sys; from tricks import PPO, Config, train; repr(train(Config(seeds=1, steps=200), PPO))"
-    code += "; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 STEPS = 100 * WINDOWS  # 100 in a window

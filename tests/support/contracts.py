@@ -39,12 +39,6 @@ OldNames = like(Counting, "OldNames", observation_space="Box(3)")
 WideBox = like(Counting, "WideBox", action_space=spaces.Box(-1000, 1000, (1,)), pay=lambda self, a: float(a[0]))
 Unbounded = like(Counting, "Unbounded", action_space=spaces.Box(-np.inf, np.inf, (1,)))
 Masked = like(Counting, "Masked", info=lambda self: {"action_mask": np.array([1, 0, 1], np.int8)})
-Picture = like(  # [C, H, W] images, all as bright as there were steps
-    Counting,
-    "Picture",
-    observation_space=spaces.Box(0, 255, (2, 20, 20), np.uint8),
-    see=lambda self: np.full((2, 20, 20), self.t, np.uint8),
-)
 Spoken = like(  # shows the time and the place, and says what to do in a text
     Counting,
     "Spoken",

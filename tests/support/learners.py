@@ -56,10 +56,7 @@ def compiled_losses() -> Iterator[list[bool]]:
 
         return call
 
-    with (
-        patch.object(Kernels, "policy", noted(Kernels.policy)),
-        patch.object(Kernels, "values", noted(Kernels.values)),
-    ):
+    with patch.object(Kernels, "policy", noted(Kernels.policy)), patch.object(Kernels, "values", noted(Kernels.values)):
         yield found
 
 

@@ -31,12 +31,6 @@ class Misbehaving(Endless):
     def __init__(self, how: str = "well", well: int = 6) -> None:
         self.how, self.well, self.taken = how, well, 0
         self.observation_space, self.action_space = SPACES.get(how, (BOX, TWO))
-        if how == "exit when made":
-            sys.exit("no display")
-
-    def begin(self) -> None:
-        if self.how == "exit in reset" and self.taken > self.well:
-            sys.exit(3)
 
     def see(self) -> Any:
         if isinstance(self.observation_space, Discrete):
@@ -98,8 +92,6 @@ def dies(*outcome: Any) -> Any:
 
 SPACES: dict[str, tuple[Space[Any], Space[Any]]] = {
     "too large": (Discrete(3), TWO),
-    "too small": (Discrete(3), TWO),
-    "sees nothing": (Box(-1, 1, (0,)), TWO),
     "does nothing": (BOX, Box(-1, 1, (0,))),
 }
 ANSWERS: dict[str, Callable[..., Outcome]] = {
@@ -107,7 +99,6 @@ ANSWERS: dict[str, Callable[..., Outcome]] = {
     "reward": lambda obs, reward, *rest: (obs, np.inf, *rest),
     "no reward": lambda obs, reward, *rest: (obs, None, *rest),
     "too large": lambda obs, *rest: (3, *rest),
-    "too small": lambda obs, *rest: (-1, *rest),
     "short mask": lambda *outcome: (*outcome[:4], {"action_mask": np.ones(3, bool)}),
     "nothing is legal": lambda *outcome: (*outcome[:4], {"action_mask": np.zeros(2, bool)}),
     "no info": lambda *outcome: (*outcome[:4], None),

@@ -98,7 +98,7 @@ class AllLegal(gym.Wrapper):
 class Forbidding(Endless):
     """Four actions, of which chance forbids some; each forbidden one that is played costs 1. Five steps."""
 
-    action_space, length, dead_end = Discrete(4), 5, False
+    action_space, length = Discrete(4), 5
 
     def pay(self, action: int) -> float:
         return 0.0 if self.mask[action] else -1.0
@@ -106,13 +106,7 @@ class Forbidding(Endless):
     def info(self) -> dict[str, np.ndarray]:
         self.mask = (self.np_random.random(4) < 0.5).astype(np.int8)
         self.mask[self.np_random.integers(4)] = 1
-        if self.dead_end and self.t == 3:
-            self.mask[:] = 0
         return {"action_mask": self.mask}
-
-
-# After three steps nothing is legal any more.
-DeadEnd = like(Forbidding, "DeadEnd", dead_end=True)
 
 
 class ResetMask(Forbidding):
@@ -120,18 +114,6 @@ class ResetMask(Forbidding):
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         return self.see(), 0.0, bool(self.np_random.random() < 0.3), False, {}
-
-
-class Broken(Endless):
-    """Observations or rewards that turn into NaN after three steps."""
-
-    def __init__(self, what: str) -> None:
-        self.what, self.taken = what, 0
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.taken += 1
-        bad = {self.what: np.nan if self.taken == 3 else 0.0}
-        return np.full(1, bad.get("obs", 0.0), np.float32), bad.get("reward", 0.0), self.taken % 5 == 0, False, {}
 
 
 class ThreeLives(Endless):
@@ -167,15 +149,6 @@ ChannelsLast = like(
 )
 LARGE = (1, 36, 36)
 LargePictures = like(SmallPictures, "LargePictures", observation_space=Box(0, 255, LARGE, np.uint8), size=LARGE)
-
-
-class WholeNumbers(ThreeLives):
-    """Pays the sum of two whole numbers, which a policy chooses as Box actions."""
-
-    action_space = Box(-3, 3, (2,), np.int64)
-
-    def pay(self, action: np.ndarray) -> float:
-        return super().pay(action) + float(action.sum())
 
 
 PROBES = {f"{kind.__name__}-v0": kind for kind in (OneState, SeenReward, DelayedReward, ActionReward, SeenActionReward)}
