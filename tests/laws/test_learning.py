@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.probes import PROBES
 
-from tricks import PPO, Config, Tricks, train
+from tricks import PPO, REINFORCE, Config, Tricks, train
 from tricks.core.moments import denormalize
 from tricks.ladder import PRESETS, rungs
 
@@ -32,6 +32,12 @@ def late(config: Config, tricks: Tricks) -> pd.Series:
 def test_ppo_balances_the_pole_for_200_steps_within_40k() -> None:
     found = late(Config(seeds=8, steps=40_000, lr=0.003), PPO)
     assert found.mean() > 200  # over 30 seeds, the mean is 312, and five fall short of 200
+
+
+@pytest.mark.slow
+def test_reinforce_reaches_150_on_cartpole_within_100k_steps() -> None:
+    curve = train(Config(seeds=4, steps=100_000, lr=0.01), REINFORCE).curve
+    assert curve.groupby("seed")["return"].max().min() > 150
 
 
 @pytest.mark.slow
