@@ -332,7 +332,7 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 # |---|---|
 # | **problem** | pictures show no speed, points come in odd sizes, and a lost ball costs none |
 # | **formula** | a convolution, $y_{ij} = \max\big(0,\, w_0 + \sum_{u,v} w_{uv} \cdot x_{id+u,\, jd+v}\big)$ |
-# | **in the loop** | `given = agent.features(b.obs)  # the policy's body runs once, for all heads that read it` |
+# | **in the loop** | `features = agent.features(b.obs)  # the policy's body runs once, for all heads that read it` |
 # | **defaults** | the preset `atari`: 4 gray pictures of 84 × 84, one in 4 frames; `reward_sign`; `life_ends` |
 # | **watch** | the score of whole games, with the rewards and lives that the game itself counts |
 # | **skip it when** | the state comes as a few numbers: a convolution has nothing to slide over |

@@ -253,7 +253,7 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 # |---|---|
 # | **problem** | the learning curve says that something is wrong, but never what |
 # | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
-# | **in the loop** | `t.note_tricks(b, ratio=ratio, advantage=advantage)` <br> `t.note(of=seeds, grad_norm=norm)` |
+# | **in the loop** | `t.note_tricks(b, ratio=ratio, advantage=advantage)` <br> `t.note(has_rows, grad_norm=norm)` |
 # | **defaults** | always on; one value per update and seed, in `run.curve` |
 # | **watch** | the difference from a run you trust, on the same environment |
 # | **skip it when** | never |

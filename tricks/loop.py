@@ -152,10 +152,10 @@ def judge(t: Training, rollout: Rollout) -> Batch:
     if tricks.recurrent:
         batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
-    advantage = reward_to_go(reward, done, config.gamma)
+    advantage = returns = reward_to_go(reward, done, config.gamma)
     if tricks.baseline:
-        value, next_value = agent.values(rollout)  # V(s), V(s')
-        target = advantage + value_at_cut(rollout.cut, next_value, done, config.gamma)
+        value, next_value = agent.values(rollout)  # V(s), V(s'), in units of reward
+        target = returns + value_at_cut(rollout.cut, next_value, done, config.gamma)
         advantage = target - value
         t.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the returns, also under gae
         if tricks.gae:
@@ -196,29 +196,26 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
             t.value_clip_range = following_decay(t.value_clip_range, t.progress, config.value_clip_anneals)
     t.moving = t.active  # [S]: the seeds whose policy takes steps
     for b in deal(t, batch, rollout):
-        given = agent.features(b.obs)  # the policy's body runs once, for all heads that read it
-        seeds = t.having_rows(b)  # [S]
-        loss = policy_loss(t, b, given)
+        features = agent.features(b.obs)  # the policy's body runs once, for all heads that read it
+        loss, has_rows = policy_loss(t, b, features), t.having_rows(b)  # [S]: a seed may have none in this minibatch
         if tricks.baseline:
-            error = value_loss(t, b, given)
-            value_seeds = t.having_rows(b.value_rows)
+            value_term, has_value_rows = value_loss(t, b, features), t.having_rows(b.value_rows)
             if tricks.separate_optimizers:
                 value_rate = rate * per_seed(config.value_lr_factor, rate)
-                norm = t.value_optimizer.move(error, value_rate, t.active & value_seeds)
-                t.note(of=value_seeds, value_grad_norm=norm)
+                norm = t.value_optimizer.move(value_term, value_rate, t.active & has_value_rows)
+                t.note(b.value_rows, value_grad_norm=norm)
             else:
-                loss = loss + error
-                seeds = seeds | value_seeds
+                loss, has_rows = loss + value_term, has_rows | has_value_rows
         if tricks.kl_stop:
-            t.note(of=t.having_rows(b), steps_taken=t.moving.float())
-        norm = t.optimizer.move(loss, rate, t.moving & seeds)  # backward, grad_clip, Adam's step -> [S]
-        t.note(of=seeds, grad_norm=norm)
+            t.note(b, steps_taken=t.moving.float())
+        norm = t.optimizer.move(loss, rate, t.moving & has_rows)  # backward, grad_clip, Adam's step -> [S]
+        t.note(has_rows, grad_norm=norm)
     if tricks.ppg:
         for b in t.phase.minibatches(t.memory, agent, config, t.update):  # every N_π updates
             errors = auxiliary_errors(agent, b, config)
             loss = auxiliary_loss(errors, b.valid, config.clone_coef)
             t.phase.move(loss, rate, t.active & t.having_rows(b))
-            t.note(of=t.having_rows(b), auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
+            t.note(b, auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
     if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
         follow_observations_(agent, batch, config.obs_decay)
 
@@ -228,14 +225,14 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
     agent, config, tricks = t.agent, t.config, t.tricks
     batches: Iterable[Batch] = [batch]
     if tricks.reuse:
-        batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
+        batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)  # as in learning: the first ratio is 1
         batches = minibatches(batch, config.seed_list, t.update, config.epochs, config.minibatches)
         if tricks.recurrent:
             batches = whole_lanes(batch, config.seed_list, t.update, config.epochs, config.minibatches)
         if tricks.separate_optimizers:
             batches = in_turn(batch, config, t.update)
     if tricks.recompute:
-        batches = judged_anew(batches, batch, agent, rollout, config)
+        batches = judged_anew(batches, batch, agent, rollout, config)  # lazily: each epoch when it begins
     if tricks.ppg:
         t.memory.add(batch, agent.return_stats, t.update)
     if tricks.ppg_buffers:
@@ -245,7 +242,7 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
 
 
 @faster("tricks.fused.losses", update=True)
-def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
+def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
     """−E[log π(a|s)·A] of a minibatch, in the form that the flags give it, less the bonus for entropy: [S].
 
     The curve's policy_loss is without the bonus. On a CPU a compiled form takes the place of this: `tricks/fused`.
@@ -253,7 +250,7 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
     config, tricks, family, advantage = t.config, t.tricks, t.agent.family, b.advantage  # advantage [S, B]
     if tricks.advantage_norm:
         advantage = standardize(advantage, b.valid)
-    logits = t.agent.policy(given, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
+    logits = t.agent.policy(features, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
     log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
     objective = log_prob * advantage
     if tricks.reuse:
@@ -265,7 +262,7 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
     if tricks.dual_clip:
         objective = bounded_below(objective, advantage, config.dual_clip_limit)
     loss = -mean(objective, b.valid)  # [S]
-    t.note(of=t.having_rows(b), policy_loss=loss, entropy=mean(entropy, b.valid))
+    t.note(b, policy_loss=loss, entropy=mean(entropy, b.valid))
     if tricks.kl_stop:  # before the step on this very minibatch
         t.moving = t.moving & near_enough(ratio, b.valid, config.target_kl)
     if tricks.entropy:
@@ -274,15 +271,15 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Tensor:
 
 
 @faster("tricks.fused.losses", update=True)
-def value_loss(t: Training, b: Batch, given: Features) -> Tensor:
+def value_loss(t: Training, b: Batch, features: Features) -> Tensor:
     """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]. In the curve, without c₁."""
     config, tricks, rows = t.config, t.tricks, b.value_rows
-    value = t.agent.value(given if rows is b else rows.obs)
+    value = t.agent.value(features if rows is b else rows.obs)
     error = squared_error(value, rows.target)
     if tricks.value_clip:
         error = clipped_error(value, rows.old_value, rows.target, t.value_clip_range.unsqueeze(1))
     if tricks.huber:
         error = linear_beyond(error, config.huber_delta)
     loss = mean(error, rows.valid)
-    t.note(of=t.having_rows(rows), value_loss=loss)
+    t.note(rows, value_loss=loss)
     return per_seed(config.value_coef, loss) * loss

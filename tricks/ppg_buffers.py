@@ -57,5 +57,5 @@ def ages(b: Batch, update: Index) -> dict[str, Tensor]:
 def noted(facts: Any) -> dict[str, Tensor]:
     """Its diagnostics of a minibatch, [S] each; facts: see `Training.note_tricks`."""
     found, rows = ages(facts.b, facts.t.update), facts.b.value_rows
-    facts.t.note(of=facts.t.having_rows(rows), value_age=found["value_age"])
+    facts.t.note(rows, value_age=found["value_age"])
     return {"policy_age": found["policy_age"]}

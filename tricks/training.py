@@ -171,8 +171,6 @@ class Training:
     def __init__(self, env: Env, config: Config, tricks: Tricks, doors: Doors) -> None:
         self.env, self.config, self.tricks, self.doors = env, config, tricks, doors
         self.log = Log(config)
-        self.note = self.log.note
-        """Record diagnostics, [S] each, for the curve, and of which seeds they are, [S]."""
         self.player = Player(env, block=config.horizon, limit=config.episode_limit)
         self._rows = Batch(), env.now.legal  # a minibatch, and who has rows in it
         self.compiled = dict[str, Any]()  # what compiled forms know of this update
@@ -209,6 +207,10 @@ class Training:
         """A number of the config, of each seed: [S]."""
         return self.progress.new_tensor(self.config.each(name), dtype=dtype)
 
+    def note(self, of: Batch | Tensor | None = None, /, **diagnostics: Tensor) -> None:
+        """Record diagnostics, [S] each, for the curve, `of` the seeds that have rows in a minibatch, or of these."""
+        self.log.note(of=self.having_rows(of) if isinstance(of, Batch) else of, **diagnostics)
+
     def having_rows(self, b: Batch) -> Tensor:
         """The seeds that have rows in a minibatch: [S] bool."""
         if b is not self._rows[0]:
@@ -222,7 +224,7 @@ class Training:
         """
         facts = SimpleNamespace(t=self, b=b, **made)
         for noted in self._noted:
-            self.note(of=self.having_rows(b), **noted(facts))
+            self.note(b, **noted(facts))
 
     def end_update(self, rollout: Rollout) -> None:
         """A row of the curve, and what is due: an evaluation, a checkpoint, a word to the listener."""

@@ -8,7 +8,7 @@ DIGESTS: dict[str, str] = {
     "tricks.core.reductions.discounted_sum": "5ac682475e5d",
     "tricks.core.reductions.mean": "ab78a3213dbc",
     "tricks.core.rollout.play_episodes": "953106c06053",
-    "tricks.loop.policy_loss": "abe7ccb8a1e5",
-    "tricks.loop.value_loss": "5ac5a308e5e8",
+    "tricks.loop.policy_loss": "d6e34b60086b",
+    "tricks.loop.value_loss": "1be57b9d4f29",
     "tricks.segments.play_segment": "6fbc87a6e908",
 }

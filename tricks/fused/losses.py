@@ -201,7 +201,7 @@ class Slope:
     __radd__ = __add__
 
 
-def policy_loss(t: Training, b: Batch, given: Features) -> Any:
+def policy_loss(t: Training, b: Batch, features: Features) -> Any:
     """`loop.policy_loss`. None for agents, flags, devices and rows that it is not for."""
     kernels = kernels_of(t)
     if kernels is None:
@@ -218,15 +218,15 @@ def policy_loss(t: Training, b: Batch, given: Features) -> Any:
     if tricks.dual_clip:
         names += ["bounded_fraction"]
     if tricks.ppg_buffers:
-        t.note(of=t.having_rows(b), **ppg_buffers.noted(SimpleNamespace(t=t, b=b)))
-    t.note(of=t.having_rows(b), **{name: found[name] for name in names})
+        t.note(b, **ppg_buffers.noted(SimpleNamespace(t=t, b=b)))
+    t.note(b, **{name: found[name] for name in names})
     if tricks.kl_stop:
         kl = found["approx_kl"]
         t.moving = t.moving & (kl <= 1.5 * per_seed(t.config.target_kl, kl))
     return Slope(kernels, kernels.policy_gradients)
 
 
-def value_loss(t: Training, b: Batch, given: Features) -> Any:
+def value_loss(t: Training, b: Batch, features: Features) -> Any:
     """`loop.value_loss`. None for agents, flags, devices and rows that it is not for."""
     kernels, rows = kernels_of(t), b.value_rows
     if kernels is None:
@@ -235,7 +235,7 @@ def value_loss(t: Training, b: Batch, given: Features) -> Any:
         losses = kernels.values(rows, t.agent.standardized(rows.obs), b)
     if losses is None:
         return None
-    t.note(of=t.having_rows(rows), value_loss=losses)
+    t.note(rows, value_loss=losses)
     return Slope(kernels, kernels.value_gradients)
 
 
