@@ -152,7 +152,8 @@ def judge(t: Training, rollout: Rollout) -> Batch:
     if tricks.recurrent:
         batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
-    advantage = returns = reward_to_go(reward, done, config.gamma)
+    returns = reward_to_go(reward, done, config.gamma)
+    advantage = returns
     if tricks.baseline:
         value, next_value = agent.values(rollout)  # V(s), V(s'), in units of reward
         target = returns + value_at_cut(rollout.cut, next_value, done, config.gamma)
