@@ -103,9 +103,9 @@ def _table(key: str) -> str:
 
 
 def module_from(path: Path, name: str) -> ModuleType:
-    """Run a file of the user's as the module of this name, which is its own while it runs; the folder is found, too.
+    """The module that a user's file makes, under this name. It can import what is in its own folder.
 
-    Always as it is now: an import may take bytecode of the same second. Raises InputError if it cannot be run.
+    The file is read anew each time, because an import could use stale bytecode. Raises InputError if it cannot be run.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}")

@@ -17,7 +17,7 @@ import torch
 from support.browsing import Browser
 from support.studies import study
 
-from ablations import area, interval
+from ablations import AT_BEST, OVER_ALL, area, effects_by_rate, in_general, interval
 from ablations.analysis.records import SHARES
 from ablations.analysis.stats import unpaired
 from ablations.question.designs import ladder
@@ -582,10 +582,32 @@ def test_the_atlas_shows_what_is_stored_of_a_trick(atlas: Browser) -> None:
         said = atlas.text(".atlas-card p")
         assert in_short(evidence(name)) in said
         line = "[...document.querySelectorAll('.atlas-matrix tr')].find(x => x.textContent.startsWith(arguments[0]))"
-        cells = atlas.run(f"return [...{line}.querySelectorAll('td')].slice(1).map(x => [x.className, x.title])", name)
-        shown = {(seen.removeprefix("seen-"), title.partition(":")[0]) for seen, title in cells if title}
-        assert shown and shown <= {(row["seen"], row["verdict"].partition(":")[0]) for row in effects_data(name)}
+        columns = "[...document.querySelectorAll('.atlas-matrix thead')][0].querySelectorAll('span')"
+        envs = atlas.run(f"return [...{columns}].map(x => x.title)")
+        cells = atlas.run(
+            f"return [...{line}.querySelectorAll('td')].slice(1).map(x => [x.className, x.textContent])", name
+        )
+        shown = {(env, seen, said) for env, (seen, said) in zip(envs, cells, strict=True) if said}
+        stored = {(row["env"], f"seen-{row['seen']}", signed(row["difference"])) for row in effects_data(name)}
+        assert shown and shown <= stored
     assert atlas.complaints() == []
+
+
+def signed(x: float) -> str:
+    return "0" if abs(x) < 0.005 else f"{x:+.2f}".replace("-", "−")
+
+
+def test_a_card_has_the_effect_at_each_rate_and_in_general(atlas: Browser) -> None:
+    atlas.run("[...document.querySelectorAll('.atlas-matrix button')].find(x => x.textContent == 'clip').click()")
+    cells = [text for text in atlas.texts(".atlas-card td") if re.fullmatch(r"0|[+−]\d\.\d\d", text)]
+    designs = [next(design for design in each.designs if design.name == "ladder") for each in studies()]
+    rows = pd.concat([effects_by_rate(*pair) for pair in zip(studies(), designs, strict=True)])
+    rows = rows[rows.trick.eq("clip") & ~rows["at"].isin([OVER_ALL, AT_BEST])]
+    assert cells == [signed(x) for x in rows.difference]
+    means = in_general(studies(), "ladder").query("label == '+ clip'")
+    assert [row.split(": ")[1].split(" ")[0] for row in atlas.texts(".atlas-card li")[:2]] == [
+        *map(signed, means["mean"])
+    ]
 
 
 def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
@@ -593,6 +615,11 @@ def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
     rows = [("A", "helps", 1), ("B", "hurts, but not again", 0), ("C", "hurts", np.nan), ("D", "unknown", np.nan)]
     found = Evidence("clip", pd.DataFrame(rows, columns=columns), pd.DataFrame())
     assert in_short(found) == "Helps in A. Hurts in C, not tried again. In 2 of 4 environments, these seeds can't tell."
+    untried = Evidence("clip", found.table.iloc[:0], pd.DataFrame({"verdict": ["helps", "no detectable effect"]}))
+    assert (
+        in_short(untried)
+        == "No runs in usual environments are stored. It helps in 1 of 2 trials in worlds made for it."
+    )
 
 
 def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from ablations import AT_BEST, OVER_ALL, SCALES, Study, area, effects_by_rate, flags, in_general, interval, rows_of
-from chapters.book.build import names
 from chapters.book.evidence import NOTHING, Evidence, evidence
 from chapters.book.results import beyond, studies
 from chapters.book.site.playground import sets
+from chapters.book.site.rungs import chapter_of
 from tricks import Tricks
 from tricks.ladder import NEEDS
 
@@ -47,13 +47,15 @@ def atlas() -> dict[str, Any]:
         "made": {name: made_for(name) for name in NEEDS},
         "general": {name: general.get(name, []) for name in NEEDS},
         "rates": {name: rates.get(name, {}) for name in NEEDS},
-        "chapters": {name: chapter_of(name) for name in NEEDS},
+        "chapters": {name: f"chapters/{chapter_of(name)}.html" for name in NEEDS},
     }
 
 
 def in_short(found: Evidence) -> str:
-    """Whether to use a trick, in a few sentences: what was confirmed, what was seen once, and what it was made for."""
+    """A trick's verdicts in words: what was confirmed, what was seen once, and in how many trials it helps."""
     table, said = found.table, list[str]()
+    if table.empty:
+        said.append("No runs in usual environments are stored.")
     for rows, how in ((table[table.confirmed.eq(1)], ""), (table[table.confirmed.isna()], ", not tried again")):
         for verdict in ("helps", "hurts"):
             if envs := list(dict.fromkeys(rows.env[rows.verdict.eq(verdict)])):
@@ -63,8 +65,10 @@ def in_short(found: Evidence) -> str:
         said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
     if not said:
         said.append("Practically nothing, wherever it was tried.")
-    seen = found.worlds.verdict.eq("helps").sum() if len(found.worlds) else 0
-    return " ".join([*said, *([f"It does what it was made for in {seen} of {len(found.worlds)} trials."] * bool(seen))])
+    if len(found.worlds):
+        helped = found.worlds.verdict.eq("helps").sum()
+        said.append(f"It helps in {helped} of {len(found.worlds)} trials in worlds made for it.")
+    return " ".join(said)
 
 
 def made_for(name: str) -> list[dict[str, Any]]:
@@ -96,12 +100,6 @@ def at_each_rate() -> dict[str, dict[str, list[list[float]]]]:
             each = [float(row["at"]), *_short([row["difference"], row["low"], row["high"]])]
             found.setdefault(row["trick"], {}).setdefault(study.env, []).append(each)
     return found
-
-
-def chapter_of(name: str) -> str:
-    """The page of the chapter that covers a trick."""
-    covers = next(field for field in fields(Tricks) if field.name == name).metadata["chapter"] or name
-    return next((f"chapters/{each}.html" for each in names() if each[3:] == covers), "")
 
 
 def environment_data(same: Sequence[Study]) -> dict[str, Any]:
