@@ -32,13 +32,13 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   worlds     train with and without each trick in the world made for it
   sweep      train every combination of some numbers, the learning rate among them
   random     train agents with random flags and numbers, and say what each choice does
-  status     list the stored studies, and which of them the code has left behind
-  refresh    train those anew
-  pages      write what is computed on the pages of a checkout (for this project's own)
+  status     list stored studies and mark outdated ones
+  refresh    retrain the outdated ones
+  pages      rewrite the generated regions of this project's docs
   calibrate  simulate how often intervals and verdicts are wrong
   speed      measure environment steps per second
 
-`--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
+`--trick FILE` turns the trick in your file into a flag, in every command.
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
 shows its options, `--version` what is installed. To resume an interrupted run, give the same command
@@ -128,9 +128,10 @@ def _without_machine(argument: str) -> str:
 
 def report(chosen: ReportOptions, command: str) -> int:
     """Rebuild the tables, figures and report of stored studies. Returns the exit status."""
+    from ablations.experiments.options import OUT
     from ablations.report import page
 
-    out = chosen.out or Path("runs/results" if chosen.from_results else "runs/ablations")
+    out = chosen.out or (Path("runs/results") if chosen.from_results else OUT)
     source = RESULTS if chosen.from_results else out
     use(None if chosen.from_results else chosen.rates_file or source / OWN_RATES)
     studies = load_all(source, told=True)

@@ -15,7 +15,7 @@ NEAR = 0.05  # a value that loses at most this share of the way from the floor t
 
 
 class Best(NamedTuple):
-    """A value of a number, the best of the other numbers with it, the scores there, their mean and its interval."""
+    """A value of a number, with the best values of the others; scores [agents], and their mean and 95% interval."""
 
     value: float
     others: dict[str, float]
@@ -118,10 +118,10 @@ def levels(values: pd.Series) -> pd.Series:
 
 
 def explained(scores: np.ndarray, level: np.ndarray) -> float:
-    """ω²: the share of the scores' variance between the levels, without what chance alone would put there.
+    """ω²: the share of the scores' variance between the levels, minus what chance alone would put there.
 
-    At most 1; about 0, and possibly below, for a choice that does not matter, if the scores are independent of each
-    other. (Those of a set are not: see `by_chance`.) Hays 1963, Statistics for Psychologists.
+    scores, level: [agents]. At most 1; about 0, possibly below, for a choice that does not matter, if the scores are
+    independent. (Those of a set are not: see `by_chance`.) Hays 1963, Statistics for Psychologists.
     """
     scores, level = scores - scores.mean(), pd.factorize(level)[0]
     return _omega_squared(np.bincount(level), np.bincount(level, scores), float(scores @ scores))
@@ -141,12 +141,11 @@ def _omega_squared(agents: np.ndarray, total: np.ndarray, squares: float) -> flo
 
 
 def by_chance(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> float:
-    """How often shuffled levels explain as much: the p-value of a permutation test.
+    """How often shuffled levels explain as much: the p-value of a permutation test. scores, level, sets: [agents].
 
-    Agents of a set share its flags and its whole numbers, and their scores are alike for many reasons. A choice that
-    they share is therefore shuffled over sets, as if it came with the set and had nothing to do with it. Otherwise an
-    irrelevant one would look clear in nearly half of all studies in which half of the variance is between sets. Other
-    choices are shuffled over agents.
+    Agents of a set share its flags and its whole numbers, and their scores are alike for many reasons. So a choice that
+    they share is shuffled over sets. Otherwise an irrelevant one would look clear in nearly half of all studies in
+    which half of the variance is between sets. Other choices are shuffled over agents.
     """
     rng, scores, level = np.random.default_rng(0), scores - scores.mean(), pd.factorize(level)[0]
     observed, squares = explained(scores, level), float(scores @ scores)
@@ -193,9 +192,9 @@ def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple[list[float], list[list[np.ndarray]]]:
-    """ω² and each level's quantiles in RESAMPLES draws of whole sets; level and sets count from 0.
+    """ω² [RESAMPLES] and each level's quantiles, from draws of whole sets. scores, level, sets: [agents].
 
-    A draw is how often each agent is in it, which is how often its set was drawn.
+    level and sets count from 0. A draw weighs each agent by how often its set was drawn.
     """
     rng, centered = np.random.default_rng(0), scores - scores.mean()
     count, here = sets.max() + 1, [level == each for each in range(level.max() + 1)]

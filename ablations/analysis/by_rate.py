@@ -1,8 +1,7 @@
 """What a trick does at each learning rate, over all of them, and with each arm at its own best; and in general.
 
 These are different questions. A trick that only makes large rates safe does nothing where each arm has its best rate,
-and decides everything at a rate that someone took from a paper. And had other tuning seeds been drawn, another rate
-might have been chosen: the two best rates of an arm are usually closer together than their standard errors.
+and decides everything at a rate that someone took from a paper. The choice of a rate is itself uncertain: `choosing`.
 
 In general: environments as the unit, each arm at its own best rate, and at one rate for all of them. A trick can raise
 the peak, or make the choice of a rate matter less. At each arm's best rate in each environment only the first shows; at
@@ -91,9 +90,10 @@ def mean_or_least(means: Iterable[float]) -> float:
 
 
 FEWEST_PLACES = 3  # environments, for a mean over them
-OWN_BEST, ONE_RATE = "each arm at its own best rate in each environment", "each arm at its one best rate for all"
+OWN_BEST = "each arm at its own best rate in each environment"
+ONE_RATE = "each arm at its single best rate across environments"
 RESAMPLES = 2000
-LEAST = 1e-4  # of a normalized area: an error below it counts as so much, or one environment would outweigh all others
+LEAST = 1e-4  # of a normalized area: smaller errors are raised to this, or one environment would outweigh all others
 
 
 class General(NamedTuple):
@@ -109,11 +109,11 @@ class General(NamedTuple):
 
 
 def random_effects(found: np.ndarray, errors: np.ndarray) -> General:
-    """The mean effect over environments, each with an error of its own; NaN intervals with fewer than FEWEST_PLACES.
+    """The mean effect over environments. found, errors [places]. NaN intervals with fewer than FEWEST_PLACES.
 
-    Weights are 1 / (s² + τ²), with τ² as the moments say (DerSimonian & Laird 1986, Controlled Clinical Trials 7,
-    177-188). The interval is that of Hartung & Knapp 2001 (Statistics in Medicine 20, 3875-3889): Student's t with one
-    degree of freedom less than environments, and never narrower than if the errors were known.
+    Weights are 1 / (s² + τ²), τ² by the method of moments (DerSimonian & Laird 1986, Controlled Clinical Trials 7,
+    177-188). The interval is that of Hartung & Knapp 2001 (Statistics in Medicine 20, 3875-3889): Student's t with
+    places − 1 degrees of freedom, and never narrower than if the errors were known.
     """
     from scipy import special
 

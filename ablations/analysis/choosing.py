@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ablations.training.rates import FINALISTS, rows_of, split
+from ablations.training.rates import FINALISTS, best_finalist, rows_of, split
 
 RESAMPLES = 4000
 Areas = Mapping[float, np.ndarray]  # a rate -> the score of each tuning seed
 
 
 def table_areas(env: str, steps: int, given: str, tricks: str) -> Areas:
-    """What an arm's tuning seeds scored, by the table of rates; empty if not kept. given, tricks: `rows_of`."""
+    """What an arm's tuning seeds scored, by the table of rates; empty if not kept. given, tricks: as for `rows_of`."""
     rows = rows_of(env, steps, given, tricks)
     return {} if rows.areas.eq("").any() else dict(zip(rows.lr, areas_of(rows), strict=True))
 
@@ -42,16 +42,14 @@ def chosen_means(areas: Areas, lr: float, alike: bool = True) -> np.ndarray | No
         return None
     rates = sorted(areas)
     each = [areas[rate] for rate in rates]
-    drawn = choices(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())
+    drawn = redrawn(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())
     found: np.ndarray = np.array([own.mean() for own in each])[drawn]
     return found
 
 
 def best_of(areas: Areas) -> float:
-    """The rate with the best mean, of those with the most seeds: the others lost at a first look."""
-    most = max(map(len, areas.values()))
-    means = {lr: each.mean() for lr, each in areas.items() if len(each) == most}
-    return max(means, key=lambda lr: np.nan_to_num(means[lr], nan=-np.inf))
+    """`best_finalist` of the tuning seeds' scores."""
+    return best_finalist({lr: (len(each), float(each.mean())) for lr, each in areas.items()})
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
@@ -59,7 +57,7 @@ def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
     return [split(each) for each in rows.areas]
 
 
-def choices(
+def redrawn(
     areas: Sequence[np.ndarray], rngs: Sequence[np.random.Generator] = (), resamples: int = RESAMPLES
 ) -> np.ndarray:
     """Which rate wins when the tuning seeds are drawn again: an index for each resample.

@@ -25,6 +25,7 @@ from ablations.analysis.stats import (
     reached,
     second_try,
     unpaired,
+    within,
 )
 from ablations.question.arms import Arm, Comparison, Design, taken
 from tricks.errors import InputError
@@ -103,7 +104,7 @@ def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (
         return ""
     if row["p_holm"] < LEVEL:
         return HELPS if row["difference"] > 0 else HURTS
-    if not (-margin < row["low"] and row["high"] < margin):
+    if not within(row["low"], row["high"], margin):
         return UNKNOWN
     return out_of_room(row["without"], row["with"], margin, span) or NOTHING
 
@@ -121,7 +122,7 @@ def out_of_room(without: float, having: float, margin: float, span: tuple[float,
 
 def is_small(frame: pd.DataFrame) -> pd.Series:
     """Which rows certainly do less than MARGIN, in an environment with a scale and where there is room for more."""
-    small = frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & frame.scaled
+    small: pd.Series = within(frame.low, frame.high, MARGIN) & frame.scaled
     pairs = zip(frame.without, frame["with"], strict=True)
     return small & pd.Series([not out_of_room(*pair, MARGIN) for pair in pairs], frame.index, dtype=bool)
 
@@ -137,7 +138,7 @@ def decided_arms(study: Study) -> frozenset[Arm]:
 
 
 def joint(study: Study) -> Design | None:
-    """What all tricks do together that each do practically nothing in the full set; None if they are fewer than two.
+    """The joint effect of the tricks that each do practically nothing in the full set; None if fewer than two.
 
     Several small effects can add up to one that matters. The design has the full set, and the set without all of them.
     """

@@ -22,9 +22,9 @@ def looks(first: int, at_most: int) -> list[int]:
 
 
 def shares(seeds: Sequence[int]) -> list[float]:
-    """How often each look may be wrong: its part of the seeds, of the 5% that all looks have together.
+    """Each look's share of the 5%, in proportion to its new seeds.
 
-    A comparison is wrong if any look is, so with these parts it is so in at most 5% of all cases (Bonferroni), however
+    A comparison is wrong if any look is, so with these shares it is so in at most 5% of all cases (Bonferroni), however
     the looks depend on each other. That holds for a stop because of help, of harm, or of practically nothing.
     """
     return [LEVEL * float(x) / seeds[-1] for x in np.diff(seeds, prepend=0)]
@@ -47,7 +47,7 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
 
 
 def fresh_seeds(folder: Path, question: Collection[str], count: int) -> tuple[int, ...]:
-    """So many seeds: those that a question has had in the folder and more, if no other question had these; else fresh.
+    """`count` seeds: this question's own, extended; fresh ones if another question has used any of them.
 
     question: its digests, one for each environment.
     """

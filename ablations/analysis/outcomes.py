@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablations.analysis.choosing import chosen_means, table_areas
 from ablations.analysis.records import SHARES, Study
-from ablations.analysis.stats import LEVEL, Estimate, holm, paired, second_try
+from ablations.analysis.stats import LEVEL, Estimate, holm, paired, second_try, within
 from ablations.question.arms import flags, numbers
 from ablations.question.designs import TRIALS
 from ablations.question.trial import Dose, Trial
@@ -118,7 +118,7 @@ class Outcome:
             "choosing": np.nan if any(each is None for each in self.chosen) else self.choice_noise.std() * best,
             "predicted": trial.predicted,
             "margin": trial.margin,
-            "small": -trial.margin < found.low and found.high < trial.margin,
+            "small": within(found.low, found.high, trial.margin),
             "dose": trial.varied,
             "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean(skipna=False).items()),
             "growth": growth.mean,

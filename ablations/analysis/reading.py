@@ -198,14 +198,14 @@ class Columns(NamedTuple):
 def curves_of(path: Path, columns: Columns, *more: Path) -> pd.DataFrame:
     """Rows of seed, step, return, and group and env if they are known. Runs are numbered as seeds, from 0.
 
-    path, more: a monitor file, an event file, evaluations, a table, or a folder: of monitor files or event files, which
-    is one run, or of such folders, a run each. A folder that is called as CleanRL calls it names its environment and
-    its algorithm, which is the group. Raises InputError, with the file's name, for anything else.
+    path, more: a monitor file, an event file, evaluations, a table; a folder of monitor or event files (one run), or a
+    folder of such folders (one run each). CleanRL's folder names give the environment and the group, its algorithm.
+    Raises InputError, with the file's name, for anything else.
     """
     runs = [run for each in (path, *more) for run in _runs(each)]
     if not runs:
         raise InputError(
-            f"{path} holds no monitor file, no event file and no CSV, and no study, comparison or run of ours"
+            f"{path} holds no runs: no monitor file, event file, evaluations.npz, or table, and nothing of ours"
         )
     parts = {k: _run(files, columns) for k, files in enumerate(runs)}
     found = pd.concat(parts, names=["run", ""]).reset_index("run")
@@ -219,14 +219,14 @@ def curves_of(path: Path, columns: Columns, *more: Path) -> pd.DataFrame:
     return found
 
 
-def refuse_idle(columns: Columns, paths: Sequence[Path]) -> None:
+def refuse_unused_columns(columns: Columns, paths: Sequence[Path]) -> None:
     """Raise InputError if a column is named, but no file has columns to be named."""
     names = [file.name for path in paths for run in _runs(path) for file in run]
     events = any(EVENTS in name for name in names)
     tables = any(EVENTS not in name and not name.endswith(MONITOR) for name in names)
     for name, asked in columns._asdict().items():
         if asked and not tables and not (events and name == "value"):
-            raise InputError(f"--{name} names a column of a CSV, and no source is one")
+            raise InputError(f"--{name} names a column, and no source is a table")
 
 
 def _runs(path: Path) -> list[list[Path]]:

@@ -24,7 +24,7 @@ from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Arm, Design, flags, numbers
 from ablations.question.designs import as_design, as_stored, position
 from ablations.question.story import subject
-from ablations.training.jobs import ALGORITHM, Job
+from ablations.training.jobs import Job
 from ablations.training.rates import FIXED, Rate
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store, digest, set_aside
@@ -34,6 +34,7 @@ from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
 from tricks.runs.learning_curve import read_table
 from tricks.runs.provenance import VERSIONS, MadeWith
+from tricks.version import ALGORITHM
 
 if TYPE_CHECKING:
     from ablations.training.question import Question, Tuned
@@ -134,6 +135,11 @@ class Study:
         """The `ALGORITHM` of its jobs; empty if it was not noted, as before it was."""
         return ", ".join(sorted({*self.runs.algorithm} - {""}))
 
+    @property
+    def stale(self) -> bool:
+        """Whether another algorithm than this version's trained it, or a tree with uncommitted changes."""
+        return self.origins != [f"ALGORITHM {ALGORITHM}"]
+
     @cached_property
     def own(self) -> bool:
         """Whether its arms have names of their own, as those of users' questions do; ours are known by their flags."""
@@ -178,7 +184,7 @@ class Study:
 
     @property
     def level(self) -> float:
-        """How often an interval may miss: 5%, or the part of them that this look of several has."""
+        """How often an interval may miss: 5%, or this look's share of it."""
         return self.about.get("level", LEVEL)
 
     def tuning(self, arm: Arm) -> Areas:
@@ -211,7 +217,7 @@ def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
 
 
 def origin(row: Mapping[Any, Any]) -> str:
-    """What made a run, as far as it changes numbers: its algorithm, and the tree if that was no commit's.
+    """What made a run, if it changes numbers: its algorithm, and the commit if the tree had uncommitted changes.
 
     Runs of different origins never enter one estimate.
     """
@@ -220,7 +226,7 @@ def origin(row: Mapping[Any, Any]) -> str:
 
 
 def question_of(asked: Iterable[Job]) -> str:
-    """Eight digits that tell what is trained, whatever the seeds and the algorithm, from all else."""
+    """Eight hex digits that identify what is trained, ignoring seeds and algorithm."""
     every = {json.dumps(job.at((0,), job.config.rates[0]).what | {"algorithm": 0}, sort_keys=True) for job in asked}
     return digest(sorted(every))
 
@@ -377,10 +383,10 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     compared = [study for study in every if study.kind != "games"]
-    others = [study for study in compared if study.origins != [f"ALGORITHM {ALGORITHM}"]]
+    others = [study for study in compared if study.stale]
     if told and 0 < len(others) < len(compared):
         out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
-        print(f"left out: {', '.join(out)}; python -m ablations refresh trains them anew", file=sys.stderr)
+        print(f"left out: {', '.join(out)}; `python -m ablations refresh` retrains them", file=sys.stderr)
         every = [study for study in every if study not in others]
     refuse_mixed((study.name, each) for study in every if study.kind != "games" for each in study.origins)
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
@@ -405,7 +411,7 @@ def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
     by = dict(reversed([(origin, name) for name, origin in found]))  # of each, the first
     if len(by) > 1:
         said = [f"{name} is by {origin}" for origin, name in by.items()]
-        raise InputError(f"{' and '.join(said)}: they are never put together; keep them in different folders")
+        raise InputError(f"{' and '.join(said)}: these can't be combined; keep them in separate folders")
 
 
 def gathered(studies: Iterable[Study]) -> list[Study]:

@@ -148,6 +148,11 @@ def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(values.var(ddof=1)) / len(values)
 
 
+def within(low: Any, high: Any, margin: Any) -> Any:
+    """Whether an interval (or each of many) lies within ±margin, its ends excluded; not if any of these is NaN."""
+    return (low > -margin) & (high < margin)
+
+
 def known(mean: float, variance: float) -> Estimate:
     """The normal interval and test of a difference whose variance is as good as known; NaN if that is NaN."""
     from scipy import special
@@ -201,6 +206,6 @@ def second_try(
     tried = (seen.ne(0) | margins.notna()) & np.array([row is not None for row in again])
     later = pd.DataFrame(rows, seen.index, columns=["difference", "low", "high", "p"]).astype(float).where(tried)
     same = later.p.lt(LEVEL) & np.sign(later.difference).eq(seen)
-    small = later.low.gt(-margins) & later.high.lt(margins)
+    small = within(later.low, later.high, margins)
     found = later.drop(columns="p").set_axis(["again", "again_low", "again_high"], axis=1)
     return found.assign(confirmed=(same | small).astype(float).where(tried))

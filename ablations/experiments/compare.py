@@ -10,10 +10,10 @@ import pandas as pd
 
 from ablations.analysis.ledger import fresh_seeds, looks, shares
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load, save, study_of
-from ablations.experiments.options import OUT, Worded, checked_rates
+from ablations.experiments.options import AT_MOST, OUT, Worded, checked_rates
 from ablations.question.arms import Arm, Design, compared
 from ablations.question.around import AROUND, arm_by_arm, with_it, without_it
-from ablations.question.designs import SUITES
+from ablations.question.designs import suite_named
 from ablations.question.words import arm_from, arms_of, function_from, refuse_unfit, replaced_in_words, tricks_named
 from ablations.report.answer import Answer
 from ablations.report.page import write_answer
@@ -33,7 +33,6 @@ from tricks.values import checked
 
 WORLDS = RESULTS / f"worlds_from100{SUFFIX}"
 FIRST = 10  # seeds of the first look, where more are added until all is decided
-MOST_SEEDS = 100  # per arm, of a question that is asked until it is decided
 USUAL = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9))
 RATES = GRID[:4]
 RATE_SEEDS = 5
@@ -52,7 +51,7 @@ def compare(
     margin: float | None = None,
     score: Literal["area", "late"] = "area",
     until: str = "",
-    at_most: int = MOST_SEEDS,
+    at_most: int = AT_MOST,
     out: str | Path = OUT,
     workers: int = 0,
 ) -> Answer:
@@ -61,7 +60,7 @@ def compare(
     arms: each an `Arm`, `Tricks`, or a text as for `python -m tricks train` ("ppo --no-gae --lr 0.01"); a mapping gives
     them names. config: what they share, or one for each of several environments; its numbers that are not the defaults
     hold in presets, too, and its seeds do not count. env, body: functions, as for `train`; they go to worker processes
-    if they can be pickled. seeds: which, or how many, that no other question of the folder has had. against: the
+    if they can be pickled. seeds: which, or how many, that no other question in the folder has used. against: the
     reference (default: the first arm). rates: learning rates, of which each arm runs at its own best, chosen on
     `rate_seeds` tuning seeds per rate; or "tune", which looks closer at the best three and past the grid's edges.
     Without rates, each arm runs at its own `lr`. margin: a difference that counts as practically nothing; an
@@ -95,7 +94,7 @@ def judge(
     margin: float | None = None,
     score: Literal["area", "late"] = "area",
     until: str = "",
-    at_most: int = MOST_SEEDS,
+    at_most: int = AT_MOST,
     out: str | Path = OUT,
     workers: int = 0,
 ) -> Answer:
@@ -119,7 +118,7 @@ def design_of(arms: Sequence[Arm], against: str = "") -> Design:
     refuse_unfit(arms)
     names = [arm.name for arm in arms]
     if against and against not in names:
-        raise InputError(f"the reference {against!r} is no arm; the arms are {', '.join(map(repr, names))}")
+        raise InputError(f"no arm is named {against!r}; the arms are {', '.join(map(repr, names))}")
     first, *others = sorted(arms, key=lambda arm: arm.name != (against or names[0]))
     pairs = tuple(compared(arm, first) for arm in others)
     return Design("_vs_".join(arm.name for arm in (first, *others)), (), (first, *others), pairs)
@@ -155,9 +154,9 @@ def answer(
 ) -> Answer:
     """Train what is missing for one question in one or several environments, and write the results.
 
-    seeds: which, or how many that no other question of the folder has had. until: "decided" goes on with more seeds
-    until every comparison is decided, or each arm has `at_most`. command: of the shell, which is told what is trained,
-    and the tables. trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
+    seeds: which, or how many that no other question in the folder has used. until: "decided" adds seeds until every
+    comparison is decided, or each arm has `at_most`. command: the shell's; if given, progress and tables are printed.
+    trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
     """
     first, every = _seeds(asked, out, seeds, until, at_most)
     for each in asked:
@@ -195,16 +194,16 @@ def _seeds(
 ) -> tuple[int, tuple[int, ...]]:
     """How many seeds the first look takes, and all that may be needed: those that were named, and more after them.
 
-    If only their number was given, they are seeds that no other question of the folder has had.
+    If only their number was given, they are seeds that no other question in the folder has used.
     """
     if not asked:
         raise InputError("no environment was named")
     if len({each.config.env for each in asked}) < len(asked):
         raise InputError("an environment was named twice")
     if until not in ("", "decided"):
-        raise InputError(f"until must be decided, not {until!r}")
+        raise InputError(f"until must be 'decided', not {until!r}")
     if until and at_most < 1:
-        raise InputError(f"an arm has at least one seed, not at most {at_most}")
+        raise InputError(f"at_most must be at least 1, not {at_most}")
     first = (min(seeds, FIRST) if until else seeds) if isinstance(seeds, int) else len(seeds)
     if first < 1:
         raise InputError("seeds must be distinct, and at least one")
@@ -219,7 +218,7 @@ def _seeds(
 
 
 def _all_decided(studies: Sequence[Study], count: int, share: float) -> bool:
-    """Whether every comparison is, at a look at so many seeds that may be wrong as often as its share."""
+    """Whether every comparison is decided at this look, whose error rate is `share`."""
     for study in studies:
         study.about["level"] = share
     effects = Answer(tuple(studies)).effects
@@ -256,6 +255,8 @@ class CompareOptions(Worded):
 @dataclass(frozen=True)
 class JudgeOptions(Worded):
     """The options of `judge` besides those of `python -m tricks train`."""
+
+    usual = Config(",".join(config.env for config in USUAL))
 
     trick: Annotated[tuple[str, ...], POSITIONAL] = ()
     """A flag; or name=file.py:function, which stands in for a function of ours."""
@@ -325,11 +326,10 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
     """The environments of a command line, each with its numbers: of a suite, as named with --env, or the usual ones."""
     given = chosen.given | {"device": chosen.device}
     if chosen.suite:
-        if chosen.suite not in SUITES:
-            raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join(SUITES)}")
+        suite = suite_named(chosen.suite)
         if "env" in given:
             raise InputError("--suite names the environments; leave out --env")
-        usual = [setting.config for setting in SUITES[chosen.suite].settings]
+        usual = [setting.config for setting in suite.settings]
     if usual and "env" not in given:
         return [replace(config, **given) for config in usual]
     return [replace(chosen.config, env=env.strip()) for env in chosen.config.env.split(",")]

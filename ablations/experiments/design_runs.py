@@ -11,7 +11,7 @@ from ablations.analysis.effects import decided_arms, effects, joint
 from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
 from ablations.question.arms import Arm, Comparison, Design, in_words
-from ablations.question.designs import DESIGNS, SUITES, Setting, Suite
+from ablations.question.designs import DESIGNS, SUITES, Setting, Suite, suite_named
 from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
 from ablations.report.sentences import spoken
@@ -29,6 +29,7 @@ from tricks.ladder import LADDER
 
 NEXT = """\
 The report explains every column. To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae\""""
+ABOUT_SUITES = f"{', '.join(SUITES)}."
 ABOUT_DESIGNS = (
     f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
@@ -39,8 +40,7 @@ ABOUT_DESIGNS = (
 class What(Numbered):
     """Which arms to train, and where."""
 
-    suite: str = ""
-    """cartpole, classic, beyond, pixels, published or mujoco."""
+    suite: Annotated[str, ABOUT_SUITES] = ""
     env: str = ""
     """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"
@@ -62,8 +62,8 @@ class Options(What):
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default 30:60, or the suite's.
     Training covers whole blocks (0 to 9, 10 to 29, 30 to 39, ...), but only these seeds are reported."""
     confirm: bool = False
-    """Then repeat the arms of every effect that is detected, or practically nothing, on the same number of seeds right
-    after these, and the full set without all tricks that do practically nothing."""
+    """Then rerun, on as many new seeds, every arm whose effect was detected or practically nothing, plus the full set
+    without all the practically-nothing tricks."""
     dry_run: bool = False
     """Only print what would be trained, and roughly how long it would take."""
 
@@ -104,11 +104,9 @@ def _suite(chosen: What) -> Suite:
         return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend)),))
     if chosen.suite == "worlds":
         raise InputError("the worlds have a command of their own: python -m ablations worlds")
-    if chosen.suite not in SUITES:
-        raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join(SUITES)}")
+    suite = suite_named(chosen.suite)
     if chosen.backend != "auto":
         raise InputError("a suite has its own backends; leave out --backend")
-    suite = SUITES[chosen.suite]
     settings = tuple(setting for setting in suite.settings if chosen.env in ("", setting.config.env))
     if not settings:
         known = ", ".join(dict.fromkeys(setting.config.env for setting in suite.settings))
@@ -205,7 +203,7 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
     """
     arms, together = decided_arms(study), joint(study)
     if not arms:
-        print(f"{study.name}: no effect was detected or practically nothing, so there is none to confirm")
+        print(f"{study.name}: no effect is decided, so there is nothing to confirm")
         return None
     wanted = arms | {*(together.arms if together else ())}
     again = replace(asked, seeds=following(asked.seeds))
@@ -214,14 +212,14 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
         again = replace(again, designs=(*again.designs, together))
         full, without = together.arms
         rates.setdefault(without, Rate(rates[full].value, "that of the full set"))
-    what = f"{study.name}: {len(arms)} arms of decided effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}"
+    what = f"{study.name}: rerunning {len(arms)} arms of decided effects on seeds {again.seeds[0]} to {again.seeds[-1]}"
     train([(again, rates)], store, chosen.processes, what)
     saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
     if together:
         row = effects(saved, saved.designs[-1]).iloc[0]
         label = ", ".join([row.label.trick, *row.label.others])
         print(
-            f"Each does practically nothing alone; without {label} together, the difference is "
+            f"Each alone does practically nothing; taking out {label} together changes the area by "
             f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
         )
     return saved

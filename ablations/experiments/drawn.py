@@ -4,13 +4,12 @@
 agents with random flags and numbers, and says what each choice does to their scores.
 """
 
-import gzip
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -20,7 +19,7 @@ from ablations.question.arms import Arm, Design, flags, in_words, numbers
 from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
 from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
 from ablations.report.agents_in_words import choices_in_words, ranges_in_words
-from ablations.training.jobs import ALGORITHM, kind
+from ablations.training.jobs import kind
 from ablations.training.question import Question, train
 from ablations.training.store import Store, as_file_name, digest, name_of
 from tricks.config import Config
@@ -30,9 +29,15 @@ from tricks.ladder import NEEDS, Tricks, closed, switched
 from tricks.runs.files import write_whole
 from tricks.runs.provenance import provenance
 from tricks.training import refuse_endless
+from tricks.version import ALGORITHM
 
 MOST, MOST_DRAWN = 100_000, 1_000_000  # agents of one sweep, and of one random design
 RATES = (0.001, 0.003, 0.01, 0.03)  # of a sweep, unless others are named
+ABOUT_VARY = (
+    "A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train, and "
+    f"with them the learning rates {', '.join(f'{lr:g}' for lr in RATES)}, unless lr is among the numbers. A number "
+    "with one value, such as gamma=0.9, holds in all of them."
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,7 @@ class Agents(Numbered):
 class Options(Agents):
     """What to vary."""
 
-    vary: tuple[str, ...] = ()
-    """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
-    and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
-    value, such as gamma=0.9, holds in all of them."""
+    vary: Annotated[tuple[str, ...], ABOUT_VARY] = ()
     rung: str = "ppo"
     """A preset, or a flag for the ladder up to it, or in quotes with flags and numbers: `continuous --no-state-norm`.
     Presets bring their numbers."""
@@ -69,7 +71,7 @@ class Options(Agents):
 
 @dataclass(frozen=True)
 class RandomOptions(Agents):
-    """How many agents to draw. Numbers that are given are those of all of them."""
+    """How many agents to draw. Numbers given here hold for all agents."""
 
     draws: int = 2000
     """Agents: every ten of them share a random set of flags, and each has numbers of its own."""
@@ -179,10 +181,11 @@ def _facts(config: Config, tricks: Tricks) -> dict[str, Any]:
 
 def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:
     """Write and print the text, and write tables by the ends of their names. path: without suffix. Returns 0."""
+    from ablations.report.style import save_table
+
     paths = [path.with_name(path.name + end) for end in (*tables, ".md")]
     for target, table in zip(paths, tables.values(), strict=False):
-        said = table.to_csv(index=False, float_format="%.6g")
-        write_whole(target, gzip.compress(said.encode(), mtime=0) if target.suffix == ".gz" else said)
+        save_table(table, target)
     write_whole(paths[-1], text + "\n")
     wrote = ", ".join(map(str, [*paths, *figures]))
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {wrote}")

@@ -16,17 +16,24 @@ from tricks.errors import InputError
 from tricks.ladder import NEEDS
 
 OUT = Path("runs/ablations")
+AT_MOST = 100  # seeds per arm, of a question that is asked until it is decided
 FOR_ALL = "What holds for all arms."
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Machine:
+class Workers:
+    """How many processes train."""
+
+    workers: int = 0
+    """Number of worker processes (0: one per core, or one on a GPU)."""
+
+
+@dataclass(frozen=True)
+class Machine(Workers):
     """Where jobs train."""
 
     device: Device = "cpu"
-    workers: int = 0
-    """Number of worker processes (0: one per core, or one on a GPU)."""
     out: Path = OUT
     """Folder for the finished jobs, the tables and the figures."""
 
@@ -62,16 +69,17 @@ class Worded(Numbered):
 'ppo --no-gae --lr 0.01', or 'name=ppo --no-gae'. All other options of `train`, such as
 --env, --steps or --gamma, hold for all arms and stand outside the quotes."""
     takes = tuple(field.name for field in fields(Config))
+    usual = Config()  # what its help gives as defaults
     flags: tuple[Any, ...] = ()
     """Switches of tricks, as they were given."""
     suite: str = ""
     """Train in all environments of a suite, such as classic (default: in those of --env, separated by commas)."""
     seeds: str = "20"
-    """How many seeds, which no other question of --out has had; or a range (10:30: seeds 10 to 29)."""
+    """How many seeds, all unused by other questions in --out; or a range (10:30: seeds 10 to 29)."""
     until: str = ""
-    """`decided`: add seeds, beginning with ten, until every comparison is decided, or an arm has --at-most so many."""
-    at_most: int = 100
-    """Seeds of an arm with --until decided."""
+    """`decided`: add seeds, beginning with ten, until every comparison is decided, or each arm has --at-most seeds."""
+    at_most: int = AT_MOST
+    """The most seeds per arm with --until decided."""
     rates: str = ""
     """Learning rates such as 0.001,0.003,0.01, of which each arm gets its own best, chosen on other seeds; `tune` for
     the whole procedure; empty: every arm runs at the rate given."""
@@ -113,7 +121,7 @@ def parsed(kind: type[T], arguments: Sequence[str], command: str) -> T:
     more: dict[str, Any] = {"flags": tuple(flags)} if isinstance(start, Worded) else {}
     words = [word for word in arguments if not more or word not in flags]
     others = [name for name in start.takes if not hasattr(start, name)]
-    parser.takes(Config(), FOR_ALL, others)
+    parser.takes(start.usual if isinstance(start, Worded) else Config(), FOR_ALL, others)
     chosen, config = parser.filled(words)
     names = dict.fromkeys(option_name(word) for word in words if word.startswith("--"))
     numbers = tuple((name, getattr(config, name)) for name in names if name in others)

@@ -16,7 +16,7 @@ from ablations.analysis.reading import (
     as_study,
     curves_of,
     read,
-    refuse_idle,
+    refuse_unused_columns,
     seed_scores,
     stored_in,
     together,
@@ -43,12 +43,12 @@ class Options:
     run: str = ""
     """In a table, the column that tells runs apart (default: a column per run, as W&B exports them)."""
     step: str = ""
-    """In a CSV, the column of steps (default: step, global_step, ...)."""
+    """In a table, the column of steps (default: step, global_step, ...)."""
     value: str = ""
-    """In a CSV, the column to draw (with a column per run: what follows ` - ` in their names); in an event file, the
+    """In a table, the column to draw (with a column per run: what follows ` - ` in their names); in an event file, the
     scalar (default: the return, by its usual names)."""
     group: str = ""
-    """In a CSV, the column that says which runs belong together (default: all of a source do)."""
+    """In a table, the column that says which runs belong together (default: all of a source do)."""
     env: str = ""
     """Of ours, draw only this environment; needed where they are of several."""
     arms: str = ""
@@ -65,7 +65,7 @@ def main(chosen: Options) -> int:
         raise InputError("plot needs at least one source, such as runs/ablations or logs/monitor.csv")
     columns = Columns(chosen.run, chosen.step, chosen.value, chosen.group)
     sources = [each for source in chosen.sources for each in _split(source)]
-    refuse_idle(columns, [path for _, paths in sources for path in paths if not stored_in(path)])
+    refuse_unused_columns(columns, [path for _, paths in sources for path in paths if not stored_in(path)])
     wanted = [name.strip() for name in chosen.arms.split(",") if name.strip()]
     ours = {paths[0]: read(paths[0]) for _, paths in sources if stored_in(paths[0])}
     known = list(dict.fromkeys(arm for found in ours.values() for arm in found.runs.arm))

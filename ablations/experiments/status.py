@@ -1,4 +1,4 @@
-"""`python -m ablations status` and `refresh`: which stored studies are older than the code, and training those anew."""
+"""`python -m ablations status` and `refresh`: which stored studies are outdated, and retraining those."""
 
 import shlex
 import subprocess
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load
+from ablations.experiments.options import OUT, Workers
 from ablations.report.sentences import spoken
 from ablations.report.tables import markdown
 from tricks.errors import InputError
@@ -22,21 +23,19 @@ from tricks.version import ALGORITHM
 class Options:
     """Which studies to look at."""
 
-    out: Path = Path("runs/ablations")
+    out: Path = OUT
     """Folder with the studies."""
     from_results: bool = False
     """Look at the studies that ship with this package instead."""
 
 
 @dataclass(frozen=True)
-class RefreshOptions(Options):
-    """Which studies to train anew, and for how long."""
+class RefreshOptions(Options, Workers):
+    """Which studies to retrain, and for how long."""
 
     budget: str = ""
     """How long to train, such as 90m or 2h (default: until all are done). What is finished by then is kept. The new
     studies go to --out; with --from-results, to runs/refresh."""
-    workers: int = 0
-    """Number of worker processes (0: one per core, or one on a GPU)."""
 
 
 def main(chosen: Options) -> int:
@@ -45,19 +44,19 @@ def main(chosen: Options) -> int:
     lines = [("study", "seeds", "by", "age", "")]
     for study in studies:
         first, end = study.about["seeds"]
-        lines.append((study.name, f"{first}:{end}", ", ".join(study.origins), _age(study), "stale" * is_stale(study)))
-    stale = sum(map(is_stale, studies))
-    said = f"{stale} of {len(studies)} studies are stale: not by ALGORITHM {ALGORITHM} and a clean tree"
+        lines.append((study.name, f"{first}:{end}", ", ".join(study.origins), _age(study), "stale" * study.stale))
+    stale = sum(study.stale for study in studies)
+    said = f"{stale} of {len(studies)} studies are stale (not trained by ALGORITHM {ALGORITHM} from a clean tree)"
     print(f"{markdown(lines)}\n\n{said}")
     return int(stale > 0)
 
 
 def refresh(chosen: RefreshOptions) -> int:
-    """Train stale studies anew, by the commands that made them, those first that most comparisons use.
+    """Retrain stale studies by the commands that made them, those with the most comparisons first.
 
     Returns the exit status: 1 if some are left.
     """
-    old = [study for study in _studies(chosen) if is_stale(study) and study.kind != "games"]  # of an earlier command
+    old = [study for study in _studies(chosen) if study.stale and study.kind != "games"]  # of an earlier command
     left = sorted(old, key=lambda study: -sum(len(d.comparisons) for d in study.designs))
     out = Path("runs/refresh") if chosen.from_results else chosen.out
     end = time.monotonic() + seconds(chosen.budget) if chosen.budget else None
@@ -66,7 +65,7 @@ def refresh(chosen: RefreshOptions) -> int:
         print(f"{k + 1} of {len(commands)}: {command}", flush=True)
         ours, *words = command.partition(";")[0].split("python -m ablations", 1)
         if ours or not words:
-            raise InputError(f"no command of this package made it: {command}")
+            raise InputError(f"{command!r} is not a command of this package, so `refresh` can't retrain its study")
         again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"]), "--out", str(out)]
         again += ["--workers", str(chosen.workers)]
         try:
@@ -74,14 +73,9 @@ def refresh(chosen: RefreshOptions) -> int:
             if subprocess.run(again, timeout=budget, check=False).returncode not in (0, 1):
                 return 1
         except subprocess.TimeoutExpired:  # even a kill costs no finished job
-            print(f"the budget is used up; {len(commands) - k} commands are left, and the same command resumes")
+            print(f"the budget is used up; {len(commands) - k} commands are left; run the same command to resume")
             return 1
     return 0
-
-
-def is_stale(study: Study) -> bool:
-    """Whether it was trained by another algorithm than this version's, or by a tree with changes."""
-    return study.origins != [f"ALGORITHM {ALGORITHM}"]
 
 
 def seconds(budget: str) -> float:

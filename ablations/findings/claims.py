@@ -1,6 +1,6 @@
 """What others say about tricks, held against studies of our own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import pandas as pd
 from ablations.analysis.effects import AT_CEILING, NOT_LEARNED
 from ablations.analysis.records import Study
 from ablations.analysis.scales import MARGIN
+from ablations.analysis.stats import within
 from ablations.question.story import story_of
 from ablations.report.markup import plain
 from ablations.report.style import signed
@@ -16,7 +17,6 @@ from ablations.report.tables import arms_table, markdown, spanned
 from ablations.training.rates import FIXED
 from tricks.runs.learning_curve import read_table
 
-HOPPER, WALKER, CHEETAH = ROBOTS = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
 DESIGN = "around-continuous"
 WORDS = {1: "helps", 0: "does little", -1: "hurts"}
 AGREES, DISAGREES, UNCLEAR = "agrees", "disagrees", "can't tell"
@@ -31,7 +31,7 @@ def verdict_on(says: int, effect: dict[Any, Any]) -> str:
 
     effect: a row of `effects`. One that is detected and certainly small agrees with its sign, and with "does little".
     """
-    small = effect["low"] > -MARGIN and effect["high"] < MARGIN and effect["verdict"] not in (NOT_LEARNED, AT_CEILING)
+    small = within(effect["low"], effect["high"], MARGIN) and effect["verdict"] not in (NOT_LEARNED, AT_CEILING)
     if says == 0 and small:
         return AGREES
     if effect["detected"]:
@@ -74,9 +74,9 @@ def agreement(found: pd.DataFrame) -> str:
     )
 
 
-def span(row: Mapping[Any, Any], names: Sequence[str] = ("difference", "low", "high")) -> str:
+def span(row: Mapping[Any, Any]) -> str:
     """A difference in normalized area with its interval: `+0.12 [+0.05, +0.20]`."""
-    middle, low, high = (signed(row[name]) for name in names)
+    middle, low, high = (signed(row[name]) for name in ("difference", "low", "high"))
     return f"{middle} [{low}, {high}]"
 
 

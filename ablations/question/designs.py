@@ -58,6 +58,13 @@ def registered(make: Maker) -> Maker:
     return make
 
 
+def suite_named(name: str) -> Suite:
+    """The suite. Raises InputError if there is none of this name."""
+    if name not in SUITES:
+        raise InputError(f"unknown suite {name!r}; the suites are {', '.join(SUITES)}")
+    return SUITES[name]
+
+
 def what_is_needed(names: Sequence[str]) -> list[str]:
     """Tricks that the chosen ones need but that are not chosen. Raises InputError if one of them needs a chosen one."""
     base = [need for need in closed(names) if need not in names]
@@ -76,9 +83,6 @@ def position(env: str) -> int:
     """Where the suites first name the environment; what they don't name comes last."""
     envs = list(dict.fromkeys(setting.config.env for suite in SUITES.values() for setting in suite.settings))
     return envs.index(env) if env in envs else len(envs)
-
-
-__all__ = ["DESIGNS", "add_one_in", "factorial", "ladder", "leave_one_out", "screen"]
 
 
 @registered
@@ -152,10 +156,10 @@ def as_design(stored: Mapping[str, Any]) -> Design:
 
 
 def _arm(label: list[Any], on: str, own: list[Any], functions: Any = ()) -> Arm:
-    """The arm. Of functions, only the names were stored: each stands for itself."""
+    """The arm. Only the functions' names are stored; `str` stands in for each."""
     return Arm(Label(*_frozen(label)), tricks_of(on), _frozen(own), dict.fromkeys(functions, str))
 
 
 def _frozen(value: Any) -> Any:
-    """A value as it was; files know no tuples."""
+    """Turn lists back into tuples, which JSON lacks."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

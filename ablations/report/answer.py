@@ -12,7 +12,7 @@ from ablations.analysis.by_rate import in_general
 from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, effects, moved, with_verdicts
 from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.records import Study
-from ablations.analysis.stats import FEWEST
+from ablations.analysis.stats import FEWEST, within
 from ablations.question.arms import Arm, Design
 from ablations.question.words import replaced_in_words
 from ablations.report import style, tables
@@ -77,7 +77,7 @@ class Answer:
         if not found:  # a single arm
             return pd.DataFrame(columns=EFFECTS)
         both = with_verdicts(pd.concat(found, ignore_index=True))
-        both["within"] = both.low.gt(-both.margin) & both.high.lt(both.margin)
+        both["within"] = within(both.low, both.high, both.margin)
         unit = both.env.map({study.env: study.unit for study in self.studies})
         zero = both.env.map({study.env: study.scale.random if study.scale else 0.0 for study in self.studies})
         for name in (*SPREAD, "without", "with"):
@@ -143,12 +143,12 @@ class Answer:
     def _sentence(self, row: dict[Any, Any]) -> str:
         name, seeds, reference = self.trick or row["arm"], int(row["seeds"]), row["against"]
         if row["difference"] != row["difference"]:
-            return f"nothing can be said of {name}: in some seed no episode ended."
+            return f"{name} can't be judged: at least one seed finished no episode."
         if row["alike"]:
             return f"{name} changes no score: every seed has the same area as with {reference}."
         more = f"{abs(row['difference']):.3g} {'less' if row['difference'] < 0 else 'more'} area than {reference}"
         if row["verdict"] in (HELPS, HURTS):
-            within = "; but all of the interval lies within the margin" if row["within"] else ""
+            within = "; but the whole interval lies within the margin" if row["within"] else ""
             much = f"; such estimates exceed the truth by {row['exaggeration'] - 1:.0%} on average"
             much = much if row["exaggeration"] > 1.05 else ""
             return f"{name} {row['verdict']}: {more}, p = {row['p_holm']:.2g}{within}{much}."
@@ -158,7 +158,7 @@ class Answer:
             return str(row["verdict"]).replace(CANNOT, f"{CANNOT} what {name} does") + "."
         if seeds < FEWEST:
             return f"{name} has {more}, but an interval needs {FEWEST} seeds, not {seeds}."
-        until = "" if "level" in self.studies[0].about else "; with --until decided, seeds are added until it is known"
+        until = "" if "level" in self.studies[0].about else "; `--until decided` keeps adding seeds"
         return f"{name}: unknown; with {seeds} seeds, {more} may be chance{until}."
 
     @property

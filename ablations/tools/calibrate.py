@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.choosing import areas_of, choices
+from ablations.analysis.choosing import areas_of, redrawn
 from ablations.analysis.effects import scores
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load_all
 from ablations.analysis.stats import LEVEL, holm, interval, unpaired
+from ablations.experiments.options import OUT
 from ablations.question.arms import Arm, Design, flags
 from ablations.report.tables import markdown
 from ablations.training.rates import FINALISTS, rows_of
@@ -82,7 +83,7 @@ def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int
         chosen = max(best, key=lambda k: whole[k].mean())
         own = np.array([each.mean() for each in whole])
         true.append(means[chosen])
-        variance.append(np.var(own[choices(whole, resamples=SIMULATED)]))
+        variance.append(np.var(own[redrawn(whole, resamples=SIMULATED)]))
         runs.append(rng.choice(areas[chosen], seeds))
     return Tuned(np.array(true), np.array(variance), np.array(runs))
 
@@ -157,7 +158,7 @@ class Options:
     """Simulated experiments for each number."""
     results: Path = RESULTS
     """Folder with run files. Only whole studies of the ladder with at least 30 seeds count."""
-    out: Path = Path("runs/ablations")
+    out: Path = OUT
     """Folder for calibration.csv."""
 
 

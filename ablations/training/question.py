@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-
 from ablations.question.arms import Arm, Design, numbers
 from ablations.training.jobs import Job, own_of
-from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_of, best_rate
+from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_finalist, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, further
 from ablations.training.store import Store, as_file_name, digest, name_of
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, Tried, searched, still_wanted
@@ -214,6 +212,5 @@ def train(
 
 
 def best(seen: Mapping[float, Tried]) -> float:
-    """The best rate, as of a table of rates; one at which some seed ended no episode is the last."""
-    rows = [(rate, len(each.areas), each.area) for rate, each in sorted(seen.items())]
-    return best_of(pd.DataFrame(rows, columns=["lr", "seeds", "area"]))
+    """`best_finalist` of what was tried."""
+    return best_finalist({rate: (len(each.areas), each.area) for rate, each in sorted(seen.items())})

@@ -6,7 +6,7 @@ it also shows how robust an arm is to its rate. One ships with this package. A u
 tuning goes there, and it comes first for the arms that it has.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -32,12 +32,12 @@ TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
 EMPTY = {"area": "", "late": ""}  # no episode ended
 
 
-own: list[Path] = []  # the user's table, if there is one
+user_table: list[Path] = []  # empty if there is none
 
 
 def use(path: Path | None) -> None:
     """From here on, in this process, this is the user's table; None: there is none. It may not exist yet."""
-    own[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
+    user_table[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
     table.cache_clear()
 
 
@@ -48,7 +48,7 @@ def table() -> pd.DataFrame:
     `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. An arm in the
     user's table has only those rows. Raises InputError if a file is damaged.
     """
-    parts = [read_table(path) for path in (*own, TABLE)]
+    parts = [read_table(path) for path in (*user_table, TABLE)]
     return parts[0] if len(parts) == 1 else replaced_by(*parts)
 
 
@@ -79,20 +79,29 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
-    """An arm's rows, one per rate. given: its numbers, tricks: its flags, both as `flag_sets` writes them."""
+    """An arm's rows, one per rate. given, tricks: as `arms.numbers` and `arms.flags` write them."""
     found = table()[table().tricks == tricks]
     return found[(found.env == env) & (found.steps == steps) & (found.numbers == given)]
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
-    """The rate with the best mean score, of those with the most seeds: the others lost at a first look."""
-    finalists = rows[rows.seeds == rows.seeds.max()]
-    return float(finalists.lr.to_numpy()[finalists[score].fillna(-np.inf).to_numpy().argmax()])
+    """`best_finalist` of rows of the table."""
+    return best_finalist(dict(zip(rows.lr, zip(rows.seeds, rows[score], strict=True), strict=True)))
+
+
+def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
+    """The rate with the best mean, of those with the most seeds: the others lost at a first look.
+
+    found: of each rate, how many seeds, and their mean score; NaN (a seed finished no episode) comes last.
+    """
+    most = max(seeds for seeds, _ in found.values())
+    means = {lr: np.nan_to_num(mean, nan=-np.inf) for lr, (seeds, mean) in found.items() if seeds == most}
+    return float(max(means, key=means.__getitem__))
 
 
 def target() -> Path:
     """The file that tuning writes: the user's, or this package's own."""
-    return own[0] if own else TABLE
+    return user_table[0] if user_table else TABLE
 
 
 def store_table(scores: pd.DataFrame) -> None:

@@ -14,7 +14,7 @@ from support.studies import study
 
 from ablations.analysis import choosing
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
-from ablations.analysis.choosing import choice_variance, choices, chosen_means, table_areas
+from ablations.analysis.choosing import choice_variance, chosen_means, redrawn, table_areas
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import unpaired
 from ablations.question.arms import flags
@@ -125,15 +125,15 @@ def test_arms_share_the_noise_of_their_tuning_seeds_and_nothing_is_said_where_sc
 def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_often() -> None:
     # the mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are
     for seeds in ([10.0, 0.0], [0.0, 10.0]):
-        found = choices([np.array(seeds), np.full(2, 5.1)], resamples=4000)
+        found = redrawn([np.array(seeds), np.full(2, 5.1)], resamples=4000)
         assert (found == 0).mean() == pytest.approx(0.25, abs=0.03)
-    assert (choices([np.array([1.0, 2.0, 3.0]), np.array([90.0, 100.0, np.nan])]) == 0).all()
+    assert (redrawn([np.array([1.0, 2.0, 3.0]), np.array([90.0, 100.0, np.nan])]) == 0).all()
     noise = np.random.default_rng(0).normal(size=10)
     close = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
-    share = np.bincount(choices(close), minlength=4) / choosing.RESAMPLES
+    share = np.bincount(redrawn(close), minlength=4) / choosing.RESAMPLES
     assert share.argmax() == 0 and share[3] > 0.05
     # without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins.
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
     for areas in (looks, worse):
-        assert set(choices([np.repeat(each, 5) for each in areas])) == {1}
+        assert set(redrawn([np.repeat(each, 5) for each in areas])) == {1}

@@ -174,10 +174,10 @@ def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path
         ([], "plot needs at least one source"),
         ([str(STORED), "--against", "nobody"], "--against 'nobody' is no group"),
         ([str(STORED), "--arms", "nobody"], "--arms has 'nobody', which no source has; the arms are"),
-        ([str(STORED), "--run", "name"], "--run names a column of a CSV, and no source is one"),
+        ([str(STORED), "--run", "name"], "--run names a column, and no source is a table"),
         ([str(STORED), "--env", "Taxi-v4"], "--env 'Taxi-v4' is in no source of ours; they have CartPole-v1"),
         ([str(STORED), str(OTHER)], SEVERAL),
-        ([str(tmp_path)], "holds no monitor file, no event file and no CSV"),
+        ([str(tmp_path)], "holds no runs: no monitor file, event file, evaluations.npz, or table"),
     ):
         refuses(cli.main, ["plot", *arguments], said)
     table = pd.DataFrame({"kind": ["a"] * 4, "seed": [0, 0, 1, 1], "step": [1, 2, 1, 2], "loss": [1.0, 2.0, 3.0, 4.0]})

@@ -66,7 +66,7 @@ def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypat
     rung = ladder(["grad_clip", "entropy"]).comparisons[0]
     monkeypatch.setattr(design_runs, "decided_arms", lambda study: frozenset((rung.without, rung.having)))
     assert main([*FEW, "--seeds", "10", "--confirm", "--out", str(tmp_path)]) == 0
-    assert "2 arms of decided effects again, on seeds 10 to 19" in capsys.readouterr().out
+    assert "rerunning 2 arms of decided effects on seeds 10 to 19" in capsys.readouterr().out
     (study,) = load_all(tmp_path)
     assert study.again is not None and study.again.about["confirms"] == study.name
     again = study.again.runs
@@ -279,5 +279,5 @@ def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, ran: 
     store(tmp_path, "mine", "another program")
     words = ["refresh", "--out", str(tmp_path)]
     refuses(main, [*words, f"--budget={budget}"], "--budget must be a time such as 90m or 2h")
-    refuses(main, words, "no command of this package made it: another program")
+    refuses(main, words, "'another program' is not a command of this package")
     assert found == []

@@ -16,7 +16,7 @@ from ablations.analysis.outcomes import Outcome, trial_table
 from ablations.analysis.records import COLUMNS, RESULTS, Study, grid, load_all
 from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
-from ablations.findings.claims import AGREES, DESIGN, DISAGREES, HOPPER, UNCLEAR, claims_text, verdict_on
+from ablations.findings.claims import AGREES, DESIGN, DISAGREES, UNCLEAR, claims_text, verdict_on
 from ablations.findings.our_designs import around_continuous, beyond
 from ablations.findings.take_home import take_home, takeaways
 from ablations.question.arms import numbers, place
@@ -51,6 +51,7 @@ BASE = {seed: float(seed) for seed in range(6)}
 MORE = {seed: x + 1 for seed, x in BASE.items()}
 ZERO = dict.fromkeys(range(6), 0.0)
 HALF = 1.959964 / 2
+HOPPER, WALKER, CHEETAH = "Hopper-v5", "Walker2d-v5", "HalfCheetah-v5"
 
 
 def found(having: dict[int, float], without: dict[int, float] = BASE, trial: Trial = TRIAL) -> Outcome:
@@ -272,20 +273,20 @@ def test_an_effect_agrees_disagrees_or_cannot_tell(says: int, verdict: str, expe
 
 
 def test_the_table_has_a_row_for_every_claim_and_no_two_are_about_the_same() -> None:
-    effects = [effect("return_norm", env, 0.2, HELPS) for env in (HOPPER, claims.WALKER, claims.CHEETAH)]
+    effects = [effect("return_norm", env, 0.2, HELPS) for env in (HOPPER, WALKER, CHEETAH)]
     effects += [effect("advantage_norm", HOPPER, 0.0, NOTHING), effect("dual_clip", HOPPER, 0.5, HELPS)]
     text = claims_text(pd.DataFrame(effects))
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
     assert [(row[0], row[1], row[-1]) for row in rows] == [
         ("`return_norm`", HOPPER, AGREES),
-        ("`return_norm`", claims.CHEETAH, AGREES),
-        ("`return_norm`", claims.WALKER, DISAGREES),  # where it is said to hurt
+        ("`return_norm`", CHEETAH, AGREES),
+        ("`return_norm`", WALKER, DISAGREES),  # where it is said to hurt
         ("`advantage_norm`", HOPPER, AGREES),
     ]
-    robots = f"{HOPPER}, {claims.CHEETAH}, {claims.WALKER}"
+    robots = f"{HOPPER}, {CHEETAH}, {WALKER}"
     assert text.endswith(
         f"Of 4 published statements about tricks on {robots}, our results support 3, contradict 1 "
-        f"(`return_norm` on {claims.WALKER}), and leave none open."
+        f"(`return_norm` on {WALKER}), and leave none open."
     )
     assert claims_text(pd.DataFrame([effect("dual_clip", HOPPER, 0.5, HELPS)])) == ""
     both = [effect("huber", HOPPER, -0.2, HURTS) | {"design": design} for design in (DESIGN, "leave-one-out")]
@@ -348,7 +349,7 @@ def test_what_is_beyond_the_ladder_and_on_robots_is_told_as_on_their_pages() -> 
     assert published.startswith("Of 12 published statements about tricks on Hopper-v5, our results support ")
     assert "`recompute` on Hopper-v5" in published  # which is said to help
     assert "`huber` on Hopper-v5" in published  # which is said to hurt
-    both, second = home(made, replace(made, runs=made.runs.assign(env=claims.WALKER)))
+    both, second = home(made, replace(made, runs=made.runs.assign(env=WALKER)))
     assert both.startswith("In 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one ")
     assert second.startswith("Of ")
 
