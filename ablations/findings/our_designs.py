@@ -7,17 +7,19 @@ from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added,
 from ablations.question.around import of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
-from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
+from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, SB3, Tricks, closed, switched
 
-SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
+RAW = replace(PPO, return_norm=False)
+ZOO_FLAGS = replace(SB3, entropy=True)  # of stable-baselines3's zoo; its preset `sb3` has no entropy bonus
 POPART = ("return_norm", "popart")
 
 
 @registered
-def ppo(names: Sequence[str]) -> Design:
-    """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
-    arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
-    return Design("ppo", tuple(names), arms, own_arms=True)
+def published(names: Sequence[str]) -> Design:
+    """What CleanRL and stable-baselines3 do, to compare to their scores, and `ppo`. `names` changes no arm."""
+    labels = {"cleanrl": CLEANRL, "as stable-baselines3": ZOO_FLAGS, "ppo": PPO}
+    arms = tuple(Arm(Label(name), tricks) for name, tricks in labels.items())
+    return Design("published", tuple(names), arms, own_arms=True)
 
 
 @registered
@@ -48,23 +50,22 @@ def beyond(names: Sequence[str]) -> Design:
 
 
 @registered
-def beyond_normed(names: Sequence[str]) -> Design:
-    """`beyond`, on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
-    return _on_top_of("beyond-normed", replace(PPO, return_norm=True), added(["return_norm"]), names)
+def beyond_raw(names: Sequence[str]) -> Design:
+    """`beyond`, on PPO without `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
+    return _on_top_of("beyond-raw", RAW, Label("ppo without return_norm"), names)
 
 
 @registered
 def scales(names: Sequence[str]) -> Design:
-    """PPO, and three ways to handle rewards of very different sizes. `names` changes no arm.
+    """PPO without `return_norm`, and three ways to handle rewards of very different sizes. `names` changes no arm.
 
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    ppo, sign = Arm(Label("ppo"), PPO), Arm(added([SIGN]), signed(PPO.on))
-    normed = Arm(added(POPART[:1]), switched([*PPO.on, "return_norm"]))
-    preserved = Arm(added(POPART), switched([*PPO.on, *POPART]))
-    pairs = tuple(Comparison(high.label, low, high) for low, high in ((ppo, sign), (ppo, normed), (normed, preserved)))
-    return Design("scales", POPART, (ppo, sign, normed, preserved), pairs, own_arms=True)
+    raw, sign = Arm(Label("ppo without return_norm"), RAW), Arm(added([SIGN]), signed(RAW.on))
+    normed, preserved = Arm(added(POPART[:1]), PPO), Arm(added(POPART), switched([*PPO.on, *POPART]))
+    pairs = tuple(Comparison(high.label, low, high) for low, high in ((raw, sign), (raw, normed), (normed, preserved)))
+    return Design("scales", POPART, (raw, sign, normed, preserved), pairs, own_arms=True)
 
 
 def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> Design:

@@ -29,7 +29,7 @@ SUITES |= {
     # where a body that both losses train should help, and where the value loss should drown out the policy's gradient
     "beyond": Suite(
         (
-            *(Setting(config, more=("beyond-normed",)) for config in CLASSIC[:2]),  # returns are large numbers here
+            *(Setting(config, more=("beyond-raw",)) for config in CLASSIC[:2]),  # returns are large numbers here
             *(Setting(config, "10") for config in GRIDS),
         ),
         ("beyond",),
@@ -38,19 +38,19 @@ SUITES |= {
     # games small enough for ten seeds an arm on a laptop; one has rewards of different sizes
     "pixels": Suite(
         tuple(
-            Setting(config, "30:40", fixed=True, more=("scales",) * (name == "BricksByRow"))
+            Setting(config, "30:40", fixed=True, more=("beyond-raw", "scales") * (name == "BricksByRow"))
             for name, config in PIXELS.items()
         ),
         ("beyond",),
         BEYOND,
     ),
-    # `ppo` with the numbers behind a published score
+    # with the numbers behind a published score
     "published": Suite(
         tuple(
             Setting(config, "10", fixed=True)
             for config in (replace(CLEANRL, env="CartPole-v1"), replace(CLEANRL, env="Acrobot-v1"), ZOO)
         ),
-        ("ppo",),
+        ("published",),
     ),
     # the preset `continuous`: at the budget of a published score, and at one that many arms can afford
     "mujoco": Suite(

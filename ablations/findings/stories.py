@@ -44,7 +44,7 @@ STORIES |= {
             question_with="alone, on {others}",
         ),
     ),
-    "ppo": Story(published=True),
+    "published": Story(published=True),
     "continuous": Story(published=True),
     "around-continuous": Story(
         Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
@@ -60,21 +60,21 @@ STORIES |= {
         around="continuous",
     ),
     "beyond": Story(
-        Panels("PPO, and what goes beyond the ladder", ON_TOP),
+        Panels("From {first}, what goes beyond the ladder", ON_TOP),
         Mark("v", "▽", "on PPO, with what it needs"),
-        Phrases(base="`ppo`", question="on top of PPO", curves=""),
+        Phrases(base=True, question="on top of PPO", curves=""),
         rank=3,
     ),
-    "beyond-normed": Story(
-        Panels("PPO with return_norm, and what goes beyond the ladder", ON_TOP),
-        Mark("^", "△", "on PPO with return_norm"),
-        Phrases(base="`ppo` with `return_norm`", question="on top of PPO", curves=", return_norm"),
+    "beyond-raw": Story(
+        Panels("From {first}, what goes beyond the ladder", ON_TOP),
+        Mark("^", "△", "on PPO without return_norm"),
+        Phrases(base=True, question="on top of PPO without return_norm", curves=", raw returns"),
         rank=4,
     ),
     "scales": Story(
-        Panels("PPO, and ways to handle rewards of different sizes", ON_TOP),
+        Panels("From {first}, ways to handle rewards of different sizes", ON_TOP),
         Mark("P", "✚", "on PPO, against large rewards"),
-        Phrases(base="`ppo`", question="on top of PPO", curves=", scales"),
+        Phrases(base=True, question="on top of PPO without return_norm", curves=", scales"),
         rank=5,
     ),
 }

@@ -43,8 +43,8 @@ class Phrases:
     """Where a trick is tried, for one sentence about all environments: `alone or taken out of the full set`."""
     nowhere: str = ""
     """The same after `neither`: `when taken out`."""
-    base: str = ""
-    """What the tricks are added to, for a sentence about the environments in which each one helps or hurts."""
+    base: bool = False
+    """Whether a sentence says in which environments each trick helps or hurts, on top of the first arm."""
     question: str = ""
     """What the comparison asks about a trick, in a table of its effects: `as the next rung`."""
     question_with: str = ""

@@ -31,13 +31,17 @@ def of(study: Study) -> list[str]:
 
 
 def _in_order(studies: Sequence[Study]) -> list[Design]:
-    """The studies' designs, one of each name, in the order in which sentences mention them."""
-    named = {design.name: design for study in reversed(studies) for design in study.designs}
+    """The studies' designs, one of each name and first arm, in the order in which sentences mention them."""
+    named = {_key(design): design for study in reversed(studies) for design in study.designs}
     return by_rank(named.values())
 
 
-def _effects(study: Study, name: str) -> pd.DataFrame:
-    frames = [effects(study, design) for design in study.designs if design.name == name and not study.own]
+def _key(design: Design) -> tuple[str, str]:
+    return design.name, design.arms[0].name
+
+
+def _effects(study: Study, like: Design) -> pd.DataFrame:
+    frames = [effects(study, design) for design in study.designs if _key(design) == _key(like) and not study.own]
     return frames[0] if frames else pd.DataFrame()
 
 
@@ -83,7 +87,7 @@ def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     """The sentence for environments with equally many seeds; empty with fewer than two."""
     designs = [design for design in _in_order(kept) if phrases(design).place]
-    frames = [frame for study in kept for design in designs if len(frame := _effects(study, design.name))]
+    frames = [frame for study in kept for design in designs if len(frame := _effects(study, design))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
@@ -111,14 +115,14 @@ def beyond(studies: Sequence[Study]) -> list[str]:
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
     for design in (design for design in _in_order(whole) if phrases(design).base):
         for (seeds, _), kept in alike(whole).items():
-            found = [frame for study in kept if len(frame := _effects(study, design.name))]
+            found = [frame for study in kept if len(frame := _effects(study, design))]
             frames = [frame for frame in found if frame.p.notna().all()]
             if frames:
                 rows = pd.concat(frames)
                 labels = dict.fromkeys(rows.label)
                 tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in labels)
                 where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
-                said.append(f"On top of {phrases(design).base}, in {where} ({seeds} seeds): {tricks}.")
+                said.append(f"On top of `{design.arms[0].name}`, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 

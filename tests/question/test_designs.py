@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ablations import Arm, Comparison, Design, compare
-from ablations.findings.our_designs import beyond, beyond_normed, scales
+from ablations.findings.our_designs import beyond, beyond_raw, scales
 from ablations.question import around, designs
 from ablations.question.arms import Label, added, as_trained, compared, flags, taken
 from ablations.question.around import arm_by_arm
@@ -44,17 +44,17 @@ def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> No
     assert all("action_mask" in usable(Config(*each)) for each in masks)
     assert "action_mask" not in usable(Config("tricks/Corridor-v0"))
     three = ["shared_trunk", "ppg", "ppg_buffers"]
-    design, normed = beyond(three), beyond_normed(three)
+    design, raw = beyond(three), beyond_raw(three)
     assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
     gained = [{*pair.having.tricks.on} - {*pair.without.tricks.on} for pair in design.comparisons]
     assert gained == [{pair.trick} for pair in design.comparisons] == [{name} for name in three]
     assert [pair.without.tricks for pair in design.comparisons] == [PPO, PPO, PPG]
-    assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
-    assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
-    assert [pair.without for pair in normed.comparisons] == [normed.arms[i] for i in (0, 0, 2)]
+    assert [arm.name for arm in raw.arms][::3] == ["ppo without return_norm", "+ ppg, ppg_buffers"]
+    assert [arm.tricks for arm in raw.arms] == [replace(arm.tricks, return_norm=False) for arm in design.arms]
+    assert [pair.without for pair in raw.comparisons] == [raw.arms[i] for i in (0, 0, 2)]
 
 
-@pytest.mark.parametrize("design", [beyond, beyond_normed])
+@pytest.mark.parametrize("design", [beyond, beyond_raw])
 def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
     assert design([]).names == design(NAMES).names == OUTSIDE and design(["ppg", *NAMES]).names == ("ppg",)
     told = design(OUTSIDE[:2])  # what was stored before a trick was added
@@ -116,13 +116,18 @@ def test_designs_and_arms_have_names_of_their_own_and_the_sign_of_the_reward_is_
         made = design(NAMES[:5] if name == "factorial" else NAMES)
         assert made.name == name
         assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
-    ppo, sign, normed, popart = scales([]).arms
-    assert [arm.name for arm in scales([]).arms] == ["ppo", "+ reward_sign", "+ return_norm", "+ return_norm, popart"]
-    assert (ppo.tricks.on, flags(ppo.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
-    assert ppo.tricks != sign.tricks
-    assert set(normed.tricks.on) - set(PPO.on) == {"return_norm"}
+    raw, sign, normed, popart = scales([]).arms
+    assert [arm.name for arm in scales([]).arms] == [
+        "ppo without return_norm",
+        "+ reward_sign",
+        "+ return_norm",
+        "+ return_norm, popart",
+    ]
+    assert (raw.tricks.on, flags(raw.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
+    assert raw.tricks != sign.tricks
+    assert normed.tricks == PPO and set(normed.tricks.on) - set(raw.tricks.on) == {"return_norm"}
     assert set(popart.tricks.on) - set(normed.tricks.on) == {"popart"}
-    assert [pair.without for pair in scales([]).comparisons] == [ppo, ppo, normed]
+    assert [pair.without for pair in scales([]).comparisons] == [raw, raw, normed]
     config = Config("tricks/BricksByRow-v0")
     assert [as_trained(config, arm.tricks).reward_sign for arm in scales([]).arms] == [False, True, False, False]
 
@@ -159,7 +164,7 @@ def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_
     assert told is not None and told.title == "From reuse up, one trick at a time"
     assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
     assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
-    for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-normed"):
+    for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-raw"):
         design = DESIGNS[name](["baseline", "reuse", "clip"])
         arms = {arm: arm.label for arm in design.arms}
         assert design.comparisons
@@ -198,7 +203,7 @@ def test_a_text_is_a_rung_with_flags_and_numbers_and_a_preset_brings_its_own() -
         ("nonsense --lr 1", "arm 'nonsense --lr 1': unknown rung 'nonsense'"),
         ("--no-gae", "arm '--no-gae' starts with no rung; for example: 'ppo --no-gae'"),
         ("=ppo", "arm '=ppo' has an empty name"),
-        ("ppo --popart", "arm 'ppo --popart': popart needs return_norm"),
+        ("cleanrl --popart", "arm 'cleanrl --popart': popart needs return_norm"),
         ("ppo --target-kl 0.1", "arm 'ppo --target-kl 0.1': target_kl has no effect without kl_stop"),
         ("ppo --lr fast", "arm 'ppo --lr fast': "),
         ("ppo --gama 0.9", "arm 'ppo --gama 0.9': unknown option --gama (did you mean --gamma?)"),
@@ -267,9 +272,9 @@ def test_a_ladder_climbs_to_the_base_in_teaching_order_or_in_another_if_one_asks
     assert around.ladder(WHOLE, ["gae", "clip"]).names == ("gae", "clip")
     most = [name for name in PPO.on if name != "orthogonal_init"]
     assert around.ladder(WHOLE, most).arms[0].name == "only orthogonal_init of ppo"
-    with pytest.raises(InputError, match=r"^in this order, clip needs reuse; try --tricks reuse,clip,value_clip$"):
-        around.ladder(WHOLE, ["clip", "reuse", "value_clip"])
-    base = arm_from("ppo --no-value-clip --return-norm --popart")
+    with pytest.raises(InputError, match=r"^in this order, clip needs reuse; try --tricks reuse,clip,gae$"):
+        around.ladder(WHOLE, ["clip", "reuse", "gae"])
+    base = arm_from("ppo --popart")
     for few in (["baseline"], ["reuse"], ["return_norm"], ["baseline", "reuse"]):  # which the rest needs
         with pytest.raises(InputError, match="this ladder starts without ") as refused:
             around.ladder(base, few)

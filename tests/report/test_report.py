@@ -19,7 +19,7 @@ from ablations.analysis.records import SUFFIX, Study, load, save
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.findings.claims import published_text
-from ablations.findings.our_designs import around_continuous, beyond, beyond_normed, ppo
+from ablations.findings.our_designs import around_continuous, beyond, beyond_raw, published
 from ablations.question.arms import Arm, Comparison, Design, added
 from ablations.question.designs import DESIGNS, add_one_in, factorial, ladder, leave_one_out, registered
 from ablations.question.story import STORIES, Mark, Panels, Phrases, Story
@@ -85,7 +85,7 @@ def test_no_environment_counts_twice_and_a_published_score_stands_beside_ours() 
     low, high = (study(ladder(NAMES), lambda on: 0, env, seeds) for env, seeds in zip(ENVS, (8, 16), strict=True))
     again = study(ladder(NAMES), lambda on: 0, seeds=5)
     assert tables.distinct([again, low, high]) == [low, high]  # the one with more runs
-    made = study(ppo(NAMES), lambda on: 330)
+    made = study(published(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
     assert published_text(made) == ""  # at rates of our own
     text = published_text(replace(made, runs=made.runs.assign(tuned="fixed")))
@@ -299,11 +299,11 @@ def test_environments_are_set_against_each_other_but_for_those_with_other_seeds(
 def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
     here = study(beyond(THREE), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
     there = study(beyond(THREE), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
-    normed = study(beyond_normed(THREE), lambda on: 0, "Pendulum-v1")
-    assert of_beyond([here, there, normed, replace(here, name="again")]) == [
+    raw = study(beyond_raw(THREE), lambda on: 0, "Pendulum-v1")
+    assert of_beyond([here, there, raw, replace(here, name="again")]) == [
         "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
         "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
-        "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
+        "On top of `ppo without return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
         "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
     ]
     assert of_beyond([several("CartPole-v1", 60)]) == []

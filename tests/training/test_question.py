@@ -127,7 +127,7 @@ def test_a_command_is_told_without_where_results_go_who_makes_them_and_any_path_
     ("words", "message"),
     [
         ("run --tricks action_mask", "CartPole-v1 gives no action mask, so action_mask has no effect"),
-        ("run --design ppo --tricks clip", "the design ppo has its own arms"),
+        ("run --design published --tricks clip", "the design published has its own arms"),
         ("run --tricks ppg", "ppg is beyond the ladder: leave out --tricks"),
         ("run --tricks clip,shared_trunk,ppg", "shared_trunk, ppg are beyond the ladder"),
         ("run --tricks baseline,popart", "return_norm is needed, and itself needs baseline: add return_norm"),
@@ -143,7 +143,7 @@ def test_what_makes_no_sense_is_refused(words: str, message: str, refuses: Calla
 
 def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_picks() -> None:
     asked = {each.config.env: [design.name for design in each.designs] for each in questions(What(suite="beyond"))}
-    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-normed"]
+    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-raw"]
     assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
     chosen = asked_for(suite="beyond", env="CartPole-v1", design="beyond")
     assert [(design.name, design.names) for design in chosen.designs] == [("beyond", SUITES["beyond"].beyond)]
