@@ -380,7 +380,7 @@ assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 evidence("reuse")
 
 # %% [markdown]
-# How many epochs and minibatches? These sweeps varied them in the preset `ppo`: the eleven tricks of CleanRL's
+# How many epochs and minibatches? These sweeps varied them in the preset `cleanrl`: the eleven tricks of CleanRL's
 # `ppo.py`, most of which come in later chapters. (Pendulum adds [`return_norm`](08_return_norm.ipynb), which helps
 # there, and γ = 0.9.) Each value gets the best of four learning rates, and each number of epochs the best clip range as
 # well. Dots are single combinations. The line joins the best at each value, with its 95% interval. *Nearly as good*

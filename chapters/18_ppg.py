@@ -291,11 +291,10 @@ diff(PPO, PPG)
 # %%
 config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
 config = replace(config, lr=0.005, aux_every=4)
-phasic = replace(PPG, value_clip=False, return_norm=True, bootstrap=True)
-raw = replace(phasic, return_norm=False)
+raw = replace(PPG, return_norm=False)
 normed_runs = {
-    "ppg": train(config, phasic),
-    "without": train(config, replace(phasic, ppg=False)),
+    "ppg": train(config, PPG),
+    "without": train(config, PPO),
 }
 raw_runs = {
     "ppg": train(config, raw),
@@ -401,12 +400,12 @@ evidence("ppg")
 
 # %% tags=["hide-input"]
 phases, epochs = ("clone_coef", "aux_every", "aux_epochs"), ("epochs", "value_epochs")
-swept(*phases, rungs=("ppg+return_norm",))
-swept(*epochs, rungs=("ppg+return_norm+separate_optimizers",))
+swept(*phases, about="ppg")
+swept(*epochs, about="separate_optimizers")
 plt.show()
 
-best = {dial: best_at(dial, ("ppg+return_norm",)) for dial in phases}
-best |= {dial: best_at(dial, ("ppg+return_norm+separate_optimizers",)) for dial in epochs}
+best = {dial: best_at(dial, "ppg") for dial in phases}
+best |= {dial: best_at(dial, "separate_optimizers") for dial in epochs}
 clone = best.pop("clone_coef")
 for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     drop = clone[env].loc[0.1:].min() - clone[env][0]
@@ -484,7 +483,7 @@ def of_the_action(logits_old, logits):
 cloned = phase(beta=1, divergence=of_the_action)
 # unwatched: else train ends these agents early
 with planted(auxiliary_errors=errors_of_a_phase), unwatched("auxiliary_loss"):
-    faulty = train(config, phasic)
+    faulty = train(config, PPG)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 2.8))

@@ -218,7 +218,7 @@ def listen(b, update):
 
 
 small = Config("CartPole-v0", seeds=2, steps=5_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
-buffers = replace(named("ppg_buffers"), value_clip=False, return_norm=True)
+buffers = named("ppg_buffers")
 with planted(ages=listen):
     buffered = train(small, buffers)
 
@@ -334,10 +334,10 @@ assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 # Are the sizes to blame? They can be varied, too, together with the learning rate:
 
 # %% tags=["hide-input"]
-swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
+swept("policy_rollouts", "value_rollouts", about="ppg_buffers")
 plt.show()
 
-for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items():
+for env, best in best_at("policy_rollouts", "ppg_buffers").items():
     print(f"{env}: " + ", ".join(f"{score:.0f} with {n}" for n, score in best.items()))
     assert best.is_monotonic_decreasing
 

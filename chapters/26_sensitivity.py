@@ -47,7 +47,7 @@ from ablations import (
     style,
     varied,
 )
-from ablations.findings import stored_sweeps
+from ablations.findings import stored_sweeps, subject_of
 from chapters.book import begin, label_lines, lost_at, studies, swept
 from chapters.exercises.sensitivity import check_good_range, pooled_interval
 from tricks import PPO, Config, source, train
@@ -218,8 +218,8 @@ print(f"choosing makes up {share.median():.0%} of the squared error of a step (m
 # %% [markdown]
 # ## The other dials
 #
-# Stored sweeps vary one or two other numbers of PPO (`return_beta`: of the rung `return_norm`), each together with four
-# rates. On Pendulum, PPO has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9, except where γ
+# Stored sweeps vary one or two other numbers of `cleanrl` (`return_beta`: of the rung `return_norm`), each together with
+# four rates. On Pendulum, it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9, except where γ
 # itself varies. The line shows the best score for each value, over everything else in the sweep; gray dots are all
 # combinations.
 
@@ -232,7 +232,7 @@ plt.show()
 # may adapt. That "if" matters. Here is CartPole's whole grid:
 
 # %% tags=["hide-input"]
-usual = [runs for runs in stored_sweeps(RESULTS) if "ppg" not in runs.rung.iloc[0]]
+usual = [runs for runs in stored_sweeps(RESULTS) if not subject_of(runs)]
 both = next(runs for runs in usual if runs.env.iloc[0] == "CartPole-v1" and "clip_range" in varied(runs))
 grid = both.pivot_table(index=["epochs", "lr"], columns="clip_range", values="score")
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.5), sharey=True)

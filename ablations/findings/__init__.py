@@ -13,7 +13,7 @@ from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
 
 if TYPE_CHECKING:
     from ablations.findings.claims import PUBLISHED, claim_verdicts
-    from ablations.findings.take_home import stored_random, stored_sweeps, takeaways
+    from ablations.findings.take_home import stored_random, stored_sweeps, subject_of, takeaways
     from ablations.tools.games import draw_games, games_in_words
 
 __getattr__, __dir__, __all__ = attached(__file__)

@@ -61,20 +61,20 @@ STORIES |= {
     ),
     "beyond": Story(
         Panels("From {first}, what goes beyond the ladder", ON_TOP),
-        Mark("v", "▽", "on PPO, with what it needs"),
-        Phrases(base=True, question="on top of PPO", curves=""),
+        Mark("v", "▽", "on a preset, with what it needs"),
+        Phrases(base=True, question="on top of {first}", curves=""),
         rank=3,
     ),
     "beyond-raw": Story(
         Panels("From {first}, what goes beyond the ladder", ON_TOP),
         Mark("^", "△", "on PPO without return_norm"),
-        Phrases(base=True, question="on top of PPO without return_norm", curves=", raw returns"),
+        Phrases(base=True, question="on top of {first}", curves=", raw returns"),
         rank=4,
     ),
     "scales": Story(
         Panels("From {first}, ways to handle rewards of different sizes", ON_TOP),
-        Mark("P", "✚", "on PPO, against large rewards"),
-        Phrases(base=True, question="on top of PPO without return_norm", curves=", scales"),
+        Mark("P", "✚", "against large rewards"),
+        Phrases(base=True, question="on top of {first}", curves=", scales"),
         rank=5,
     ),
 }

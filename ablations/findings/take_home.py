@@ -11,16 +11,17 @@ import pandas as pd
 from ablations.analysis.agents import AGENTS, CHOICES, best_scores, clear_of_zero, floor_score, nearly_as_good, varied
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects
+from ablations.analysis.reading import short_name
 from ablations.analysis.records import Study
 from ablations.findings.claims import agreement, claim_verdicts, span
-from ablations.question.arms import Design
+from ablations.question.arms import Design, flags
 from ablations.question.designs import SUITES, position
 from ablations.report import sentences
 from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from tricks.ladder import NEEDS
+from tricks.ladder import LADDER, NEEDS, named
 from tricks.runs.learning_curve import read_table
 
 Found = tuple[Study, Design]
@@ -125,7 +126,7 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     """Which numbers of PPO have a value that is nearly as good as the best in every environment of the sweeps."""
     rows = []
     for runs in sweeps:
-        if str(runs.rung.iloc[0]).split("+")[0] == "ppo":
+        if not subject_of(runs) and "segments" in str(runs["flags"].iloc[0]):
             for name in set(varied(runs)) - {"lr"}:
                 level = best_scores(runs, name)
                 rows += [(name, str(runs.env.iloc[0]), value) for value in nearly_as_good(level, floor_score(runs))]
@@ -198,12 +199,24 @@ def stored_random(folder: Path) -> list[Drawn]:
 def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
     """The sweeps of a folder, as `sweep` wrote them: by what was varied, the environments in the order of `classic`.
 
-    Those on what goes beyond the ladder come last.
+    Those on what goes beyond the ladder come last. A rung that has other flags by now is named by the nearest preset.
     """
     envs = [setting.config.env for setting in SUITES["classic"].settings]
 
     def place(runs: pd.DataFrame) -> tuple[Any, ...]:
-        env, beyond = str(runs.env.iloc[0]), "ppg" in str(runs.rung.iloc[0])
-        return beyond, sorted(varied(runs)), envs.index(env) if env in envs else len(envs)
+        env = str(runs.env.iloc[0])
+        return subject_of(runs) != "", sorted(varied(runs)), envs.index(env) if env in envs else len(envs)
 
-    return sorted((read_table(path) for path in sorted(folder.glob("*.sweep.csv"))), key=place)
+    found = [read_table(path) for path in sorted(folder.glob("*.sweep.csv"))]
+    return sorted((runs.assign(rung=_rung(runs)) for runs in found), key=place)
+
+
+def subject_of(runs: pd.DataFrame) -> str:
+    """The flag beyond the ladder that a sweep is about, the last one; empty if it has none."""
+    beyond = [name for name in str(runs["flags"].iloc[0]).split() if name not in LADDER]
+    return beyond[-1] if beyond else ""
+
+
+def _rung(runs: pd.DataFrame) -> str:
+    rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
+    return rung if flags(named(rung)) == on else short_name(on)

@@ -46,7 +46,7 @@ class Phrases:
     base: bool = False
     """Whether a sentence says in which environments each trick helps or hurts, on top of the first arm."""
     question: str = ""
-    """What the comparison asks about a trick, in a table of its effects: `as the next rung`."""
+    """What the comparison asks about a trick, in a table of its effects: `as the next rung`. {first}: the first arm."""
     question_with: str = ""
     """The same if {others} go along (default: the question, then `, with {others}`)."""
     curves: str | None = None
@@ -87,7 +87,8 @@ def story_of(design: Design) -> Story:
         return told
     first = design.arms[0].name
     title = told.panels.title.format(first="REINFORCE" if first == "reinforce" else first)
-    return replace(told, panels=replace(told.panels, title=title))
+    phrases = replace(told.phrases, question=told.phrases.question.format(first=first))
+    return replace(told, panels=replace(told.panels, title=title), phrases=phrases)
 
 
 def subject(design: Design) -> str:
