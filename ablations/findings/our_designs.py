@@ -23,6 +23,16 @@ def published(names: Sequence[str]) -> Design:
 
 
 @registered
+def presets(names: Sequence[str]) -> Design:
+    """From `cleanrl` to `ppo`: `value_clip` on raw and normalized returns, and `bootstrap`. `names` changes no arm."""
+    base = Arm(Label("cleanrl without value_clip"), replace(CLEANRL, value_clip=False))
+    pairs = [with_it(base, name, base.tricks.on) for name in ("value_clip", "return_norm")]
+    normed = pairs[-1].having
+    pairs += [with_it(normed, name, base.tricks.on) for name in ("value_clip", "bootstrap")]
+    return of_pairs("presets", base, pairs, own_arms=True)
+
+
+@registered
 def continuous(names: Sequence[str]) -> Design:
     """The preset `continuous`, to compare to published scores. `names` changes no arm."""
     arm = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
@@ -51,7 +61,7 @@ def beyond(names: Sequence[str]) -> Design:
 
 @registered
 def beyond_raw(names: Sequence[str]) -> Design:
-    """`beyond`, on PPO without `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
+    """`beyond`, on PPO without `return_norm`: these tricks weigh a value loss, in units of return, against others."""
     return _on_top_of("beyond-raw", RAW, Label("ppo without return_norm"), names)
 
 

@@ -25,7 +25,7 @@ ROBOTS = [
 BEYOND = ("shared_trunk", "ppg", "ppg_buffers")  # whose arms have a tuned rate in each of these environments
 SUITES |= {
     "cartpole": Suite((Setting(CLASSIC[0]),)),
-    "classic": Suite(tuple(map(Setting, (*CLASSIC, LANDER))), ("ladder", "leave-one-out", "add-one-in")),
+    "classic": Suite(tuple(map(Setting, (*CLASSIC, LANDER))), ("ladder", "leave-one-out", "add-one-in", "presets")),
     # where a body that both losses train should help, and where the value loss should drown out the policy's gradient
     "beyond": Suite(
         (

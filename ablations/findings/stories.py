@@ -44,6 +44,12 @@ STORIES |= {
             question_with="alone, on {others}",
         ),
     ),
+    "presets": Story(
+        Panels("From {first} to ppo", ON_TOP),
+        Mark("h", "⬡", "in what CleanRL does"),
+        Phrases(base=True, question="on top of {first}", curves=", presets"),
+        rank=3,
+    ),
     "published": Story(published=True),
     "continuous": Story(published=True),
     "around-continuous": Story(
@@ -56,25 +62,25 @@ STORIES |= {
             question="in or on top of `continuous`",
             curves="",
         ),
-        rank=6,
+        rank=7,
         around="continuous",
     ),
     "beyond": Story(
         Panels("From {first}, what goes beyond the ladder", ON_TOP),
         Mark("v", "▽", "on a preset, with what it needs"),
         Phrases(base=True, question="on top of {first}", curves=""),
-        rank=3,
+        rank=4,
     ),
     "beyond-raw": Story(
         Panels("From {first}, what goes beyond the ladder", ON_TOP),
         Mark("^", "△", "on PPO without return_norm"),
         Phrases(base=True, question="on top of {first}", curves=", raw returns"),
-        rank=4,
+        rank=5,
     ),
     "scales": Story(
         Panels("From {first}, ways to handle rewards of different sizes", ON_TOP),
         Mark("P", "✚", "against large rewards"),
         Phrases(base=True, question="on top of {first}", curves=", scales"),
-        rank=5,
+        rank=6,
     ),
 }

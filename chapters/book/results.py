@@ -41,7 +41,7 @@ def everything() -> tuple[Study, ...]:
 @cache
 def studies() -> tuple[Study, ...]:
     """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
-    return _sorted(_with(SUITES["classic"].designs), "classic")
+    return _sorted(_with(["ladder", "leave-one-out", "add-one-in"]), "classic")
 
 
 @cache

@@ -14,8 +14,8 @@ from tricks import InputError
 def swept(*numbers: str, about: str = "") -> Figure:
     """Draw the best score at each value of these numbers, and print the range of values that are nearly as good.
 
-    One row per number, one column per environment. about: the last flag beyond the ladder that was on. Raises InputError
-    for a number that no such sweep varied, and for one that two of them varied in the same environment.
+    One row per number, one column per environment. about: the last flag beyond the ladder that was on. Raises
+    InputError for a number that no such sweep varied, and for one that two of them varied in the same environment.
     """
     found = {name: _sweeps(name, about) for name in numbers}
     places = list(dict.fromkeys(env for each in found.values() for env in each))

@@ -357,7 +357,7 @@ def test_what_is_beyond_the_ladder_and_on_robots_is_told_as_on_their_pages() -> 
 def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:
     def sweep(env: str, name: str, *scores: float) -> pd.DataFrame:
         rows = [{name: k, "lr": 0.01, "seed": 0, "score": score} for k, score in enumerate(scores)]
-        return pd.DataFrame(rows).assign(env=env, rung="ppo")
+        return pd.DataFrame(rows).assign(env=env, rung="ppo", flags="segments")
 
     rest = [(-400, -60), (-600, -150)]
     one, two = (
