@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, signed
+from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, with_sign
 from ablations.question.around import of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
 
-SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
+# the flags of the stored `published` runs; not the preset `sb3`
+ZOO_FLAGS = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)
 POPART = ("return_norm", "popart")
 
 
 @registered
 def ppo(names: Sequence[str]) -> Design:
     """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
-    arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
+    arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), ZOO_FLAGS))
     return Design("ppo", tuple(names), arms, own_arms=True)
 
 
@@ -60,7 +61,7 @@ def scales(names: Sequence[str]) -> Design:
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    ppo, sign = Arm(Label("ppo"), PPO), Arm(added([SIGN]), signed(PPO.on))
+    ppo, sign = Arm(Label("ppo"), PPO), Arm(added([SIGN]), with_sign(PPO.on))
     normed = Arm(added(POPART[:1]), switched([*PPO.on, "return_norm"]))
     preserved = Arm(added(POPART), switched([*PPO.on, *POPART]))
     pairs = tuple(Comparison(high.label, low, high) for low, high in ((ppo, sign), (ppo, normed), (normed, preserved)))
