@@ -42,13 +42,13 @@ def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     return {env: best_scores(runs, number) for env, runs in _sweeps(number, rungs).items()}
 
 
-def lost_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
+def lost_at(number: str) -> dict[str, pd.Series]:
     """By environment, how much of the way from a random policy's score to the best each value of a number loses.
 
     A value that loses at most 0.05 is nearly as good as the best.
     """
     return {
-        env: share_lost(best_scores(runs, number), floor_score(runs)) for env, runs in _sweeps(number, rungs).items()
+        env: share_lost(best_scores(runs, number), floor_score(runs)) for env, runs in _sweeps(number, USUAL).items()
     }
 
 
