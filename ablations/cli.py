@@ -83,7 +83,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
-    main, takes = command_at(AROUND if name == "run" and own else command_of(name, COMMANDS))
+    main, takes = command_at(MAIN_AROUND if name == "run" and own else command_of(name, COMMANDS))
     told = [again(name, arguments)] if "command" in takes else []
     return main(parsed(takes["chosen"], arguments, name), *told)
 
@@ -163,4 +163,4 @@ COMMANDS = {
     "calibrate": "tools.calibrate.main",
     "speed": "tools.speed.main",
 }
-AROUND = "experiments.compare.main_around"
+MAIN_AROUND = "experiments.compare.main_around"

@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = attached(__file__)
 
 
 def _called(module: str, function: str, *given: Any) -> Any:
-    """What the function says, whose module is imported only now."""
+    """Call a function, importing its module only now."""
     return getattr(import_module(f"ablations.{module}"), function)(*given)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, signed
+from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, with_sign
 from ablations.question.around import of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
@@ -72,7 +72,7 @@ def scales(names: Sequence[str]) -> Design:
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    raw, sign = Arm(Label("ppo without return_norm"), RAW), Arm(added([SIGN]), signed(RAW.on))
+    raw, sign = Arm(Label("ppo without return_norm"), RAW), Arm(added([SIGN]), with_sign(RAW.on))
     normed, preserved = Arm(added(POPART[:1]), PPO), Arm(added(POPART), switched([*PPO.on, *POPART]))
     pairs = tuple(Comparison(high.label, low, high) for low, high in ((raw, sign), (raw, normed), (normed, preserved)))
     return Design("scales", POPART, (raw, sign, normed, preserved), pairs, own_arms=True)

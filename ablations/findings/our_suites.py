@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ablations.question.designs import SUITES, Setting, Suite
-from tricks.config import CONTINUOUS_CONFIG, Config
+from tricks.config import CLEANRL_CONFIG, CONTINUOUS_CONFIG, Config
 
 CLASSIC = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9), Config("Taxi-v4"))
 LANDER = Config("LunarLander-v3", backend="envpool")
@@ -16,7 +16,6 @@ PIXELS = {
     name: Config(f"tricks/{name}-v0", steps=300_000, lanes=16, horizon=64, lr=0.01)
     for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")
 }
-CLEANRL = Config(steps=500_000, lanes=4, lr=2.5e-4)  # its ppo.py
 ZOO = replace(LANDER, steps=1_000_000, lanes=16, horizon=1024, minibatches=256, lr=3e-4)  # stable-baselines3's
 ZOO = replace(ZOO, gamma=0.999, gae_lambda=0.98, value_coef=1.0)  # its 0.5 is for an error without our ½
 ROBOTS = [
@@ -48,7 +47,7 @@ SUITES |= {
     "published": Suite(
         tuple(
             Setting(config, "10", fixed=True)
-            for config in (replace(CLEANRL, env="CartPole-v1"), replace(CLEANRL, env="Acrobot-v1"), ZOO)
+            for config in (replace(CLEANRL_CONFIG, env="CartPole-v1"), replace(CLEANRL_CONFIG, env="Acrobot-v1"), ZOO)
         ),
         ("published",),
     ),

@@ -57,7 +57,8 @@ def main(chosen: Options) -> int:
         if not chosen.check:
             write_whole(path, text)
     count = sum(len(names) for names, _ in changed.values())
-    print(f"{count} regions {'are out of date' if chosen.check else 'written'}")
+    are = "is" if count == 1 else "are"
+    print(f"{count} region{'s' * (count != 1)} {f'{are} out of date' if chosen.check else 'written'}")
     wrong, every = untrue(studies, chosen.root), sum(map(len, SAID.values()))
     print(*wrong, f"{every - len(wrong)} of {every} statements hold", sep="\n")
     return int(bool(wrong) or (chosen.check and bool(changed)))
@@ -75,7 +76,7 @@ def stale(root: Path, studies: Sequence[Study]) -> dict[Path, tuple[list[str], s
 
 
 def of_code() -> dict[str, str]:
-    """What stands on the pages of the code, and of its speed."""
+    """Regions made from the code and its measured speed."""
     before, after = (losses_and_train(switched(names)).splitlines() for names in (["reuse"], ["reuse", "clip"]))
     changes = difflib.unified_diff(before, after, "reuse", "reuse, clip", lineterm="", n=1)
     return {
@@ -96,7 +97,7 @@ def losses_and_train(tricks: Tricks) -> str:
 
 
 def of_runs(every: Sequence[Study]) -> dict[str, str]:
-    """What stands on the pages of stored runs."""
+    """Regions made from the stored runs."""
     designed, played = ([study for study in every if study.kind == kind] for kind in ("designs", "games"))
     ladders, beyond, robots = (
         [study for study in designed if study.subject == subject] for subject in ("ladder", "beyond", "continuous")

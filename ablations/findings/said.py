@@ -15,7 +15,7 @@ from ablations.analysis.records import RESULTS, Study
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import LEVEL
 from ablations.findings.claims import PUBLISHED
-from ablations.findings.our_designs import SB3
+from ablations.findings.our_designs import ZOO_FLAGS
 from ablations.findings.take_home import all_effects, by_rate, having
 from ablations.question.arms import Design
 from ablations.report.cells import told_apart
@@ -29,7 +29,7 @@ UNMASKED = switched([name for name in LADDER if name != "action_mask"])
 
 
 class Facts:
-    """Of the stored studies, what statements are about."""
+    """The facts that the statements draw on."""
 
     def __init__(self, studies: Sequence[Study]) -> None:
         self.studies = studies
@@ -103,7 +103,7 @@ def _greedy_score(f: Facts) -> Any:
     (greedy,) = (study for study in f.studies if study.about.get("greedy"))
     known, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")
     inside = known.score - known.spread < mean.low < mean.high < known.score + known.spread
-    return inside and set(greedy.runs.tricks) == {" ".join(SB3.on)}
+    return inside and set(greedy.runs.tricks) == {" ".join(ZOO_FLAGS.on)}
 
 
 def _most_harm_gone(f: Facts) -> Any:
@@ -221,5 +221,5 @@ def fault(page: str, words: str, holds: Callable[[Facts], Any], facts: Facts, ro
     """What is wrong with a statement, in one line; empty if nothing is."""
     text = re.sub(r"^# |[*`]", "", (root / page).read_text(encoding="utf-8"), flags=re.MULTILINE)  # without markup
     if words not in " ".join(text.split()):
-        return f"{page} says no more: {words}"
-    return "" if bool(holds(facts)) else f"{page} says, but the stored runs don't: {words}"
+        return f"{page} no longer says: {words}"
+    return "" if bool(holds(facts)) else f"the stored runs contradict {page}: {words}"

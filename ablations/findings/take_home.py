@@ -68,7 +68,7 @@ def seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
     return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
 
 
-def listed(words: Iterable[str]) -> str:
+def or_none(words: Iterable[str]) -> str:
     """The words, or `none`."""
     return ", ".join(words) or "none"
 
@@ -95,7 +95,7 @@ def _confirmed_rungs(studies: Sequence[Study]) -> str:
     every = pd.concat(frames)
     sure = every[(every.confirmed == 1) & (every.detected != 0)]
     up, down = (sure.trick[sure.detected == sign].value_counts() for sign in (1, -1))
-    often, hurting = (listed(f"`{trick}` ({k})" for trick, k in times.items()) for times in (up[up > 1], down))
+    often, hurting = (or_none(f"`{trick}` ({k})" for trick, k in times.items()) for times in (up[up > 1], down))
     return (
         f"In {len(frames)} environments, with each arm at its own best rate, confirmed as helping as the next rung: "
         f"{often}; {(up == 1).sum()} more in one; as hurting: {hurting}. "
@@ -117,7 +117,7 @@ def _missed_most(studies: Sequence[Study]) -> str:
 def _with_others(row: dict[Any, Any]) -> str:
     """A trick and what went with it, the difference, and what other seeds showed of it."""
     names = [f"`{name}`" for name in row["label"].others]
-    others = f" with {listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
+    others = f" with {or_none(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
     again = f"again {signed(row['again'])}" if row["confirmed"] == 1 else "not tried again"
     return f"`{row['trick']}`{others} ({signed(row['difference'])}, {again})"
 
@@ -138,12 +138,12 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     values = {name: sorted(times.index[times == len(envs)]) for name, times in common.items()}
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in good)})" for name, good in values.items() if good]
     none = [f"`{name}`" for name, good in values.items() if not good]
-    where = f"nearly as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value"
+    where = f"nearly as good as the best on each of {or_none(envs)}, with the learning rate chosen anew for each value"
     if not fine:
-        return f"None of these numbers has a value that is {where}: {listed(none)}." if none else ""
-    those = f", and for the others no value is: {listed(none)}" if none else ""
+        return f"None of these numbers has a value that is {where}: {or_none(none)}." if none else ""
+    those = f", and for the others no value is: {or_none(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
-    return f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
+    return f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {or_none(fine)}{those}."
 
 
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:

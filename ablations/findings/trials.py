@@ -30,7 +30,7 @@ def _trial(row: Mapping[str, str]) -> Trial:
 
 
 def _at(dose: int, values: str) -> str:
-    """The value at a dose; of `4`, it is 4 at all of them."""
+    """The value at a dose; a single value holds at every dose."""
     each = values.split("|")
     return each[dose if len(each) > 1 else 0]
 

@@ -75,7 +75,7 @@ class Signed(Tricks):
     """The flags of an arm that learns from the sign of the reward."""
 
 
-def signed(names: Sequence[str]) -> Signed:
+def with_sign(names: Sequence[str]) -> Signed:
     """`Signed` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
     check_known(names)
     return Signed(**dict.fromkeys(names, True))
@@ -94,7 +94,7 @@ def flags(tricks: Tricks) -> str:
 def tricks_of(text: str) -> Tricks:
     """What `flags` wrote as that text. Raises InputError for an unknown flag or an invalid combination."""
     on = text.split()
-    return signed([name for name in on if name != SIGN]) if SIGN in on else switched(on)
+    return with_sign([name for name in on if name != SIGN]) if SIGN in on else switched(on)
 
 
 def in_words(tricks: Tricks) -> str:

@@ -13,7 +13,7 @@ from tricks.ladder import EXCLUDES, NEEDS, Tricks, closed, switched
 MOST_FACTORS = 5  # of a factorial: 32 arms
 
 
-def combinations(names: Sequence[str]) -> Iterable[Sequence[bool]]:
+def on_and_off(names: Sequence[str]) -> Iterable[Sequence[bool]]:
     """Every combination of these tricks on and off. Raises InputError for too few or too many."""
     if not 2 <= len(names) <= MOST_FACTORS:
         raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
@@ -47,7 +47,7 @@ def crossed(
     return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(base), crossed=kind)
 
 
-Maker = Callable[[Arm, Sequence[str]], Design]
+AroundBase = Callable[[Arm, Sequence[str]], Design]
 
 
 def leave_one_out(base: Arm, names: Sequence[str] = ()) -> Design:
@@ -98,11 +98,11 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
 def factorial(base: Arm, names: Sequence[str] = ()) -> Design:
     """The base with every combination of a few tricks on and off; combinations that break a need are dropped."""
     rest = [name for name in base.tricks.on if name not in names]
-    rows, first = combinations(names), Label("none of them")
+    rows, first = on_and_off(names), Label("none of them")
     return crossed(f"factorial around {base.name}", names, rows, "whole", rest, first, base.numbers)
 
 
-AROUND: dict[str, Maker] = {
+AROUND: dict[str, AroundBase] = {
     "leave-one-out": leave_one_out,
     "add-one-in": add_one_in,
     "ladder": ladder,

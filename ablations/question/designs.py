@@ -13,7 +13,7 @@ import numpy as np
 
 from ablations.question import around
 from ablations.question.arms import Arm, Comparison, Design, Label, flags, tricks_of
-from ablations.question.around import combinations, crossed
+from ablations.question.around import crossed, on_and_off
 from ablations.question.trial import Trial
 from tricks.config import Config
 from tricks.errors import InputError
@@ -114,7 +114,7 @@ def add_one_in(names: Sequence[str]) -> Design:
 def factorial(names: Sequence[str]) -> Design:
     """Every combination of at most five tricks: exact effects and interactions."""
     base = what_is_needed(names)
-    return crossed("factorial", names, combinations(names), "whole", base, start(base))
+    return crossed("factorial", names, on_and_off(names), "whole", base, start(base))
 
 
 @registered

@@ -82,7 +82,7 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 
 
-def number(value: float, limit: float, clear: bool = False) -> str:
+def cell_text(value: float, limit: float, clear: bool = False) -> str:
     """The value with its sign and two decimals, three if the limit is small, none if it is large; a dash for NaN.
 
     clear: the value is clear of 0, so it gets one more decimal if it would round to 0.
@@ -116,7 +116,7 @@ def cell(
         axis.add_patch(inner)
     back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
     said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
-    axis.text(column, row - 0.15 if under else row, text or number(value, limit, clear=not hatched), size=9, **said)
+    axis.text(column, row - 0.15 if under else row, text or cell_text(value, limit, clear=not hatched), size=9, **said)
     if under:
         axis.text(column, row + 0.2, under, size=7.5, **said)
 
@@ -157,7 +157,7 @@ def cells_of(effects: pd.DataFrame, tricks: Sequence[str], limit: float) -> Cell
     return found
 
 
-def names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
+def color_names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
     """Give each trick's name its color."""
     for label, trick in zip(labels, tricks, strict=True):
         label.set(color=style.color(trick), weight="bold")
@@ -208,7 +208,7 @@ def heatmap_figure(
     slanted = 0.04 * max(map(len, effects.env))
     shape = (max(5.2, 2.6 + size * count), 0.29 * len(tricks) + slanted + 1.8)
     figure, axes = matrices([cells_of(rows, tricks, limit) for rows in shown.values()], tricks, shape, 0.29 / size)
-    names(axes[0].get_yticklabels(), tricks)
+    color_names(axes[0].get_yticklabels(), tricks)
     for axis, (design, rows) in zip(axes, shown.items(), strict=True):
         letters = max(16, int(13 * size * rows["at"].nunique()))  # what fits above the panel
         axis.set_title(f"{fill(design.name, letters)}\n{fill(story_of(design).mark.meaning, letters)}", pad=8)
@@ -243,7 +243,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     rates = list(dict.fromkeys(parts[0]["at"]))
     shape = (0.72 * (len(rates) + 2) + 3.2, 0.29 * len(tricks) + 2.1)
     figure, axes = matrices([cells_of(rows, tricks, limit) for rows in parts], tricks, shape, 0.42)
-    names(axes[0].get_yticklabels(), tricks)
+    color_names(axes[0].get_yticklabels(), tricks)
     if common is not None:
         frame = (rates.index(f"{common:g}") - 0.5, -0.5), 1, len(tricks)
         axes[0].add_patch(Rectangle(*frame, facecolor="none", edgecolor=style.INK, lw=1.6))
@@ -335,7 +335,7 @@ def forest_figure(
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     axis.set_xlabel(f"{difference_of(effects.env.iloc[0])}, with minus without")
-    names(axis.get_yticklabels(), tricks)
+    color_names(axis.get_yticklabels(), tricks)
     meanings = [(marks[k].shape, "white", f"{design.name}: {marks[k].meaning}") for k, design in enumerate(shown)]
     meanings += [(marks[0].shape, style.INK, "filled: detected after Holm's correction")]
     meanings += [("|", style.INK, "thin: the same on other seeds")] * bool(effects.again.notna().any())

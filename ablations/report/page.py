@@ -98,7 +98,7 @@ def _sections(studies: Sequence[Study], folder: Path) -> list[Section]:
 
 
 def _of_designs(study: Study, folder: Path) -> Section:
-    """The section of a study with designs: as its answer tells it, if it is part of one, which the first one holds."""
+    """The section of a study with designs: its answer's page if it is part of one (only the first study shows it)."""
     told = study.about.get("answer")
     page = folder / Path(told or "").name / ANSWER
     if told and page.is_file():
@@ -110,7 +110,7 @@ def _of_designs(study: Study, folder: Path) -> Section:
 
 
 def _section(found: Answer, place: Path) -> Section:
-    """What was asked, and what came of it. Its files go to a folder of its own, this place."""
+    """What was asked, and what came of it. place: the folder for its files."""
     first, designs = found.studies[0], found.studies[0].designs
     where = ", ".join(study.env for study in found.studies)
     asked = f"Does {found.trick} matter?" if found.trick else f"{where}: {', '.join(each.name for each in designs)}"
@@ -134,7 +134,7 @@ def _section(found: Answer, place: Path) -> Section:
 
 
 def _effects(study: Study, place: Path) -> Section:
-    """What each trick does by all designs of a study; empty if none compares arms."""
+    """Each trick's effects in all designs of a study; empty if none compares arms."""
     found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
     if not found:
         return "", []
@@ -269,8 +269,7 @@ share one arm, the full set, which therefore trains twice as many seeds.
 
 **Intervals** are 95%, and not corrected: of single arms from the expanded percentile bootstrap over seeds, of shares \
 Wilson's, and of differences from Welch's t, with the noise of choosing the two learning rates where the scores of the \
-tuning seeds are known. Where seeds were added until all was decided, each look has its part of the 5%, and intervals \
-are as much wider.
+tuning seeds are known. Where seeds were added until all was decided, the looks share the 5%, so intervals are wider.
 
 **Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
 lies within ±0.05 (or the margin that was given), unless no arm has learned much (no area above 0.15) or all are near \
@@ -281,17 +280,17 @@ are not reported. Whole episodes make larger batches than segments do, and so al
 of steps."""
 PLANE = (
     "In normalized area, over environments, on the tuning seeds. *Peak*: at the best rate in each environment. *One "
-    "rate*: at the rate that is its best over all of them. *Sensitivity*: what that costs (Adkins et al. 2024). "
-    "Intervals: 95%, bootstrapped over seeds."
+    "rate*: at the rate that is its best over all of them. *Sensitivity*: the loss from using one rate (Adkins et al. "
+    "2024). Intervals: 95%, bootstrapped over seeds."
 )
 MEANS = (
     "Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."
 )
-MADE_FOR_IT = "Trials of this trick that were trained before, for this package; each says what theory predicts there."
-STOPPED = "seeds were added until every comparison was decided, or there were as many as allowed"
-IN_GENERAL = "With minus without, of environments as a sample of all; *p* is corrected for the number of tricks."
+MADE_FOR_IT = "Trials of this trick that ship with this package; each says what theory predicts there."
+STOPPED = "seeds were added until every comparison was decided, or the limit was reached"
+IN_GENERAL = "With minus without, treating the environments as a sample; *p* is corrected for the number of tricks."
 EVERY_QUESTION = (
-    "*p* is that of a comparison by itself; *p over all* is corrected by Holm's method for all of this table, and what "
+    "*p* is for each comparison alone; *p over all* is corrected by Holm's method for all of this table, and what "
     "is detected *stands* if it is still below 0.05. Differences are an arm minus its reference, in normalized area "
     "where there is a scale."
 )

@@ -1,4 +1,4 @@
-"""What studies show, in sentences. The docs quote them, and a test regenerates them from the stored runs."""
+"""What studies show, in sentences. `python -m ablations pages` writes them into the docs, and a test checks them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -204,7 +204,7 @@ def crossed_text(study: Study, design: Design) -> str:
     effect: Columns = {"trick": _text("trick"), "main effect": _span("effect", "{:+.4g}", "")}
     interaction: Columns = {
         "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
-        "interaction: how much more one does with the other on": _span("interaction", "{:+.4g}", ""),
+        "interaction (one's effect with the other on, minus off)": _span("interaction", "{:+.4g}", ""),
         "p, uncorrected": _number("p", "{:.2g}"),
     }
     found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}")})]

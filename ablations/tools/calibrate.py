@@ -60,7 +60,7 @@ def _covered(true: float, intervals: Iterable[tuple[Any, ...]]) -> float:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedArm:
     """An arm that was tuned and run many times: the true mean of the chosen rate, its estimated variance, the runs."""
 
     true: np.ndarray  # [draws]
@@ -68,7 +68,7 @@ class Tuned:
     runs: np.ndarray  # [draws, seeds]
 
 
-def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int = 0) -> Tuned:
+def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int = 0) -> TunedArm:
     """Draw tuning seeds, choose a rate, and draw runs at that rate, many times.
 
     areas: of each rate, all its seeds. stream: which random numbers to use; arms need different ones.
@@ -85,10 +85,10 @@ def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int
         true.append(means[chosen])
         variance.append(np.var(own[redrawn(whole, resamples=SIMULATED)]))
         runs.append(rng.choice(areas[chosen], seeds))
-    return Tuned(np.array(true), np.array(variance), np.array(runs))
+    return TunedArm(np.array(true), np.array(variance), np.array(runs))
 
 
-def coverage_of_tuning(having: Tuned, without: Tuned, included: bool) -> float:
+def coverage_of_tuning(having: TunedArm, without: TunedArm, included: bool) -> float:
     """How often an interval contains the difference that tuning and running would show on average.
 
     included: whether the interval includes the noise of choosing the rates.

@@ -96,7 +96,7 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def _peak(device: str) -> float:
-    """Peak memory of this process so far, in megabytes; on a GPU, that of its tensors there. NaN where Linux is not."""
+    """Peak memory of this process so far, in megabytes; on a GPU, that of its tensors there. NaN except on Linux."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -136,7 +136,7 @@ class Options:
 CAPTION = """\
 steps/s: all seeds together. peak: memory of the process; on a GPU, of its tensors. cost: time of a run relative to the
 smallest S. ×: relative to a peer at its best. plain: without what numba compiles. sb3: stable-baselines3's PPO, one
-agent with the same numbers, which steps its environments one by one, as is its default."""
+agent with the same numbers, with its default DummyVecEnv."""
 
 
 def main(chosen: Options) -> int:

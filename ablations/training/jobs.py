@@ -22,7 +22,7 @@ from tricks.config import Config, PerSeed
 from tricks.errors import InputError, in_words
 from tricks.ladder import Tricks, own_files
 from tricks.runs.provenance import MadeWith, changed, provenance_of_a_run
-from tricks.version import ALGORITHM as ALGORITHM
+from tricks.version import ALGORITHM
 
 OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands for
 
@@ -49,7 +49,7 @@ class Own:
             yield given
 
 
-NOTHING = Own(pickle.dumps(({}, {})), "")
+NO_CODE = Own(pickle.dumps(({}, {})), "")
 
 
 def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
@@ -163,7 +163,7 @@ def compute(job: Job) -> Result | str:
 
     start = time.perf_counter()
     try:
-        with (job.own or NOTHING).in_place() as given:
+        with (job.own or NO_CODE).in_place() as given:
             run = train(as_trained(job.config, job.tricks), job.tricks, **given)
     except Exception as error:
         return in_words(error)

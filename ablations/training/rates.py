@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from ablations.question.arms import flags, numbers
-from ablations.training import jobs
 from ablations.training.tagged import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
+from tricks.version import ALGORITHM
 
 OWN_RATES = "learning_rates.csv"  # in a folder of the user's
 TABLE = Path(__file__).parents[1] / OWN_RATES
@@ -72,8 +72,8 @@ def read_table(path: Path) -> pd.DataFrame:
     except ValueError as error:
         remedy = "restore it, or remove it and tune again"
         raise InputError(f"{path} is damaged or not a table of learning rates: {error}; {remedy}") from error
-    if (algorithm := about.get("algorithm", jobs.ALGORITHM)) != jobs.ALGORITHM:
-        now = f"and this version's is {jobs.ALGORITHM}; tune again, into another --rates-file"
+    if (algorithm := about.get("algorithm", ALGORITHM)) != ALGORITHM:
+        now = f"and this version's is {ALGORITHM}; tune again, into another --rates-file"
         raise InputError(f"{path} holds learning rates that ALGORITHM {algorithm} chose, {now}")
     return scores[COLUMNS]
 
@@ -107,7 +107,7 @@ def target() -> Path:
 def store_table(scores: pd.DataFrame) -> None:
     """Replace the table that tuning writes. Raises InputError if it cannot be written."""
     path, scores = target(), scores.sort_values(KEY)
-    noted = {} if path == TABLE else {"algorithm": jobs.ALGORITHM}  # the package's own has rows of several
+    noted = {} if path == TABLE else {"algorithm": ALGORITHM}  # the package's own has rows of several
     write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
     table.cache_clear()
 

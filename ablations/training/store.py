@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 import psutil
 
-from ablations.training import jobs, scores
+from ablations.training import scores
 from ablations.training.jobs import Job, Result
 from ablations.training.scores import POINTS, Scored, scored
 from tricks.errors import InputError
 from tricks.runs import learning_curve
 from tricks.runs.files import HOST, make_folder
 from tricks.runs.learning_curve import COUNTS, read_table
+from tricks.version import ALGORITHM
 
 JOBS = "jobs.sqlite"
 COLUMNS = "key TEXT PRIMARY KEY, what TEXT, about TEXT, curve BLOB, scoring TEXT, scores BLOB, checksum BLOB"
@@ -65,7 +66,10 @@ class Store:
             if self.look_only:
                 return self._opened(":memory:")
             aside = set_aside(self.path, "damaged")
-            print(f"{self.path} is damaged ({error}), so its jobs train anew; kept as {aside.name}", file=sys.stderr)
+            print(
+                f"{self.path} is damaged ({error}), so its jobs will be retrained; kept as {aside.name}",
+                file=sys.stderr,
+            )
             return self._opened(file)
 
     def _opened(self, uri: str) -> sqlite3.Connection:
@@ -98,7 +102,7 @@ class Store:
 
     def by_other_algorithms(self) -> int:
         """How many of its jobs are by another `ALGORITHM` than this library's."""
-        mine = f'{{"algorithm": {jobs.ALGORITHM},%'
+        mine = f'{{"algorithm": {ALGORITHM},%'
         return int(self._asked("SELECT COUNT(*) FROM jobs WHERE what NOT LIKE ?", mine)[0])
 
     def put(self, job: Job, result: Result) -> None:
@@ -115,7 +119,7 @@ class Store:
         if found[-1] == _checksum(job.key, row):
             return row
         if not self.look_only:
-            print(f"a job in {self.path} is damaged, so it trains anew: {job.key}", file=sys.stderr)
+            print(f"a job in {self.path} is damaged, so it will be retrained: {job.key}", file=sys.stderr)
             with self._writing() as disk:
                 disk.execute("DELETE FROM jobs WHERE key = ?", (job.key,))
         return None
@@ -124,7 +128,9 @@ class Store:
         try:
             return self._disk.execute(command, values).fetchone() or ()
         except sqlite3.Error as error:
-            raise InputError(f"cannot read {self.path}: {error}; if it stays so, move it away to train anew") from error
+            raise InputError(
+                f"cannot read {self.path}: {error}; if this persists, move the file away and its jobs will be retrained"
+            ) from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import resource_tracker
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from tqdm import tqdm
 
@@ -36,11 +36,11 @@ METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
 
 
 @contextlib.contextmanager
-def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
-    """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
-    context = multiprocessing.get_context(METHOD)
+def pool_of(size: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of new processes that train. An error here, or Ctrl-C, terminates them in the middle of their work."""
+    context, files = multiprocessing.get_context(METHOD), [str(path) for path, _ in OWN.values()]
     with deaf_children():
-        pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
+        pool = ProcessPoolExecutor(size, context, initializer=start_trainer, initargs=(files,))
     try:
         yield pool
     except BaseException:
@@ -107,7 +107,7 @@ def worker_count(asked: int, device: str = "cpu") -> int:
     Raises InputError for a negative number, and for a device that this machine does not have.
     """
     if asked < 0:
-        raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
+        raise InputError(f"--workers must be 0 (one per core) or more, not {asked}")
     find_device(device)
     return asked or (1 if device.startswith("cuda") else os.cpu_count() or 1)
 
@@ -129,7 +129,9 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
     if missing and (older := store.by_other_algorithms()):
-        print(f"{older} of the jobs in {store.path} are by another version's ALGORITHM, and count no more", flush=True)
+        print(
+            f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count", flush=True
+        )
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
     refuse_too_many(missing, workers)
@@ -187,7 +189,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
-    with pool_of(size, start_trainer, [str(path) for path, _ in OWN.values()]) as pool:
+    with pool_of(size) as pool:
         waiting, running = iter(jobs), dict[Future[T], Job]()
         done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 

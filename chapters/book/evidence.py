@@ -9,23 +9,23 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablations import AS_PREDICTED, Arm, Panel, Seen, effects, markdown, place, story_of, strip, subject
+from ablations.analysis.effects import HELPS, HURTS, NOTHING
 from chapters.book.results import around_robots, beyond, studies, verdicts_of_trials
 from tricks import InputError
 from tricks.ladder import NEEDS
 
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
-    "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: less than 0.05, for all "
-    "we know. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the ceiling, so "
-    "any effect would be small. Again: the same on other seeds. In worlds made for a trick (italics): "
+    "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: the whole 95% interval "
+    "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
+    "ceiling, so any effect would be small. Again: the same on other seeds. In worlds made for a trick (italics): "
     "from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
-NOTHING = "practically nothing"
-SHORT = {"helps": "helps", "hurts": "hurts", NOTHING: "≈ 0"}  # verdicts that say something
+SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
 AREA, ROBOTS, MADE = "in normalized area under the curve", "in the preset for robots", "in worlds made for it"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters
-VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
+VERDICTS = {1: HELPS, -1: HURTS, 0: "no detectable effect"}
 COLUMNS = ["env", "subject", "kind", "question", "difference", "low", "high"]
 COLUMNS += ["detected", "verdict", "seeds", "again", "confirmed"]
 

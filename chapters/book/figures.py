@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -44,9 +43,9 @@ def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
     return axis
 
 
-def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str, dash: Any = "-") -> None:
+def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str) -> None:
     """Draw and label the mean over seeds with its band. grid: one row per seed, one column per step."""
-    band(axis, curve(grid), color, dash)
+    band(axis, curve(grid), color)
     axis.lines[-1].set_label(name)
 
 

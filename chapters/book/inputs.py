@@ -24,6 +24,7 @@ ALONG = {  # what a file reads, or imports by name, without an import statement
     "tricks/reading/listing.py": "tricks/loop.py",
     "ablations/question/designs.py": "ablations/findings/our_*.py ablations/findings/trials.*",
     "ablations/question/story.py": "ablations/findings/stories.py",
+    "ablations/findings/claims.py": "ablations/findings/claims.csv",
     "ablations/analysis/records.py": "ablations/results/*.csv*",
     "ablations/training/rates.py": "ablations/*.csv",
 }

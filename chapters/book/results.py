@@ -18,13 +18,13 @@ from ablations import (
     Outcome,
     Study,
     area,
-    effects,
     interval,
     load_all,
     outcomes,
     style,
     trial_table_of,
 )
+from ablations.findings import take_home
 from chapters.book.figures import learning_curve, over_steps
 from tricks import Tricks
 
@@ -94,12 +94,12 @@ def stored_area(study: Study, tricks: Tricks) -> str:
 @cache
 def all_effects() -> pd.DataFrame:
     """Every stored effect of the ladder's tricks, one row per comparison; see `ablations.analysis.effects`."""
-    return pd.concat([effects(study, design) for study in studies() for design in study.designs])
+    return take_home.all_effects(studies())
 
 
 @cache
 def verdicts_of_trials() -> pd.DataFrame:
-    """The table of all stored trials, see `ablations.trial_table`."""
+    """The table of all stored trials, see `ablations.trial_table_of`."""
     return trial_table_of(everything())
 
 

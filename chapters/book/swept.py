@@ -39,14 +39,12 @@ def best_at(number: str, about: str = "") -> dict[str, pd.Series]:
     return {env: best_scores(runs, number) for env, runs in _sweeps(number, about).items()}
 
 
-def lost_at(number: str, about: str = "") -> dict[str, pd.Series]:
+def lost_at(number: str) -> dict[str, pd.Series]:
     """By environment, how much of the way from a random policy's score to the best each value of a number loses.
 
     A value that loses at most 0.05 is nearly as good as the best.
     """
-    return {
-        env: share_lost(best_scores(runs, number), floor_score(runs)) for env, runs in _sweeps(number, about).items()
-    }
+    return {env: share_lost(best_scores(runs, number), floor_score(runs)) for env, runs in _sweeps(number, "").items()}
 
 
 def _sweeps(number: str, about: str) -> dict[str, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""Trainings of a kind of their own: with a planted fault, unwatched, and on CartPole at several scales at once."""
+"""Special trainings: with a planted fault, unwatched, and on CartPole at several scales at once."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

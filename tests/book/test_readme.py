@@ -28,7 +28,7 @@ from ablations.analysis.stats import holm
 from ablations.cli import COMMANDS, command_at
 from ablations.experiments import compare, design_runs
 from ablations.experiments.options import parsed
-from ablations.findings.our_designs import SB3
+from ablations.findings.our_designs import ZOO_FLAGS
 from ablations.question.designs import DESIGNS, SUITES
 from ablations.training.question import Question
 from chapters.book.build import CHAPTERS, EXERCISE, names, number
@@ -123,7 +123,7 @@ def test_the_training_commands_ask_for_what_the_page_says() -> None:
     assert parse([], "train", Config)[0] == PPO
     assert Tricks().on == ()
     (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
-    assert asked("train ppo --no-value-clip") == (SB3, published)  # whose agents were evaluated
+    assert asked("train ppo --no-value-clip") == (ZOO_FLAGS, published)  # whose agents were evaluated
 
 
 @pytest.mark.parametrize("code", pages.one_liners())

@@ -17,7 +17,7 @@ from ablations.cli import main
 from ablations.question.arms import Design, flags
 from ablations.question.designs import ladder, leave_one_out
 from ablations.tools import calibrate as module
-from ablations.tools.calibrate import SIZES, Tuned, calibration, false_alarms, in_words, population, tuned_again
+from ablations.tools.calibrate import SIZES, TunedArm, calibration, false_alarms, in_words, population, tuned_again
 from ablations.tools.games import games_in_words
 from ablations.tools.speed import PEER, speed_text
 
@@ -63,9 +63,9 @@ def test_tuned_arms_are_covered_by_both_variances_of_choosing_which_two_like_rat
     assert module.coverage_of_tuning(without, without, included=False) == 1
 
 
-def tuned(*means: float) -> Tuned:
+def tuned(*means: float) -> TunedArm:
     """An arm whose runs are as its rate's mean says, and nothing else, with a variance of choosing of 0.2."""
-    return Tuned(np.array(means), np.full(len(means), 0.2), np.repeat(np.array(means)[:, None], 5, axis=1))
+    return TunedArm(np.array(means), np.full(len(means), 0.2), np.repeat(np.array(means)[:, None], 5, axis=1))
 
 
 def test_the_best_three_rates_get_a_second_look_of_as_many_seeds_as_the_fewest() -> None:

@@ -41,5 +41,5 @@ def test_what_is_written_by_hand_about_the_results_holds() -> None:
 def test_a_statement_that_the_runs_deny_or_that_no_page_makes_is_named() -> None:
     facts, (page, *_), counts = Facts(EVERY), SAID, "Nine effects were detected, and eight of them were confirmed"
     for holds in (lambda f: f.counts("Taxi-v4") == (9, 9), lambda _: np.False_, lambda _: 0):
-        assert fault(page, counts, holds, facts, ROOT) == f"{page} says, but the stored runs don't: {counts}"
-    assert fault(page, "We won.", SAID[page][counts], facts, ROOT) == f"{page} says no more: We won."
+        assert fault(page, counts, holds, facts, ROOT) == f"the stored runs contradict {page}: {counts}"
+    assert fault(page, "We won.", SAID[page][counts], facts, ROOT) == f"{page} no longer says: We won."

@@ -26,7 +26,7 @@ from ablations.question.designs import DESIGNS as REGISTERED
 from ablations.question.designs import add_one_in, factorial, ladder, leave_one_out, screen
 from ablations.report import multiples as curves
 from ablations.report import style
-from ablations.report.cells import UNKNOWN, Panel, Seen, about_rates, forest_figure, heatmap_figure, number, strip
+from ablations.report.cells import UNKNOWN, Panel, Seen, about_rates, cell_text, forest_figure, heatmap_figure, strip
 from ablations.report.style import save
 from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE
 
@@ -337,8 +337,8 @@ def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path:
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
     assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
     asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
-    assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
-    assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
+    assert [cell_text(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
+    assert [cell_text(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
     found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
     assert about_rates(found) == "; learning rates fixed on B"
     assert about_rates(found[found.env == "B"]) == "; learning rates fixed"

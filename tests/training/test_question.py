@@ -33,6 +33,7 @@ from tricks import PPO, REINFORCE, Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
+from tricks.version import ALGORITHM
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
@@ -430,7 +431,7 @@ def test_every_question_has_a_name_and_digits_of_its_own_whatever_its_seeds_and_
     more = replace(OTHERS[0], seeds=(0, 1, 2))
     assert (more.digest, more.name) == (digests[0], OTHERS[0].name)
     assert replace(more, seeds=(5, 6)).name == f"{more.name}_from5"
-    monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
+    monkeypatch.setattr(jobs, "ALGORITHM", ALGORITHM + 1)
     assert OTHERS[0].digest == digests[0]
 
 

@@ -25,7 +25,7 @@ from support.studies import study
 from ablations import compare, read
 from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
 from ablations.cli import main
-from ablations.question.arms import signed
+from ablations.question.arms import with_sign
 from ablations.question.designs import ladder
 from ablations.training import jobs, store, workers
 from ablations.training import rates as rate_table
@@ -93,7 +93,7 @@ def test_a_result_is_read_back_with_six_digits_and_its_scores_are_those_of_the_c
 
 def test_a_tagged_csv_is_read_back_and_a_rewards_sign_is_trained_as_the_switch_would() -> None:
     config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
-    arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
+    arm, plain, switch = Job(config, with_sign(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
     assert arm.what == switch.what != plain.what
     curves = [result(job).curve for job in (arm, switch, plain)]
     pd.testing.assert_frame_equal(curves[0], curves[1])
@@ -163,7 +163,7 @@ def test_one_flipped_bit_in_a_stored_row_is_noticed_and_that_job_alone_trains_an
         looking = Store(tmp_path, look_only=True)
         assert not looking.has(SMALL) and looking.has(OTHER) and capsys.readouterr().err == ""
         assert disk.read(SMALL) is None and disk.scored(OTHER) is not None
-        assert capsys.readouterr().err == f"a job in {disk.path} is damaged, so it trains anew: {SMALL.key}\n"
+        assert capsys.readouterr().err == f"a job in {disk.path} is damaged, so it will be retrained: {SMALL.key}\n"
         disk.put(SMALL, made[SMALL])
     changed(tmp_path, column, every[0])
     assert run_jobs([SMALL, OTHER], Store(tmp_path), 1) == {}
@@ -180,7 +180,9 @@ def test_a_file_that_is_no_database_is_kept_aside_and_looking_does_not_move_it(
         disk, aside = Store(tmp_path), path.with_suffix(f".damaged{number if number > 1 else ''}")
         assert not disk.has(SMALL)
         said = capsys.readouterr().err
-        assert said.startswith(f"{path} is damaged (") and said.endswith(f"its jobs train anew; kept as {aside.name}\n")
+        assert said.startswith(f"{path} is damaged (") and said.endswith(
+            f"its jobs will be retrained; kept as {aside.name}\n"
+        )
         assert aside.read_bytes() == text
         disk.put(SMALL, made[SMALL])
         assert content(Store(tmp_path), SMALL) == content(disk, SMALL)
@@ -346,12 +348,12 @@ def test_a_second_try_has_one_file_whichever_arms_it_tries(tmp_path: Path) -> No
     assert found.again is not None and set(found.again.runs.seed) == {*range(8, 13)}
 
 
-NOW = jobs.ALGORITHM
+NOW = ALGORITHM
 
 
 def by(algorithm: int, monkeypatch: Patch) -> None:
     """From here on, this is the library's algorithm."""
-    for module in (jobs, provenance):
+    for module in (jobs, provenance, rate_table, store):
         monkeypatch.setattr(module, "ALGORITHM", algorithm)
 
 
@@ -370,7 +372,7 @@ def test_another_algorithm_s_job_is_not_used_and_said_and_its_study_kept_beside(
         by(now, monkeypatch)
         known = disk.has(SMALL)
         assert not run_jobs([SMALL], disk, 1)
-        said = f" of the jobs in {disk.path} are by another version's ALGORITHM"
+        said = f" of the jobs in {disk.path} were trained under another ALGORITHM"
         assert (said in capsys.readouterr().out) == (now != NOW and not known)
         assert disk.has(SMALL)
     assert len(here) == len(finished(tmp_path)) == 3

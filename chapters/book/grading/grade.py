@@ -1,6 +1,6 @@
 """`python -m chapters grade NOTEBOOK...`: every exercise's points, and what is wrong, for one notebook or a class.
 
-The grades are printed, and are in files that are there after every notebook.
+Prints the grades and saves them after every notebook.
 """
 
 import hashlib
@@ -280,7 +280,7 @@ def plain(text: str) -> str:
 
 
 def table(sheets: Sequence[Sheet]) -> pd.DataFrame:
-    """A class: one row per notebook, one column per exercise that checks itself; empty where a notebook has it not."""
+    """A class: one row per notebook, one column per exercise that checks itself; empty where a notebook lacks it."""
     asked = {each.exercise for graded in sheets for each in graded.checked}
     labels = sorted(asked, key=lambda label: [int(x) for x in label.split(".")])
     columns, rows = ["notebook", "points", "of", *labels, "note"], []

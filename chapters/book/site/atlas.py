@@ -1,14 +1,15 @@
 """The atlas: of each trick, whether to use it, by every stored run; and of each set of flags, what it learned."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
 from ablations import AT_BEST, OVER_ALL, SCALES, Study, area, effects_by_rate, flags, in_general, interval, rows_of
-from chapters.book.evidence import NOTHING, Evidence, evidence
-from chapters.book.results import beyond, studies
+from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from chapters.book.evidence import Evidence, evidence
+from chapters.book.results import beyond, rounded, studies
 from chapters.book.site.playground import sets
 from chapters.book.site.rungs import chapter_of
 from tricks import Tricks
@@ -16,12 +17,12 @@ from tricks.ladder import NEEDS
 
 KEPT = ("adds", "paper", "color", "beyond", "needs", "excludes")  # of what a trick's field says
 EVERY = 5  # of the hundred points of a curve, every fifth is enough for a small picture
-LOOKS = {"helps": "helps", "hurts": "hurts", NOTHING: "nothing"}  # verdicts; all others look unknown
+LOOKS = {HELPS: "helps", HURTS: "hurts", NOTHING: "nothing"}  # verdicts; all others look unknown
 UP = "ladder"  # the design that adds one trick after the other
 PAGE = """# The atlas: should I use it?
 
-*Every trick in every environment, by all stored runs. Choose a trick to see what it is for, and what becomes of it at
-other learning rates.*
+*Every trick in every environment, from all stored runs. Choose a trick to see what it is for, and how it does at other
+learning rates.*
 
 ```{raw} html
 <div id="atlas"></div>
@@ -79,14 +80,14 @@ def made_for(name: str) -> list[dict[str, Any]]:
 
 
 def _ends(row: Mapping[Hashable, Any]) -> dict[str, float]:
-    return {side: _short([row[side]])[0] for side in ("without", "with")}
+    return {side: rounded([row[side]])[0] for side in ("without", "with")}
 
 
 def generally() -> dict[str, list[list[Any]]]:
     """Of each rung, its effect over the environments: at own best rates, and at one rate for all. Mean, low, high."""
     found: dict[str, list[list[Any]]] = {}
     for row in in_general(studies(), UP).to_dict("records"):
-        kept = [row["rates"], *_short([row["mean"], row["low"], row["high"]]), row["places"]]
+        kept = [row["rates"], *rounded([row["mean"], row["low"], row["high"]]), row["places"]]
         found.setdefault(str(row["label"]).removeprefix("+ "), []).append(kept)
     return found
 
@@ -97,7 +98,7 @@ def at_each_rate() -> dict[str, dict[str, list[list[float]]]]:
     for study in studies():
         rows = effects_by_rate(study, next(design for design in study.designs if design.name == UP))
         for row in rows[~rows["at"].isin([OVER_ALL, AT_BEST])].to_dict("records"):
-            each = [float(row["at"]), *_short([row["difference"], row["low"], row["high"]])]
+            each = [float(row["at"]), *rounded([row["difference"], row["low"], row["high"]])]
             found.setdefault(row["trick"], {}).setdefault(study.env, []).append(each)
     return found
 
@@ -126,9 +127,9 @@ def arm_data(study: Study, tricks: Tricks) -> dict[str, Any]:
     return {
         "seeds": len(runs),
         "lr": float(runs.lr.iloc[0]),
-        "curve": [_short(each) for each in (curve.mean(0), low, high)],
-        "area": _short([areas.mean(), *interval(areas)]),
-        "rates": [[float(lr), _short([score])[0]] for lr, score in zip(tuned.lr, tuned.area, strict=True)],
+        "curve": [rounded(each) for each in (curve.mean(0), low, high)],
+        "area": rounded([areas.mean(), *interval(areas)]),
+        "rates": [[float(lr), rounded([score])[0]] for lr, score in zip(tuned.lr, tuned.area, strict=True)],
     }
 
 
@@ -138,7 +139,3 @@ def effects_data(name: str) -> list[dict[str, Any]]:
     rows: pd.DataFrame = evidence(name).table[kept].round(4)
     rows = rows.assign(seen=rows.verdict.map(LOOKS).fillna("unknown"))
     return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
-
-
-def _short(values: Iterable[Any]) -> list[float]:
-    return [float(f"{value:.4g}") for value in values]

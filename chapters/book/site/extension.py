@@ -1,4 +1,4 @@
-"""A Sphinx extension: a page says its rung, an outcome is revealed with what is said of it, docstrings are Markdown."""
+"""A Sphinx extension: pages show their rung, outcomes are revealed with their comments, docstrings are Markdown."""
 
 from itertools import takewhile
 from typing import Any

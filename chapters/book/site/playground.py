@@ -11,7 +11,7 @@ from tricks.ladder import HYPERPARAMETERS, NEEDS, PRESETS, rungs
 
 ENGINE = Path(__file__).parent / "static" / "playground"
 MADE = "ladder.js"  # a module that is made here
-CORE = ("lanes", "horizon", "steps", "lr", "adam_eps", "gamma")  # numbers that belong to no trick
+SHARED_NUMBERS = ("lanes", "horizon", "steps", "lr", "adam_eps", "gamma")  # numbers that belong to no trick
 FROM = re.compile(r'^(import|export) \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 
@@ -26,7 +26,7 @@ def ladder() -> dict[str, Any]:
     """The tricks with their facts, the numbers with their defaults, and the presets and rungs by name."""
     metadata, names = {f.name: f.metadata for f in fields(Tricks)}, offered()
     kept = ("adds", "color", "beyond", "needs", "numbers")
-    numbers = dict.fromkeys([*CORE, *(number for name in names for number in HYPERPARAMETERS[name])])
+    numbers = dict.fromkeys([*SHARED_NUMBERS, *(number for name in names for number in HYPERPARAMETERS[name])])
     defaults = asdict(Config())
     return {
         "tricks": [{"name": name, **{key: metadata[name][key] for key in kept}} for name in names],

@@ -23,7 +23,7 @@ SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground
 
 
 def place(name: str, heading: str = "##") -> str:
-    """A small playground, for a page in the folder of the chapters. `scripts` have to follow."""
+    """A small playground for a page in the chapters' folder; `scripts` must follow it."""
     here = HERE[name]
     values = {"setting": here.setting, "large": "../playground.html"}
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in values.items())
@@ -42,9 +42,9 @@ def raw(html: str) -> str:
     return f"```{{raw}} html\n{html}\n```"
 
 
-def large(start: str = START) -> str:
-    """The large playground, in which `start`, an address, is trained first."""
-    body = f'<div id="playground" data-start="{escape(start)}"></div>'
+def large() -> str:
+    """The large playground, in which START is trained first."""
+    body = f'<div id="playground" data-start="{escape(START)}"></div>'
     return f"{raw(body)}\n\n{scripts()}"
 
 

@@ -14,7 +14,7 @@ from tricks.ladder import NEEDS, PRESETS
 from tricks.reading.ladder_table import described
 
 FOLDER = "reference"
-CORE = ("moments", "reductions", "policies", "adam", "seeds", "sequences")
+CORE_MODULES = ("moments", "reductions", "policies", "adam", "seeds", "sequences")
 TOGETHER = {"clip_anneal": "annealing", "lr_anneal": "annealing"}  # tricks whose file has another name
 PRESETS_IN_PYTHON = [name.upper() for name in PRESETS]
 MANY = 10  # fields of a dataclass, too many for one line
@@ -25,7 +25,7 @@ def pages() -> dict[str, str]:
     """The Markdown of each page, by the name of its file."""
     files = dict.fromkeys(TOGETHER.get(name, name) for name in NEEDS)
     tasks = [_module(f"tricks.{name}") for name in files]
-    core = [_module(f"tricks.core.{name}") for name in CORE]
+    core = [_module(f"tricks.core.{name}") for name in CORE_MODULES]
     return {
         "tricks": _page("tricks", "What `from tricks import ...` offers.", [_presets(), *_names(tricks)]),
         "ablations": _page("ablations", "What `from ablations import ...` offers.", _names(ablations)),

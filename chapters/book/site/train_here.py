@@ -100,8 +100,8 @@ HERE = {
         "&b=baseline,reuse,clip,gae,advantage_norm,action_mask&lr=0.003&steps=16000&hidden=16,16",
     ),
     "popart": TrainHere(
-        "CartPole, where the returns grow as the agents learn. Preserving the value net's outputs makes no difference "
-        "that ten agents could show you.",
+        "CartPole, where the returns grow as the agents learn. PopArt preserves the value net's outputs. Ten agents "
+        "can't show a difference.",
         "world=CartPole-v1&a=baseline,reuse,clip,gae,advantage_norm,return_norm"
         "&b=baseline,reuse,clip,gae,advantage_norm,return_norm,popart"
         "&lr=0.003&steps=16000&return_beta=0.5&hidden=16,16",
@@ -113,8 +113,8 @@ HERE = {
         "&b=baseline,reuse,clip,gae,advantage_norm,segments&lr=0.003&steps=20000&horizon=64&hidden=16,16",
     ),
     "bootstrap": TrainHere(
-        "A time limit of four steps that the agent can't see. Taken for a death, it hides the far cell that pays; with "
-        "V of the last state, the agents walk there.",
+        "A time limit of four steps that the agent can't see. Treat it as a death and the agents never find the paying "
+        "cell far away; bootstrap from V of the last state and they walk there.",
         "world=tricks/Shuttle4-v0&a=baseline,reuse,clip,gae,advantage_norm,segments"
         "&b=baseline,reuse,clip,gae,advantage_norm,segments,bootstrap"
         "&lr=0.003&steps=20000&lanes=32&horizon=32&hidden=16,16",
@@ -127,21 +127,21 @@ HERE = {
         verdict="",
     ),
     "annealing": TrainHere(
-        "One wrong step in twelve, and you fall. Over so short a run, a falling learning rate makes no difference that "
-        "ten agents could show you.",
+        "One wrong step in twelve, and you fall. The learning rate falls, but over so short a run, ten agents can't "
+        "show a difference.",
         "world=tricks/Tightrope12-v0&a=baseline,reuse,clip,gae,advantage_norm"
         "&b=baseline,reuse,clip,gae,advantage_norm,lr_anneal&lr=0.01&steps=16000&horizon=32&hidden=16,16",
         verdict="",
     ),
     "kl_stop": TrainHere(
-        "Ten epochs with no clip. Stopping them when the KL gets large costs steps and saves agents: ten agents can't "
-        "tell you whether it pays.",
+        "Ten epochs with no clip. Stopping them when the KL gets large costs steps and saves agents. Ten agents can't "
+        "show whether it pays.",
         "world=CartPole-v1&a=baseline,reuse&b=baseline,reuse,kl_stop&lr=0.003&steps=20000&epochs=10&hidden=16,16",
         verdict="",
     ),
     "dual_clip": TrainHere(
         "Fifty right steps in a row, at a learning rate that is far too high. Some ratios go beyond 100, but only a "
-        "few rows in ten thousand reach the floor. It makes no difference that ten agents could show you.",
+        "few rows in ten thousand reach the floor.",
         "world=tricks/Tightrope50-v0&a=baseline,reuse,clip,gae,advantage_norm"
         "&b=baseline,reuse,clip,gae,advantage_norm,dual_clip"
         "&lr=0.1&steps=16000&lanes=32&horizon=32&epochs=10&hidden=16,16",

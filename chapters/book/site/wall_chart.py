@@ -12,12 +12,13 @@ from matplotlib.axes import Axes
 
 from ablations import style
 from chapters.book.build import CHAPTERS
+from chapters.book.site.playground import SHARED_NUMBERS
 from tricks import PPO, Config
 from tricks.cli.shell import sentences
 from tricks.ladder import HYPERPARAMETERS
 
 A4 = (11.69, 8.27)  # inches, landscape
-CORE = ("lanes", "horizon", "lr", "adam_eps", "gamma", "hidden")  # numbers that belong to no trick
+SHOWN = (*(name for name in SHARED_NUMBERS if name != "steps"), "hidden")
 TEX = {r"\text{old}": "old", r"\varepsilon": "ε", r"\log": "log", r"\pi": "π", "_": ""}
 UPDATE = (
     (r"$\delta = r + \gamma\, V(s') - V(s)$", "without $V(s')$ if $s$ was the last state of its episode"),
@@ -60,7 +61,7 @@ def wall_chart(path: Path) -> None:
 
 def numbers() -> list[Row]:
     """PPO's numbers: the name, the default, and what it is."""
-    used = [*CORE, *(name for trick in PPO.on for name in HYPERPARAMETERS[trick])]
+    used = [*SHOWN, *(name for trick in PPO.on for name in HYPERPARAMETERS[trick])]
     told = described()
     given = {name: getattr(Config, name) for name in used}
     return [(name, f"{x}", told[name]) for name, x in given.items() if not isinstance(x, bool)]

@@ -12,6 +12,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
+from ablations.report.style import INK
 from chapters.book.build import CHAPTERS, known
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.slides.outline import Slide, outline
@@ -20,7 +21,6 @@ from tricks.core.extras import extra
 from tricks.ladder import COLORS
 
 STATIC = Path(__file__).parent / "static"
-INK = "#222222"
 MATHJAX = """MathJax = {tex: {inlineMath: [["$", "$"]], processEscapes: true}, options: {enableMenu: false},
   startup: {pageReady: () => MathJax.startup.defaultPageReady().then(window.fit)}};"""
 

@@ -128,22 +128,32 @@
   const fault = element("div", { class: "atlas-fault", role: "alert" });
   const code = element("pre");
   const commands = element("pre", { class: "atlas-commands" });
-  const place_of_env = element("select", { "aria-label": "environment" });
-  environments.forEach((env, k) => place_of_env.append(element("option", { value: k }, env.name)));
-  place_of_env.addEventListener("change", show);
+  const envSelect = element("select", { "aria-label": "environment" });
+  environments.forEach((env, k) => envSelect.append(element("option", { value: k }, env.name)));
+  envSelect.addEventListener("change", show);
   const runs = element("div", { class: "charts" });
   const said = element("p", { role: "status" });
   place.append(
     element("div", { class: "atlas-asked" }, asked, " ", which),
     matrix,
-    element("p", { class: "atlas-key" }, element("span", { class: "seen-helps" }, "helps"), " ", element("span", { class: "seen-hurts" }, "hurts"), " upright: practically nothing; ", element("span", { class: "seen-unknown" }, "gray italics"), ": unknown, or not seen again on other seeds. Differences in normalized area under the curve, each arm at its own best rate; point at one for its verdict and interval."),
+    element(
+      "p",
+      { class: "atlas-key" },
+      element("span", { class: "seen-helps" }, "helps"),
+      " ",
+      element("span", { class: "seen-hurts" }, "hurts"),
+      " upright: practically nothing; ",
+      element("span", { class: "seen-unknown" }, "gray italics"),
+      ": unknown, or not seen again on other seeds. Differences in normalized area under the curve, each arm at its own " +
+        "best rate; point at one for its verdict and interval.",
+    ),
     card,
     element("h2", {}, "Any set of tricks"),
     element("div", { class: "atlas-choice" }, start, list, fault),
     element("h3", {}, "The commands"),
     commands,
     element("h3", {}, "What the stored runs say"),
-    place_of_env,
+    envSelect,
     said,
     element("figure", { class: "mechanism", style: "--color: #0079A8" }, runs),
     element("h3", {}, "The loop with these flags"),
@@ -237,12 +247,13 @@
       commands.textContent = `python -m tricks train ${rung}\npython -m tricks export ${rung} > agent.py`;
       told.command = rung;
     }
-    const env = environments[Number(place_of_env.value)];
+    const env = environments[Number(envSelect.value)];
     const arm = legal ? env.arms[on.join(" ")] : undefined;
     runs.parentElement.hidden = !arm;
     if (arm) {
       const [mean, low, high] = arm.area;
-      said.textContent = `${env.name}, ${arm.seeds} seeds at learning rate ${arm.lr}: area under the curve ${short(mean)} [${short(low)}, ${short(high)}].`;
+      const area = `${short(mean)} [${short(low)}, ${short(high)}]`;
+      said.textContent = `${env.name}, ${arm.seeds} seeds at learning rate ${arm.lr}: area under the curve ${area}.`;
       draw(env, arm);
       told.area = arm.area;
     } else {
