@@ -61,7 +61,7 @@ def run_worlds(folder: Path, *more: str, seeds: str = "2") -> int:
 
 def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     assert main([*FEW, "--seeds", "3", "--confirm", "--out", str(tmp_path)]) == 0  # too few to detect anything
-    assert "no effect was detected or practically nothing, so there is none" in capsys.readouterr().out
+    assert "no effect is decided, so there is nothing" in capsys.readouterr().out
     assert load_all(tmp_path)[0].again is None
     rung = ladder(["grad_clip", "entropy"]).comparisons[0]
     monkeypatch.setattr(design_runs, "decided_arms", lambda study: frozenset((rung.without, rung.having)))

@@ -401,7 +401,7 @@ def test_studies_of_two_origins_never_join(
     one, two = made_by(**ours), made_by(first=8, **theirs)
     paths, named = [save(each, tmp_path)[1] for each in (one, two)], f"{two.name} is by {said}"
     for gives in (load_all, read):
-        with pytest.raises(InputError, match=rf"{named}.*never put together"):
+        with pytest.raises(InputError, match=rf"{named}.*can't be combined"):
             gives(tmp_path)
     if one.origins == [f"ALGORITHM {NOW}"]:  # a report takes this version's and says what it leaves out
         assert main(["report", "--out", str(tmp_path)]) == 0
