@@ -335,7 +335,7 @@ IN_CLEANRL = "baseline reuse clip gae orthogonal_init advantage_norm grad_clip e
 CLEANRL = switched(IN_CLEANRL.split())  # what CleanRL's ppo.py does
 SB3 = replace(CLEANRL, entropy=False, value_clip=False, lr_anneal=False, bootstrap=True)  # stable-baselines3's defaults
 # what learns most of the classic five, of ten candidates: docs/internal/presets.md
-PPO = replace(CLEANRL, value_clip=False, return_norm=True, bootstrap=True)
+PPO = replace(CLEANRL, value_clip=False, lr_anneal=False, return_norm=True, bootstrap=True)
 EVERY = switched(LADDER)
 PPG = switched([*PPO.on, "ppg"])
 ATARI = switched([*CLEANRL.on, "clip_anneal", "shared_trunk"])  # what openai/baselines' ppo2 does

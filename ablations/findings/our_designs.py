@@ -24,11 +24,12 @@ def published(names: Sequence[str]) -> Design:
 
 @registered
 def presets(names: Sequence[str]) -> Design:
-    """From `cleanrl` to `ppo`: `value_clip` on raw and normalized returns, and `bootstrap`. `names` changes no arm."""
+    """What tells `ppo` from `cleanrl`, with `value_clip` on raw and on normalized returns. `names` changes no arm."""
     base = Arm(Label("cleanrl without value_clip"), replace(CLEANRL, value_clip=False))
     pairs = [with_it(base, name, base.tricks.on) for name in ("value_clip", "return_norm")]
     normed = pairs[-1].having
     pairs += [with_it(normed, name, base.tricks.on) for name in ("value_clip", "bootstrap")]
+    pairs.append(without_it(pairs[-1].having, "lr_anneal"))  # which leaves `ppo`
     return of_pairs("presets", base, pairs, own_arms=True)
 
 
