@@ -77,6 +77,12 @@ STORIES |= {
         Phrases(base=True, question="on top of {first}", curves=", raw returns"),
         rank=5,
     ),
+    "beyond-normed": Story(  # of stored studies, until they are trained again
+        Panels("From {first}, what goes beyond the ladder", ON_TOP),
+        Mark("^", "△", "on cleanrl with return_norm"),
+        Phrases(base=True, question="on top of {first}", curves=", return_norm"),
+        rank=5,
+    ),
     "scales": Story(
         Panels("From {first}, ways to handle rewards of different sizes", ON_TOP),
         Mark("P", "✚", "against large rewards"),

@@ -51,6 +51,12 @@ def beyond() -> tuple[Study, ...]:
 
 
 @cache
+def choice() -> tuple[Study, ...]:
+    """The runs that chose the preset `ppo` among ten candidates, in the order of the suite `classic`."""
+    return _sorted(load_all(RESULTS / "presets"), "classic")
+
+
+@cache
 def robots() -> tuple[Study, ...]:
     """The stored runs of the preset `continuous` with the budget of a published score, in the order of its suite."""
     return _sorted(_with(["continuous"]), "mujoco")
