@@ -124,12 +124,12 @@ state = begun(torch.rand(2000, 4))
 for _ in range(10):
     state, *_ = moved(state, torch.randint(2, (2000,)), None)
 speeds, error = state[:, [1, 3]].double(), {}
-print(f"{'speeds vary by':26} cart {speeds[:, 0].std():.3f} m/s, pole {speeds[:, 1].std():.3f} per second")
+print(f"{'speeds vary by':28} cart {speeds[:, 0].std():.3f} m/s, pole {speeds[:, 1].std():.3f} per second")
 for name, seen in WINDOWS.items():
     given = torch.cat([state[:, seen], torch.ones(2000, 1)], 1).double()
     off = given @ torch.linalg.lstsq(given, speeds).solution - speeds
     cart_off, pole_off = error[name] = off.square().mean(0).sqrt().tolist()
-    print(f"{name + ', off by':26} cart {cart_off:.3f} m/s, pole {pole_off:.3f} per second")
+    print(f"{name + ', off by':28} cart {cart_off:.3f} m/s, pole {pole_off:.3f} per second")
 assert min(error["two positions"]) > 0.15 and max(error["two, and the action"]) < 0.01
 
 # %% [markdown]
