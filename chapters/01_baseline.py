@@ -333,8 +333,8 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # everything that needs it are taken out of the *full set*, all the tricks up to chapter 16. (From the next chapter on,
 # a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper,
 # Walker2d, and HalfCheetah, three simulated robots, the trick is taken out of a [preset for
-# robots](21_continuous_actions.ipynb), or added if the preset lacks it. Blue helps, red hurts; where a cell is hatched,
-# these seeds can't tell.
+# robots](21_continuous_actions.ipynb), or added if the preset lacks it. Blue helps, red hurts, and other seeds confirmed
+# it; what was detected *once* and not tried again is white. Where a cell is hatched, these seeds can't tell.
 
 # %% tags=["hide-input"]
 evidence("baseline").strip()

@@ -450,9 +450,9 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # </details>
 #
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
-# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
-# [orthogonal initialization](05_orthogonal_init.ipynb).
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO, still on whole episodes: `python -m
+# tricks listing gae` prints the loop, about a hundred lines. Next come the details that make it work, from a net's first
+# weights on: [orthogonal initialization](05_orthogonal_init.ipynb).
 
 # %% [markdown]
 # ## Going further

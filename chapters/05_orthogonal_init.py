@@ -10,16 +10,17 @@
 # The cure: choose the first weights with a little more care.
 
 # %% tags=["hide-input"]
+import copy
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import effects_by_rate, style
+from ablations import effects_by_rate, interval, style
 from chapters.book import begin, evidence, planted, store, studies
 from chapters.exercises.orthogonal_init import check_orthogonal, opinionated_
-from tricks import REINFORCE, Config, diff, source, train
+from tricks import Config, diff, source, train
 from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.seeds import stream
@@ -253,28 +254,6 @@ assert ends["orthogonal, g = √2"][-1] > 0.4
 # their vector has length $h \sqrt n$, and about $1/\sqrt n$ of that lies along a random direction. So a logit is around
 # $g\,h$: with $g = 0.01$ and $h = 0.6$ (the level of √2 in the figure), 0.006.
 #
-# Any other net will do if you scale its head down:
-
-
-# %% tags=["open"]
-@torch.no_grad()
-def quiet_(net):
-    """Scale the head's weights to length 0.01, and set its biases to 0."""
-    weight, bias = net.layers[-1]
-    weight.mul_(0.01 / weight.norm(dim=1, keepdim=True))
-    bias.zero_()
-
-
-for name in ("default", "Xavier", "Kaiming"):
-    net = made(name, (2, 32, 32, 2))
-    loud = (share_paid(net) == 0).float().mean()
-    quiet_(net)
-    quiet = (share_paid(net) == 0).float().mean()
-    print(f"{name:8} never paid: {loud:3.0%} of the nets", end="; ")
-    print(f"with a small head: {quiet:3.0%}")
-    assert quiet == 0
-
-# %% [markdown]
 # So this is two tricks: a small head for an unbiased first policy, and orthogonal hidden layers for a deep net. The
 # **value net's** head gets gain 1, since a wrong $V$ doesn't choose the data.
 #
@@ -299,39 +278,81 @@ for weight, bias in net.layers:
 diff(named("gae"), named("orthogonal_init"))
 
 # %% [markdown]
-# ## Twenty agents learn the walk
+# ## Which part does what?
 #
-# They use REINFORCE for 30,000 steps each. (`switched` turns flags on by name.) A dot shows how often an agent was paid
-# in its first batch of episodes, and in the last tenth of training.
+# Leave out either part, and train twenty agents on two tasks with REINFORCE: on the walk, and on CartPole with eight
+# hidden layers. (`planted` swaps one function of the library's loop for another, and `switched` turns flags on by name.)
+#
+# **Predict.** Which part helps on which task?
+
 
 # %%
-config = Config("tricks/ThereAndBack-v0", seeds=20, steps=30_000, lr=0.003)
-config = replace(config, horizon=64, gamma=0.995, hidden=(32, 32))
-runs = {
-    "default": train(config, REINFORCE),
-    "orthogonal_init": train(config, switched(("orthogonal_init",))),
-}
+def parts_(hidden, head):
+    """`orthogonal_` for the hidden layers, for the head, for both, or for neither."""
 
-# %% tags=["hide-input"]
-figure, axes = plt.subplots(1, 2, figsize=(6.5, 3), sharey=True)
-rng = np.random.default_rng(0)
-for axis, (name, run) in zip(axes, runs.items(), strict=True):
-    first, last = run.curve.groupby("seed")["return"].first(), run.late()
-    shift = rng.uniform(-0.015, 0.015, (2, 20))  # so that dots in one place can be told apart
-    axis.scatter(first + shift[0], last + shift[1], color=style.COLORS.get(name, style.SOFT), s=22, alpha=0.7, lw=0)
-    axis.set(title=name, xlabel="paid before learning", xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
-    stuck = ((first == 0) & (last == 0)).sum()
-    print(
-        f"{name:16} paid in the end: {last.mean():.2f} on average, {last.min():.2f} to {last.max():.2f}; never paid: {stuck} of 20"
-    )
-axes[0].set_ylabel("paid in the end")
+    def initialize_(net, seeds, place, gain, head_gain):
+        default = copy.deepcopy(net)
+        orthogonal_(net, seeds, place, gain, head_gain)
+        layers = list(zip(net.layers, default.layers, strict=True))
+        for layer, kept in ([] if hidden else layers[:-1]) + ([] if head else layers[-1:]):
+            for now, before in zip(layer, kept, strict=True):
+                now.data.copy_(before)
+
+    return initialize_
+
+
+ARMS = {
+    "default": (False, False),
+    "small head": (False, True),
+    "orthogonal hidden layers": (True, False),
+    "both": (True, True),
+}
+walk = Config("tricks/ThereAndBack-v0", seeds=20, steps=30_000, lr=0.003)
+walk = replace(walk, horizon=64, gamma=0.995, hidden=(32, 32))
+deep = Config("CartPole-v1", seeds=20, steps=16_000, lr=0.003, hidden=(64,) * 8)
+runs = {}
+for task, config in (("walk", walk), ("deep", deep)):
+    for name, arm in ARMS.items():
+        with planted(orthogonal_=parts_(*arm)):
+            runs[task, name] = train(config, switched(("orthogonal_init",)))
+
+# %% tags=["predict", "hide-input"]
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.6), sharey=True)
+torch.manual_seed(0)
+last = {each: run.late() for each, run in runs.items()}
+titles = {"walk": "the walk: share paid", "deep": "CartPole, eight layers: return"}
+for axis, (task, title) in zip(axes, titles.items(), strict=True):
+    for row, name in enumerate(ARMS):
+        found = last[task, name].to_numpy()
+        (low, high), color = interval(found), style.SOFT if name == "default" else TRICK
+        axis.scatter(found, row + 0.4 * (torch.rand(20) - 0.5), s=10, color=color, alpha=0.5, lw=0)
+        axis.plot([low, high], [row, row], color=color, lw=2)
+        axis.plot(found.mean(), row, "o", color=color)
+        print(f"{task} {name:24} {found.mean():6.2f} [{low:.2f}, {high:.2f}]; {(found == 0).sum():2} of 20 at 0")
+    axis.set(title=title, xlabel="last tenth of training", ylim=(3.5, -0.5))
+axes[0].set_yticks(range(4), list(ARMS))
 plt.show()
-assert runs["default"].late().min() == 0
-assert runs["orthogonal_init"].late().min() > 0.3
+
+
+def gain(task, arm, over):
+    """The 95% interval of one arm's gain over another."""
+    return interval((last[task, arm] - last[task, over]).to_numpy())
+
+
+assert all(last["walk", name].min() > 0.3 for name in ("small head", "both"))
+assert all((last["walk", name] == 0).any() for name in ("default", "orthogonal hidden layers"))
+for arm, over in (("orthogonal hidden layers", "default"), ("both", "small head")):
+    assert gain("walk", arm, over)[0] < 0 < gain("walk", arm, over)[1]
+    assert gain("deep", arm, over)[0] > 100
+for arm, over in (("small head", "default"), ("both", "orthogonal hidden layers")):
+    assert gain("walk", arm, over)[0] > 0
+    assert gain("deep", arm, over)[0] < 0 < gain("deep", arm, over)[1]
 
 # %% [markdown]
-# Without the trick, luck decides. With a weak opinion, a net can learn the task, sometimes better than any with the
-# trick; with a strong one, it is never paid and never moves. With the trick, nobody is stuck.
+# **The small head is for the walk, the orthogonal hidden layers are for the deep net,** and on neither task can twenty
+# agents show that the other part helps. Without a small head, luck decides the walk: with a weak opinion a net can learn
+# it, and with a strong one it is never paid and never moves. On CartPole every episode soon shows what both actions do,
+# so opinions hardly matter; but a policy that can't tell states apart can't balance.
 
 # %% [markdown]
 # ## Where else a first opinion matters
@@ -397,20 +418,6 @@ assert rung["Pendulum-v1"].high["0.003"] < 0 < 0.3 < rung["Pendulum-v1"].low["0.
 assert max(rung["Taxi-v4"].high[["0.0003", "0.001", "0.003"]]) < 0
 
 # %% [markdown]
-# For Taxi's small losses, fresh nets suggest a reason. PyTorch's random hidden biases make all 500 one-hot states look
-# alike, which helps with a lesson that is the same in every state: no illegal pickups.
-
-# %%
-torch.manual_seed(0)
-taxi, seeds = torch.eye(500).expand(10, -1, -1), tuple(range(10))
-for name in ("default", "orthogonal, g = √2"):
-    hidden = made(name, (500, 64, 64, 6), seeds).body(taxi).detach()
-    hidden = torch.nn.functional.normalize(hidden, dim=-1)
-    # the mean over all pairs of different states
-    alike = ((hidden @ hidden.mT).sum((1, 2)) - 500) / (500 * 499)
-    print(f"{name:18}  cosine between two states {alike.mean():z.2f}")
-
-# %% [markdown]
 # There is little to gain
 #
 # - **when every policy is paid.** The first updates correct an opinion.
@@ -470,17 +477,16 @@ check_orthogonal(my_orthogonal)
 
 # %% [markdown]
 # **Exercise 3: spot the bug.** Every matrix is orthogonal and every bias is 0, yet agents get stuck on the walk.
-# (`planted` swaps one function of the library's loop for another.)
 
 # %%
 source(opinionated_)
 
 # %%
 with planted(orthogonal_=opinionated_):
-    faulty = train(config, switched(("orthogonal_init",)))
+    faulty = train(walk, switched(("orthogonal_init",)))
 
 # %% tags=["hide-input"]
-for name, run in (("right", runs["orthogonal_init"]), ("with the bug", faulty)):
+for name, run in (("right", runs["walk", "both"]), ("with the bug", faulty)):
     first, last = run.curve[run.curve["update"] == 0].entropy, run.late()
     print(
         f"{name:13} entropy in the first update {first.min():.4f} to {first.max():.4f} (log 2 = {np.log(2):.4f}); "

@@ -309,7 +309,7 @@ assert late["grad_clip"]["length"].mean().mean() > 2 * late["without"]["length"]
 #
 # ## Is it worth having?
 #
-# (Blue helps, red hurts; hatched: these seeds can't tell.)
+# (Blue helps, red hurts, on two sets of seeds; hatched: these seeds can't tell.)
 
 # %% tags=["hide-input"]
 evidence("grad_clip").strip()

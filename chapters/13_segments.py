@@ -18,9 +18,9 @@
 #
 # *An episode can last for thousands of steps. Why wait for its end before learning from it?*
 #
-# So far, each batch has been made of whole episodes, because the return $G_t$ sums all rewards up to the end. But then
-# an agent that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length
-# and repair what the cut breaks.
+# So far, each batch has been made of whole episodes, because the return $G_t$ sums all rewards up to the end. So an
+# agent that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length and
+# repair what the cut breaks.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -44,14 +44,63 @@ from tricks.segments import play_segment
 begin()
 
 # %% [markdown]
-# ## The better the agent, the rarer its lessons
+# ## A marathon
 #
-# Eight lanes of CartPole, once in whole episodes and once in segments of 128 steps. Both ask for batches of 8 × 128 =
-# 1,024 steps, but whole episodes must be finished. (`switched` turns on the tricks that it is given.)
+# In the world `Marathon`, episodes have 2,000 steps. Every step shows a cue, −1 or 1, and the action that matches it
+# pays 1. Five agents play in eight lanes and learn from whole episodes, with all the tricks they need. (`switched` turns
+# on the tricks that it is given.)
+#
+# **Predict.** They play 33,000 steps each. In how many updates?
 
 # %% tags=["hide-input"]
 WITHOUT = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 WITH = switched([*WITHOUT.on, "segments"])
+marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64)
+marathon = replace(marathon, hidden=(32, 32))
+
+
+def batches_of(tricks, play):
+    """What share of each batch's steps paid, and how many steps had been played by then: [batches, seeds] each."""
+    paid, steps = [], []
+
+    def watched(*given):
+        rollout = play(*given)
+        steps.append(rollout.valid.sum((1, 2)))
+        paid.append((rollout.reward * rollout.valid).sum((1, 2)) / steps[-1])
+        return rollout
+
+    with planted(**{play.__name__: watched}):
+        train(at_best_rate(marathon, tricks), tricks)
+    return torch.stack(paid), torch.stack(steps).cumsum(0)
+
+
+def draw_batches(axis, paid, steps, color):
+    for one, at in zip(paid.T, steps.T, strict=True):
+        axis.plot(at / 1000, one, "o-", ms=4, color=color, lw=1, alpha=0.6)
+    axis.axhline(0.5, color=style.FAINT, zorder=0)
+    axis.text(50, 0.485, "guessing", color=style.SOFT, ha="right", va="top")
+    axis.set(xlabel="environment steps (thousands)", ylabel="share of a batch's\nsteps that paid", ylim=(0.4, 1.03))
+
+
+slow, slow_steps = batches_of(WITHOUT, play_episodes)
+
+# %% tags=["predict", "hide-input"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+draw_batches(axis, slow, slow_steps, style.SOFT)
+axis.set(xlim=(0, 50))
+plt.show()
+print(f"whole episodes: {len(slow)} updates; paid in each batch:", *(f"{each:.0%}" for each in slow.mean(1)))
+assert len(slow) == 3 and slow[0].mean() < 0.55
+
+# %% [markdown]
+# In three, and the third is over budget. Nothing is learned in the first 16,000 steps, because no episode is over.
+#
+# ## The better the agent, the rarer its lessons
+#
+# Here are eight lanes of CartPole, once in whole episodes and once in segments of 128 steps. Both ask for batches of
+# 8 × 128 = 1,024 steps, but whole episodes must be finished.
+
+# %% tags=["hide-input"]
 config = at_best_rate(Config("CartPole-v1", seeds=3, steps=25_000), WITH)
 whole, segmented = train(config, WITHOUT), train(config, WITH)
 
@@ -74,8 +123,7 @@ assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
 # %% [markdown]
 # Longer episodes make larger batches, so the same number of steps buys fewer updates. (The gray line falls where the
-# agent got worse for a while.) In CartPole an episode ends after 500 steps at the latest. Where every episode has
-# 2,000, eight lanes make a batch of 16,000.
+# agent got worse for a while.)
 #
 # ## Six lanes, two ways to play
 #
@@ -246,35 +294,27 @@ torch.testing.assert_close(targets.flatten(), torch.tensor([2.0, 2.0, 3.0, 4.0])
 diff(named("popart"), named("segments"))
 
 # %% [markdown]
-# ## A marathon
+# ## The marathon again
 #
-# In this world episodes do have 2,000 steps. Every step shows a cue, −1 or 1, and the action that matches it pays 1.
-#
-# **Predict.** Eight lanes, 33,000 steps: how many updates with whole episodes, and with segments of 64?
+# **Predict.** And how many updates with segments of 64 steps?
 
-# %%
-marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64)
-marathon = replace(marathon, hidden=(32, 32))
-slow = train(at_best_rate(marathon, WITHOUT), WITHOUT)
-fast = train(at_best_rate(marathon, WITH), WITH)
+# %% tags=["hide-input"]
+fast, fast_steps = batches_of(WITH, play_segment)
 
 # %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for name, run, color in (("whole episodes", slow, style.SOFT), ("segments", fast, style.COLORS["segments"])):
-    ended = run.curve[run.curve.episodes > 0]
-    axis.scatter(ended.step / 1000, ended["return"], color=color, alpha=0.6, lw=0)
-    axis.text(17, ended["return"].iloc[0] - 20, name, color=color, weight="bold")
-    first = ended.groupby("seed")["return"].first().mean()
-    print(f"{name}: {len(run.curve) / 5:.0f} updates; return of the first episodes {first:.0f}")
-    assert (first > 1600) == (run is fast)
-axis.axhline(1000, color=style.FAINT, zorder=0)
-axis.text(0.5, 1020, "guessing", color=style.SOFT)
-axis.set(xlabel="environment steps (thousands)", ylabel="return of the eight\nepisodes of a seed", xlim=(0, 50))
+for batches, color in (((slow, slow_steps), style.SOFT), ((fast, fast_steps), style.COLORS["segments"])):
+    draw_batches(axis, *batches, color)
+axis.text(8, 0.93, "segments", color=style.COLORS["segments"], weight="bold", va="center")
+axis.text(33, 0.72, "whole episodes", color=style.SOFT, weight="bold")
+axis.set(xlim=(0, 50))
 plt.show()
+before = fast[(fast_steps < 16_000).all(1)]
+print(f"segments: {len(fast)} updates; paid in the last batch before step 16,000: {before[-1].mean():.0%}")
+assert len(fast) > 60 and before[-1].mean() > 0.9
 
 # %% [markdown]
-# Whole episodes give three updates, the last one over budget. With segments, the agents learn most of it before their
-# *first* episodes are over.
+# With segments, the agents know the way before their *first* episodes are over.
 #
 # ## In the usual environments
 

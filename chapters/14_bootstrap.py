@@ -389,5 +389,6 @@ assert wrong[-1] < 9.2
 #
 # </details>
 #
-# Solutions: [`solutions/14_bootstrap.py`](solutions/14_bootstrap.py). Next: [value clipping](15_value_clip.ipynb), a
-# trick that ought to work.
+# Solutions: [`solutions/14_bootstrap.py`](solutions/14_bootstrap.py). You now have PPO: the clip, several epochs, GAE, and
+# segments of equal length are the algorithm of Schulman et al. 2017, and time limits are no longer failures. Next: [value
+# clipping](15_value_clip.ipynb), a trick that ought to work.

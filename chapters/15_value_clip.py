@@ -345,9 +345,9 @@ assert kind["Taxi-v4"] == "cannot tell here: all arms are near the ceiling"
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
 # normalized there, which is the clip's kindest setting. On Acrobot and Pendulum, where values are normalized, too,
-# it does practically nothing, and on Taxi, where all arms are near the ceiling, nothing can be told. The red cell for Pendulum, alone, says little: without PPO's clip, neither arm
-# learns anything. Tuning left the arm without value clipping at a rate of 0.00001, where it stays a random policy, and
-# the other at 1, where it does worse than that.
+# it does practically nothing, and on Taxi, where all arms are near the ceiling, nothing can be told. The loss on
+# Pendulum, alone, says little: without PPO's clip, neither arm learns anything. Tuning left the arm without value
+# clipping at a rate of 0.00001, where it stays a random policy, and the other at 1, where it does worse than that.
 
 # %%
 found

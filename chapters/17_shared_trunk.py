@@ -445,8 +445,9 @@ assert helped > 0.1 + max(score.values())
 # share.
 #
 # CartPole is that last case: $V$ is the same in mirror images, while the policy has to choose opposite actions. On
-# images, both need to find the ball, and finding it may be the hard part. That is the argument for one trunk on pixels.
-# Our games don't confirm it: sharing helped in none of the four, and it cost points in two.
+# images, both need to find the ball, and finding it may be the hard part. That is the argument for one trunk on pixels,
+# and what it surely saves is time. Our games don't confirm more: sharing helped the score in none of the four, and it
+# cost points in two.
 #
 # If you do share, bring returns to a size around 1 (`return_norm`, or scaled rewards), keep the limit on the gradient
 # norm, and tune $c_1$.
@@ -461,7 +462,7 @@ assert helped > 0.1 + max(score.values())
 # | **in the loop** | `share_trunk_(agent)` <br> `value = t.agent.value(given if rows is b else rows.obs)` |
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
-# | **skip it when** | observations are a few numbers, or returns are large and not normalized |
+# | **skip it when** | two nets are affordable: it never helped our scores, on pixels either, and it hurts when returns are large and not normalized |
 # | **also called** | shared network, backbone, or torso; parameter sharing between actor and critic |
 
 # %% [markdown]

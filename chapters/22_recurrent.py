@@ -32,7 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import style
+from ablations import interval, style
 from chapters.book import begin, curves, evidence, planted
 from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
 from tricks import PPO, Config, diff, source, train
@@ -44,6 +44,7 @@ from tricks.envs.make import make_env
 from tricks.recurrent import Cell, Recurrent, add_recurrence_, as_sequences, whole_lanes
 from tricks.segments import play_segment
 from tricks.worlds import WORLDS
+from tricks.worlds.cartpole import CARTPOLE
 from tricks.worlds.recall import corridor
 
 begin()
@@ -83,57 +84,88 @@ assert at_once.late().min() > 0.95 and 0.4 < later.late().mean() < 0.6
 #
 # The simplest summary is a window: show the net the last $K$ observations side by side (`--stack K`). Take CartPole
 # without its two speeds. A pole that falls to the right and one that swings back up from there look the same in a single
-# observation. Two of them differ by the speed times 0.02 s. Something is still missing: CartPole moves first and changes
-# the speed afterward, so that is the speed *before* the last push. Push a cart at rest to the left or to the right, and
-# the window looks the same:
-
-# %%
-pole, now = gym.make("CartPole-v1").unwrapped, {}
-for name, action in (("left", 0), ("right", 1)):
-    pole.reset(seed=0)
-    pole.state = (0.0, 0.0, 0.0, 0.0)
-    now[name], *_ = pole.step(action)
+# observation. Two of them differ by the speed times 0.02 s, but that is the speed *before* the last push: CartPole moves
+# first and changes the speed afterward. So the window needs one more thing, the action between the two.
+#
+# The next cell makes three such windows. (In an environment of your own, `--stack 2` gives you the positions, and
+# `--wrap my_module:WithLastAction` the action.)
 
 # %% tags=["hide-input"]
-for name, (x, speed, angle, turning) in now.items():
-    moved, moving = f"cart at {x:.2f} m, pole at {angle:.2f}", f"cart {speed:+.2f} m/s, pole {turning:+.2f} per second"
-    print(f"pushed to the {name + ':':6} both observations: {moved}; now {moving}")
-assert (now["left"][[0, 2]] == now["right"][[0, 2]]).all() and now["right"][1] > 0.19 > -0.28 > now["right"][3]
+WINDOWS = {
+    "positions alone": [0, 2],
+    "two positions": [0, 2, 4, 5],
+    "two, and the action": [0, 2, 4, 5, 6],
+}
+
+
+def begun(chance):  # without a past: the same positions twice, and no action
+    now = CARTPOLE.initial(chance)
+    return torch.cat([now, now[..., [0, 2]], 0 * now[..., :1]], -1)
+
+
+def moved(state, action, chance):
+    now, reward, over = CARTPOLE.dynamics(state[..., :4], action, chance)
+    last = (2.0 * action - 1).unsqueeze(-1)
+    return torch.cat([now, state[..., [0, 2]], last], -1), reward, over
+
+
+for number, seen in enumerate(WINDOWS.values()):
+    world = replace(CARTPOLE, id=f"tricks/Window{number}-v0", initial=begun, dynamics=moved)
+    box = gym.spaces.Box(-np.inf, np.inf, (len(seen),))
+    world = replace(world, observation=box, observe=lambda state, seen=seen: state[..., seen])
+    WORLDS[world.id] = world
 
 # %% [markdown]
-# The agent knows which way it pushed, but the window doesn't show that. Is what it does show enough? Three arms, all with
-# [`state_norm`](07_state_norm.ipynb):
+# How well can you tell the two speeds from each? Here is the best linear guess after ten random steps, 2000 times:
+
+# %% tags=["hide-input"]
+torch.manual_seed(0)
+state = begun(torch.rand(2000, 4))
+for _ in range(10):
+    state, *_ = moved(state, torch.randint(2, (2000,)), None)
+speeds, error = state[:, [1, 3]].double(), {}
+print(f"{'speeds vary by':28} cart {speeds[:, 0].std():.3f} m/s, pole {speeds[:, 1].std():.3f} per second")
+for name, seen in WINDOWS.items():
+    given = torch.cat([state[:, seen], torch.ones(2000, 1)], 1).double()
+    off = given @ torch.linalg.lstsq(given, speeds).solution - speeds
+    cart_off, pole_off = error[name] = off.square().mean(0).sqrt().tolist()
+    print(f"{name + ', off by':28} cart {cart_off:.3f} m/s, pole {pole_off:.3f} per second")
+assert min(error["two positions"]) > 0.15 and max(error["two, and the action"]) < 0.01
+
+# %% [markdown]
+# With the action, the window says it all. Without it, the guess is off by a push to one side or the other.
+#
+# **Predict.** Which of them can balance the pole? Four arms of ten agents, all with [`state_norm`](07_state_norm.ipynb):
 
 # %%
-cart = Config("tricks/CartPoleHidden2-v0", seeds=5, steps=30_000, lr=0.003)
+cart = Config(seeds=10, steps=30_000, lr=0.003)
 cart = replace(cart, lanes=32, horizon=32, recurrent_size=32)
-ARMS = {
-    "positions alone": (cart, PPO),
-    "two side by side": (replace(cart, stack=2), PPO),
-    "recurrent": (cart, RECURRENT),
-}
+ARMS = {name: (f"tricks/Window{number}-v0", PPO) for number, name in enumerate(WINDOWS)}
+ARMS["recurrent"] = "tricks/Window0-v0", RECURRENT
 balanced, seconds = {}, {}
-for name, (config, tricks) in ARMS.items():
+for name, (env, tricks) in ARMS.items():
     start = time.process_time()
-    balanced[name] = train(config, replace(tricks, state_norm=True))
+    balanced[name] = train(replace(cart, env=env), replace(tricks, state_norm=True))
     seconds[name] = time.process_time() - start
 
-# %% tags=["hide-input"]
+# %% tags=["predict", "hide-input"]
 curves(balanced)
 plt.show()
-for name, run in balanced.items():
-    print(f"{name}: return of each agent in the last tenth", *(f"{x:.0f}" for x in sorted(run.late())))
-assert balanced["positions alone"].late().mean() < 0.5 * min(run.late().mean() for run in list(balanced.values())[1:])
+score = {name: run.late().to_numpy() for name, run in balanced.items()}
+for name, late in score.items():
+    low, high = interval(late)
+    print(f"{name:20} return in the last tenth {late.mean():3.0f} [{low:.0f}, {high:.0f}]")
+alone, two, action, remembered = (late.mean() for late in score.values())
+low, high = interval(score["two, and the action"] - score["two positions"])
+assert alone < 0.2 * min(two, action, remembered) and low < 0 < high and remembered < min(two, action)
 
 # %% [markdown]
-# It nearly is. The window does at least as well as the recurrent net, and it's much simpler. Where a short, known past
-# is enough, stop reading here and use it: that is what Atari agents do with their [four frames](23_atari.ipynb). One
-# caveat: two positions differ by very little, and the net has to find that difference. If you know which one matters,
-# compute it, and show the net that.
+# One observation isn't enough. Two are, although they don't say everything: ten agents can't show that the action adds
+# to the score. Both windows do at least as well as the recurrent net, and they are much simpler. Where a short, known
+# past is enough, stop reading here and use it, as Atari agents do with their [four frames](23_atari.ipynb).
 #
 # The corridor is another matter. A window has to reach back to the sign: $K = 9$ here, and a thousand for a corridor
-# that takes a thousand steps. Nobody tells you the length, it may differ from one episode to the next, and a net that
-# reads a thousand observations side by side has to find the one that counts.
+# that takes a thousand steps. Nobody tells you the length, and it may differ from one episode to the next.
 #
 # ## A state
 #

@@ -242,9 +242,9 @@ assert score.sum() > 4 * reward.sum() and terminated.sum() > over.sum() >= 1 and
 #
 # ## From PPO to the preset `atari`
 #
-# The preset follows openai/baselines' ppo2. It adds two flags to those of PPO: one trunk for policy and value, since
-# the net is most of the work, and a clip range that falls with the learning rate. (Table 5 of Schulman et al., 2017,
-# arXiv:1707.06347, differs in a few numbers.)
+# The preset follows openai/baselines' ppo2. It adds two flags to those of PPO: one trunk for policy and value, which
+# saves time, since the net is most of the work, and a clip range that falls with the learning rate. (Table 5 of
+# Schulman et al., 2017, arXiv:1707.06347, differs in a few numbers.)
 
 # %%
 diff(PPO, ATARI)

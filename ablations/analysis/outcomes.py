@@ -114,6 +114,7 @@ class Outcome:
             "difference": best * found.mean,
             "low": best * found.low,
             "high": best * found.high,
+            "best": best,
             "p": found.p,
             "choosing": np.nan if any(each is None for each in self.chosen) else self.choice_noise.std() * best,
             "predicted": trial.predicted,

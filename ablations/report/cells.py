@@ -268,6 +268,8 @@ class Seen(NamedTuple):
     verdict: str
     clear: bool
     """Whether the verdict says something; cells of others are hatched."""
+    confirmed: bool
+    """Whether an effect was detected, and again on other seeds; only then does its cell have a color."""
 
 
 class Panel(NamedTuple):
@@ -276,18 +278,17 @@ class Panel(NamedTuple):
     heading: str
     cells: dict[tuple[str, str], Seen]
     """(question, environment or world) -> what was seen there. A question, which may be empty, has one row."""
-    limit: float | None
-    """Of the color scale; None if the effects have no unit in common, so that colors only say up or down."""
+    limit: float
+    """Of the color scale; NaN if the effects have no unit in common, which leaves all cells white."""
 
 
 def strip(panels: Sequence[Panel]) -> Figure:
-    """Draw a trick's effects, panel by panel; where these seeds cannot tell, the cell is white and hatched."""
+    """Draw a trick's effects, panel by panel: confirmed ones in color, and hatched where these seeds cannot tell."""
     drawn, shown = list[Cells](), [panel for panel in panels if panel.cells]
     for panel in shown:
         cells: dict[tuple[str, str], Mapping[str, Any]] = {}
         for (question, env), seen in panel.cells.items():
-            far = (100 if seen.verdict == ABOUT_ZERO else 1.5) * abs(seen.difference)
-            limit = (panel.limit or far or 1.0) if seen.clear else np.nan
+            limit = panel.limit if seen.confirmed else np.nan
             at = fill(question, NAME), fill(env, NAME)
             cells[at] = {"value": seen.difference, "limit": limit, "hatched": not seen.clear, "under": seen.verdict}
         drawn.append(cells)

@@ -18,13 +18,15 @@ CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
     "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: the whole 95% interval "
     "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
-    "ceiling, so any effect would be small. Again: the same on other seeds. In worlds made for a trick (italics): "
-    "from without to with, in the world's own units, corrected for the number of trials.*"
+    "ceiling, so any effect would be small. Again: the same on other seeds; where it is empty, nothing was tried "
+    "again. In worlds made for a trick (italics): from without to with, in the world's own units, corrected for the "
+    "number of trials.*"
 )
 WITH = "with it, beside without"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
-AREA, ROBOTS, MADE = "in normalized area under the curve", "in the preset for robots", "in worlds made for it"
-LIMIT = 0.3  # of the strip's colors, the same in all chapters
+AREA, ROBOTS = "in normalized area under the curve", "on robots, in the same unit"
+MADE = "in worlds made for it, as a share of the best score", "in points: no best score"
+LIMIT = 0.3  # of the strip's colors, the same in all chapters and for all panels that have a scale
 VERDICTS = {1: HELPS, -1: HURTS, 0: "no detectable effect"}
 COLUMNS = ["env", "subject", "kind", "question", "difference", "low", "high"]
 COLUMNS += ["detected", "verdict", "seeds", "again", "confirmed"]
@@ -38,8 +40,9 @@ class Evidence:
     preset for robots), question, difference (in normalized area under the curve: 0 is a random policy, 1 the ceiling),
     low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design), verdict (in words), seeds, again
     (the difference on other seeds, if it was tried), confirmed (1, 0). worlds: one row per trial in a world made for
-    the trick, in the world's own units of return: place, without, with, difference, low, high, seen (1, -1, 0;
-    corrected for the number of trials), verdict, seeds.
+    the trick, in the world's own units of return: place, without, with, difference, low, high, share (the difference
+    as a share of the best possible score; NaN if that is not known), seen (1, -1, 0; corrected for the number of
+    trials), verdict, seeds.
     """
 
     trick: str
@@ -62,11 +65,13 @@ class Evidence:
 
     def strip(self) -> Figure:
         """All effects at a glance: questions by environments, robots, and the worlds made for the trick."""
-        rows = self.table.to_dict("records")
+        rows, worlds = self.table.to_dict("records"), self.worlds.to_dict("records")
         usual = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] != "continuous"}
         robots = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
-        worlds = {(WITH, row["place"]): _seen(row) for row in self.worlds.to_dict("records")}
-        return strip([Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE, worlds, None)])
+        shares = {(WITH, row["place"]): _seen(row, "share") for row in worlds if pd.notna(row["share"])}
+        points = {(WITH, row["place"]): _seen(row) for row in worlds if pd.isna(row["share"])}
+        scaled = [Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE[0], shares, LIMIT)]
+        return strip([*scaled, Panel(MADE[1], points, float("nan"))])
 
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
@@ -78,8 +83,11 @@ class Evidence:
         return "\n".join(f"{name}: " + "; ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
 
 
-def _seen(row: dict[Hashable, Any]) -> Seen:
-    return Seen(row["difference"], SHORT.get(row["verdict"], "?"), row["verdict"] in SHORT)
+def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
+    said, confirmed = SHORT.get(row["verdict"], "?"), row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1
+    if said in (SHORT[HELPS], SHORT[HURTS]) and not confirmed:
+        said += ", once"  # nothing was tried again
+    return Seen(row[unit], said, said != "?", confirmed)
 
 
 @cache
@@ -110,6 +118,8 @@ def evidence(trick: str) -> Evidence:
         worlds["place"] = [place(*row) for row in zip(worlds.world, worlds.numbers, worlds.rate, strict=True)]
         nothing = worlds.predicted.eq(0) & worlds.outcome.eq(AS_PREDICTED)
         said = worlds.seen.map(VERDICTS).mask(nothing, NOTHING)
+        known = worlds[["without", "with"]].max(axis=1) <= worlds.best  # trials that name no best score have 1
+        worlds["share"] = (worlds.difference / worlds.best).where(known)
         worlds["verdict"] = _unless_refuted(said, worlds.confirmed)
     return Evidence(trick, table, worlds)
 

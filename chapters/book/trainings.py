@@ -55,7 +55,7 @@ def draw_scales(runs: Mapping[str, Run], trick: str) -> dict[str, np.ndarray]:
 
     runs: without the trick, with it from 0 and 1, with it from the first batch.
     """
-    looks = (style.SOFT, "-"), (style.COLORS[trick], "--"), (style.COLORS[trick], "-")
+    looks = (style.SOFT, "-"), (style.INK, "--"), (style.COLORS[trick], "-")
     axis = plt.subplots(figsize=(6.5, 2.8))[1]
     scores = {}
     for shift, ((name, run), (color, dash)) in enumerate(zip(runs.items(), looks, strict=True)):

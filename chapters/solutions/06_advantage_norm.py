@@ -3,8 +3,8 @@
 Exercise 2. (a) It could, and that would not depend on the currency either. But advantages change their size during
 training: at the start, when V is about 0, they are whole returns, and later they are small surprises. One number for
 all of it fits neither. And it would not move the zero to the middle of this minibatch. (b) When nearly all pulls are
-alike, so are their advantages. Then σ is small, and dividing by it makes the few that differ very large. The bonus is
-not divided, so it weighs less and less. Noise is magnified, too.
+alike, so are their advantages. Then σ is small, and dividing by it makes the few that differ very large, so the
+gradient does not fade as the policy makes up its mind. Noise is magnified, too.
 
 Exercise 3. `advantage[valid]` puts the rows of all seeds into one line, so they share a mean and a std, and the
 gradient of seed 0 depends on what the other agents went through. With one seed there is no difference, and with five

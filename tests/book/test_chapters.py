@@ -22,6 +22,9 @@ import pandas as pd
 import pytest
 import torch
 from jupytext.compare import compare_notebooks
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -33,6 +36,7 @@ from ablations.question.story import story_of
 from ablations.report.multiples import spread
 from chapters.book import best_at, build, evidence, lost_at, planted, swept, unwatched
 from chapters.book.build import CHAPTERS, names, reading_time, table_of_contents
+from chapters.book.evidence import AREA, ROBOTS
 from chapters.book.exercise import Exercise
 from chapters.book.results import everything, verdicts_of_trials
 from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_setup, without_setup, write
@@ -238,12 +242,38 @@ def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_co
     assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
     said = [text.get_text() for axis in found.strip().axes for text in axis.texts]
     assert len(said) == 2 * (len(found.table) + len(found.worlds))  # the difference, and the verdict below it
-    helps = int(found.table.verdict.eq("helps").sum() + found.worlds.verdict.eq("helps").sum())
-    assert said.count("helps") == helps > 0
+    verdicts = pd.concat([found.table, found.worlds])
+    detected = verdicts[verdicts.verdict.eq("helps")]
+    assert said.count("helps") == detected.confirmed.eq(1).sum() > 0
+    assert said.count("helps, once") == detected.confirmed.isna().sum() > 0
+    share = found.worlds.share.item()  # CartPole, with 500 points at best
+    assert share == found.worlds.difference.item() / 500 and f"{share:+.2f}" in said
     cartpole = found.table[found.table.env == "CartPole-v1"].difference
     assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
     with pytest.raises(InputError, match="unknown trick 'klip'"):
         evidence("klip")
+
+
+def colors(figure: Figure) -> list[set[Any]]:
+    """The colors of each panel's cells other than white; hatching, which has no face, aside."""
+    faces = [[each.get_facecolor() for each in axis.patches if isinstance(each, Rectangle)] for axis in figure.axes]
+    return [{to_rgb(face) for face in panel if to_rgba(face)[3]} - {(1.0, 1.0, 1.0)} for panel in faces]
+
+
+def test_a_strip_colors_what_was_confirmed_and_worlds_only_where_they_have_a_scale_in_common() -> None:
+    usual, robots, _ = evidence("clip").strip().axes
+    assert (usual.get_title("left"), robots.get_title("left")) == (AREA, ROBOTS)
+    shown = colors(evidence("clip").strip())
+    assert shown[0] and shown[1] == set() and len(shown[2]) == 1  # nothing was tried again on the robots
+    assert [evidence("popart").worlds.share.isna().sum(), *map(len, colors(evidence("popart").strip())[2:])] == [
+        1,
+        1,
+        0,
+    ]
+    worlds = evidence("return_norm").worlds.set_index("world")
+    large, small = "tricks/CartPoleReward100-v0", "tricks/CartPoleReward0.0001-v0"
+    assert worlds.difference[large] > 1000 > 1 > worlds.difference[small]
+    assert 0.15 < worlds.share[large] < worlds.share[small] < 0.25
 
 
 def test_what_other_seeds_did_not_confirm_in_a_world_is_said_with_its_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -345,14 +345,15 @@ def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path:
     assert about_rates(found[found.env == "A"]) == ""
 
 
-def test_where_colors_say_up_or_down_what_is_about_zero_is_pale_and_panels_keep_their_row() -> None:
-    cells = {("", "A"): Seen(0.3, "helps", True), ("", "B"): Seen(-0.0003, "≈ 0", True)}
-    patches = strip([Panel("worlds", cells, None)]).axes[0].patches
-    one, other = (to_rgb(patch.get_facecolor()) for patch in patches if isinstance(patch, Rectangle))
-    assert min(one) < 0.5
-    assert min(other) > 0.9
-    usual = {("alone", "A"): Seen(0.1, "helps", True), ("taken out", "A"): Seen(0.1, "helps", True)}
-    robots = {("in the preset", "B"): Seen(0.2, "helps", True), ("alone", "C"): Seen(0.3, "helps", True)}
+def test_only_what_was_confirmed_on_a_scale_is_colored_and_panels_keep_their_row() -> None:
+    cells = {("", "A"): Seen(0.3, "helps", True, True), ("", "B"): Seen(0.3, "helps, once", True, False)}
+    for limit, colored in ((0.6, True), (np.nan, False)):
+        patches = strip([Panel("worlds", cells, limit)]).axes[0].patches
+        one, other = (to_rgb(patch.get_facecolor()) for patch in patches if isinstance(patch, Rectangle))
+        assert (min(one) < 0.5) == colored and other == (1, 1, 1)
+    seen = Seen(0.1, "helps", True, True)
+    usual = {("alone", "A"): seen, ("taken out", "A"): seen}
+    robots = {("in the preset", "B"): seen._replace(difference=0.2), ("alone", "C"): seen._replace(difference=0.3)}
     first, second = strip([Panel("usual", usual, 1.0), Panel("robots", robots, 1.0)]).axes
     rows = [label.get_text() for label in first.get_yticklabels()]
     assert rows == ["alone", "taken out", "in the preset"]

@@ -3,8 +3,9 @@
 Of the four numbers of CartPole's state, the agent sees all but the cart's speed, or only the two positions.
 
 Why: without the pole's angular speed, a pole that falls to the right and one that comes back from there look the same.
-A state can hold the last position, and so the speed; so do two observations side by side (`--stack 2`). Without
-the cart's speed alone, the pole can still be balanced. Predicted: better with, and by more the more is not seen.
+A state can hold the last position, and so the speed; so do two observations side by side (`--stack 2`), but for the
+last push. Without the cart's speed alone, the pole can still be balanced. Predicted: better with, and by more the more
+is not seen.
 
 Seen on seeds 100 to 119: recurrent better with, where both speeds are hidden. Where at most one is, it costs score.
 """
