@@ -338,7 +338,7 @@ evidence("grad_clip")
 # |---|---|
 # | **problem** | one outlier in a batch makes a gradient that drowns out everything else |
 # | **formula** | $u = g \cdot \min\big(1,\; c / \lVert g \rVert\big)$ |
-# | **in the loop** | `t.optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)` <br> `norm = t.optimizer.move(loss, rate, t.moving & seeds)` |
+# | **in the loop** | `t.optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)` <br> `norm = t.optimizer.move(loss, rate, t.moving & has_rows)` |
 # | **defaults** | $c$ = `max_grad_norm` = 0.5, for the policy net and the value net together |
 # | **watch** | `grad_norm`, logged before clipping: is it above $c$ now and then, or always? |
 # | **skip it when** | large, rare rewards are the ones to learn from |

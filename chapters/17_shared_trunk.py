@@ -459,7 +459,7 @@ assert helped > 0.1 + max(score.values())
 # |---|---|
 # | **problem** | policy and value each learn to see the same observations from scratch |
 # | **formula** | $\nabla_\phi L = \nabla_\phi L_\pi + c_1 \nabla_\phi L_V$ for the shared weights $\phi$ |
-# | **in the loop** | `share_trunk_(agent)` <br> `value = t.agent.value(given if rows is b else rows.obs)` |
+# | **in the loop** | `share_trunk_(agent)` <br> `value = t.agent.value(features if rows is b else rows.obs)` |
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | two nets are affordable: it never helped our scores, on pixels either, and it hurts when returns are large and not normalized |

@@ -364,7 +364,7 @@ evidence("ppg_buffers")
 # |---|---|
 # | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
 # | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
-# | **in the loop** | `batches = dealt_apart(t.policy_buffer, t.memory, agent.return_stats, config, t.update)` <br> `value = t.agent.value(given if rows is b else rows.obs)` |
+# | **in the loop** | `batches = dealt_apart(t.policy_buffer, t.memory, agent.return_stats, config, t.update)` <br> `value = t.agent.value(features if rows is b else rows.obs)` |
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
 # | **skip it when** | PPO's epochs already give you what you need |

@@ -348,7 +348,7 @@ assert alone.curve["return"].equals(same.reset_index(drop=True))
 # |---|---|
 # | **problem** | one run says little, and many runs, one after the other, take too long |
 # | **formula** | $\dfrac{\partial}{\partial \theta_k} \sum_j L_j(\theta_j) = \dfrac{\partial L_k}{\partial \theta_k}$ |
-# | **in the loop** | `loss = -mean(objective, b.valid)  # [S]` <br> `norm = t.optimizer.move(loss, rate, t.moving & seeds)` |
+# | **in the loop** | `loss = -mean(objective, b.valid)  # [S]` <br> `norm = t.optimizer.move(loss, rate, t.moving & has_rows)` |
 # | **defaults** | `seeds` = 10; every tensor leads with $S$; every reduction stays within a seed |
 # | **watch** | that a seed alone gives the curve that it gives in the stack |
 # | **also called** | vectorized or batched training, an ensemble dimension; in JAX, `vmap` over seeds |
