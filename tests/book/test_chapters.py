@@ -343,9 +343,9 @@ def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[An
 def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.diff(np.array(spread([0.5, 0.1, 0.52, 0.51], gap=0.1))[[1, 0, 3, 2]]).min() > 0.0999
     assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
-    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
+    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo", "flags": ""})
     others = table.rename(columns={"lr": "gamma"})
-    found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
+    found = [table, others.assign(env="Acrobot-v1"), others.assign(flags="ppg", score=7.0)]
     monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
     figure = swept("lr", "gamma")
     assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
@@ -356,8 +356,8 @@ def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys:
     figure = swept("gae_lambda", "gamma")
     assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
     titles = [axis.get_title("left") for axis in figure.axes]
-    assert titles[:2] == ["CartPole-v1\nppo", "Acrobot-v1\nppo"]
-    assert titles[2::3] == ["Pendulum-v1\nppo+return_norm with gamma=0.9", "Pendulum-v1\nppo+return_norm"]
+    assert titles[:2] == ["CartPole-v1\ncleanrl", "Acrobot-v1\ncleanrl"]
+    assert titles[2::3] == ["Pendulum-v1\ncleanrl + return_norm with gamma=0.9", "Pendulum-v1\ncleanrl + return_norm"]
     assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
     best = best_at("gae_lambda")["CartPole-v1"]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
@@ -365,7 +365,7 @@ def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys:
     np.testing.assert_allclose(lost_at("gae_lambda")["CartPole-v1"] * way, best.max() - best)
     with pytest.raises(InputError, match="no stored sweep of adam_eps"):
         swept("gamma", "adam_eps")
-    with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name the rung of one of them"):
+    with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name what one of them is about"):
         swept("lr")
 
 

@@ -123,7 +123,7 @@ def test_the_training_commands_ask_for_what_the_page_says() -> None:
     assert parse([], "train", Config)[0] == PPO
     assert Tricks().on == ()
     (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
-    assert asked("train ppo --no-value-clip") == (ZOO_FLAGS, published)  # whose agents were evaluated
+    assert asked("train cleanrl --no-value-clip") == (ZOO_FLAGS, published)  # whose agents were evaluated
 
 
 @pytest.mark.parametrize("code", pages.one_liners())
@@ -237,7 +237,7 @@ def test_a_term_is_something_in_the_code(term: str, where: str) -> None:
 def test_the_wall_chart_has_ppo_s_defaults_and_is_one_page(tmp_path: Path) -> None:
     found = {name: value for name, value, _ in numbers()}
     assert found["clip_range"] == str(Config.clip_range)
-    assert "return_beta" not in found  # PPO does not normalize returns
+    assert "return_beta" in found and "value_clip_range" not in found  # of PPO's own tricks
     assert all(text for _, _, text in numbers())
     assert described()["gamma"] == "Discount γ" and described()["epochs"] == "Passes over each batch"
     assert described()["lanes"] == "N: parallel environments per seed"
