@@ -381,7 +381,7 @@ assert same[0] < 0.75 and same[3] > 0.8
 # can't tell: at one rate for both arms, it gains much without constants, too. In the plain walk, with each arm at its
 # own best learning rate, the interval is above 0, but nothing is detected after the correction for all trials. In the
 # usual environments most cells can't tell. But added to REINFORCE on LunarLander, it helps, on two sets of seeds. (As
-# the next rung it helped on the first set only.) On CartPole, every episode soon shows what both actions do.
+# the next rung it helped on the first set only.)
 
 # %% tags=["hide-input"]
 found = evidence("orthogonal_init")
