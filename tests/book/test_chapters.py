@@ -343,7 +343,9 @@ def test_an_exercise_says_what_is_wrong(exercise: Exercise, answer: Callable[[An
 def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.diff(np.array(spread([0.5, 0.1, 0.52, 0.51], gap=0.1))[[1, 0, 3, 2]]).min() > 0.0999
     assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
-    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo", "flags": ""})
+    table = pd.DataFrame(
+        {"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo", "flags": ""}
+    )
     others = table.rename(columns={"lr": "gamma"})
     found = [table, others.assign(env="Acrobot-v1"), others.assign(flags="ppg", score=7.0)]
     monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
