@@ -28,7 +28,7 @@ from tricks.ladder import REINFORCE, switched
 from tricks.runs.provenance import VERSIONS
 
 SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
-STORED, OTHER = (RESULTS / f"ppo_{env}-v1_500000steps.runs.csv.gz" for env in ("CartPole", "Acrobot"))
+STORED, OTHER = (RESULTS / f"published_{env}-v1_500000steps.runs.csv.gz" for env in ("CartPole", "Acrobot"))
 
 
 def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
@@ -55,8 +55,8 @@ def test_in_files_reinforce_has_a_name_and_other_arms_that_of_the_nearest_preset
     assert set(pd.read_csv(path, comment="#").tricks) == {"reinforce", "baseline"}  # so that pandas loses nothing
     assert list(back.runs.tricks) == list(made.runs.tricks)
     assert set(read(path).runs.arm) == {"reinforce", "baseline"}
-    on = " ".join(name for name in (*PPO.on, "bootstrap") if name != "gae")
-    assert (short_name(on), short_name(" ".join(PPO.on))) == ("ppo − gae + bootstrap", "ppo")
+    on = " ".join(name for name in (*PPO.on, "lr_anneal") if name != "gae")
+    assert (short_name(on), short_name(" ".join(PPO.on))) == ("ppo − gae + lr_anneal", "ppo")
     assert [short_name(name) for name in ("baseline gae", "reinforce")] == ["baseline gae", "reinforce"]
 
 
