@@ -175,9 +175,9 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
         advantage = discounted(delta, config.gae_lambda * going)
         target = value + advantage
     b |= {"advantage": advantage, "old_value": value, "target": target}
-    if tricks.return_norm:  # moments of the mixture: 1-β of the old, β of the new
+    if tricks.return_norm:
         mu, sigma, beta, g = agent.mu, agent.sigma, config.return_beta, target[b["valid"]]
-        spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2
+        spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2  # of a mixture
         agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
         agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
         b["old_value"], b["target"] = (value - mu) / sigma, (target - agent.mu) / agent.sigma
@@ -218,11 +218,11 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
     check(vars(config), tricks)  # raises InputError
     player, steps, curve = Player(config, tricks), 0, list[Any]()
     agent = Agent(player.env, config, tricks)
-    optimizer = torch.optim.Adam(agent.parameters(), eps=config.adam_eps)
+    optimizer = torch.optim.Adam(agent.parameters(), config.lr, eps=config.adam_eps)
     while steps < config.steps:
-        left, rate, clip_range = 1 - steps / config.steps, config.lr, config.clip_range
+        left, clip_range = 1 - steps / config.steps, config.clip_range
         if tricks.lr_anneal:
-            rate = rate * left
+            optimizer.param_groups[0]["lr"] = config.lr * left
         if tricks.clip_anneal:
             clip_range = clip_range * left
         rollout, ended = player.play(agent, len(curve))
@@ -231,8 +231,7 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
         batch = {name: x[valid] for name, x in rollout.items()}  # [B, ...]: the rows of experience
         minibatches = [torch.arange(len(batch["obs"]))]  # REINFORCE takes one step on the whole batch
         if tricks.reuse:
-            minibatches = []
-            batch["old_log_prob"] = agent.policy(batch).log_prob(batch["action"]).detach()
+            minibatches, batch["old_log_prob"] = [], agent.policy(batch).log_prob(batch["action"]).detach()
             for epoch in range(config.epochs):
                 keys = torch.tensor(stream(config.seed, "minibatch", len(curve), epoch).random(valid.shape))
                 order = keys[valid].argsort()
@@ -246,7 +245,6 @@ def train(config: Config, tricks: Tricks) -> tuple[Agent, list[Any]]:
             loss.backward()
             if tricks.grad_clip:
                 nn.utils.clip_grad_norm_(agent.parameters(), config.max_grad_norm)
-            optimizer.param_groups[0]["lr"] = rate
             optimizer.step()
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             agent.seen.update(batch["obs"].double().numpy())

@@ -136,9 +136,9 @@ def test_it_ends_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_minibatches_of_one_row_or_none_and_numbers_are_the_library_s() -> None:
-    assert_alike("ShortCartPole-v0", named("ppo"), lanes=2, horizon=8, minibatches=14, steps=60)
+    assert_alike("ShortCartPole-v0", named("cleanrl"), lanes=2, horizon=8, minibatches=14, steps=60)
     few = one_agent.Config("ShortCartPole-v0", lanes=2, horizon=8, minibatches=16, steps=60)
-    assert np.isfinite([row["policy_loss"] for row in one_agent.train(few, named("ppo"))[1]]).all()
+    assert np.isfinite([row["policy_loss"] for row in one_agent.train(few, named("cleanrl"))[1]]).all()
     library = replace(Config(), hidden=(64, 64))
     for f in fields(one_agent.Config):
         if f.name not in ("seed", "hidden"):
