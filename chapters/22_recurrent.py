@@ -58,10 +58,10 @@ RECURRENT = replace(PPO, recurrent=True)
 # see $(0, 1)$: time to choose. The action that matches the cue pays 1, the other one nothing. In `Recall0`, cue and
 # choice are in the same observation.
 #
-# **Predict.** What does PPO earn in each of them after 40,000 steps? And after 40 million?
+# **Predict.** What does PPO earn in each of them after 60,000 steps? And after 40 million?
 
 # %% tags=["hide-input"]
-walk = Config(seeds=5, steps=40_000, lanes=32, horizon=16, hidden=(16,), recurrent_size=16, lr=0.003, minibatches=2)
+walk = Config(seeds=5, steps=60_000, lanes=32, horizon=16, hidden=(16,), recurrent_size=16, lr=0.003, minibatches=2)
 at_once, later = (train(replace(walk, env=f"tricks/Recall{length}-v0"), PPO) for length in (0, 8))
 
 # %% tags=["predict", "hide-input"]
