@@ -294,7 +294,8 @@ def parts_(hidden, head):
         default = copy.deepcopy(net)
         orthogonal_(net, seeds, place, gain, head_gain)
         layers = list(zip(net.layers, default.layers, strict=True))
-        for layer, kept in ([] if hidden else layers[:-1]) + ([] if head else layers[-1:]):
+        undone = ([] if hidden else layers[:-1]) + ([] if head else layers[-1:])
+        for layer, kept in undone:
             for now, before in zip(layer, kept, strict=True):
                 now.data.copy_(before)
 

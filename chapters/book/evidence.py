@@ -8,8 +8,21 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import AS_PREDICTED, Arm, Panel, Seen, effects, markdown, place, story_of, strip, subject
-from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from ablations import (
+    AS_PREDICTED,
+    HELPS,
+    HURTS,
+    NOTHING,
+    Arm,
+    Panel,
+    Seen,
+    effects,
+    markdown,
+    place,
+    story_of,
+    strip,
+    subject,
+)
 from chapters.book.results import around_robots, beyond, studies, verdicts_of_trials
 from tricks import InputError
 from tricks.ladder import NEEDS

@@ -286,14 +286,18 @@ def test_a_flag_of_the_base_is_taken_out_and_another_one_added_with_what_it_need
     def arms(trick: str, base: str = "ppo") -> list[tuple[str, set[str]]]:
         return [(arm.name, {*arm.tricks.on}) for arm in module.two_arms(trick, arm_from(base), {})]
 
-    for trick, names in (("clip", ("ppo without clip", "ppo")), ("popart", ("ppo + return_norm", "+ popart"))):
-        (without, off), (having, on) = arms(trick)
-        assert (without, having.removeprefix("ppo + return_norm ")) == names
+    normed = "cleanrl + return_norm"
+    for trick, base, names in (
+        ("clip", "ppo", ("ppo without clip", "ppo")),
+        ("popart", "cleanrl", (normed, "+ popart")),
+    ):
+        (without, off), (having, on) = arms(trick, base)
+        assert (without, having.removeprefix(f"{normed} ")) == names
         assert on - off == {trick}
     (without, off), _ = arms("gae", "reinforce")
     assert (without, off) == ("reinforce + baseline", {"baseline"})
-    base = Arm("mine", PPO, functions={"gae": slow})  # keeps the functions that it has
-    for pair in (module.two_arms(trick, base, {} if trick else {"Adam": slow}) for trick in ("clip", "popart", "")):
+    mine = Arm("mine", PPO, functions={"gae": slow})  # keeps the functions that it has
+    for pair in (module.two_arms(trick, mine, {} if trick else {"Adam": slow}) for trick in ("clip", "popart", "")):
         assert all(dict(arm.functions)["gae"] is slow for arm in pair)
     with pytest.raises(InputError, match="name one flag, or functions that replace ours"):
         judge("clip", functions={"gae": print})

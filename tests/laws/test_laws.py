@@ -27,7 +27,7 @@ from tricks.core.owners import owned, owners_of
 from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
 from tricks.fast.dispatch import plain
-from tricks.ladder import PPG, PPO, REINFORCE, Tricks, closed, named, switched
+from tricks.ladder import CLEANRL, PPG, PPO, REINFORCE, Tricks, closed, named, switched
 from tricks.loop import build_agent
 from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 from tricks.runs import checkpoint
@@ -277,7 +277,7 @@ KEEPING = {  # tricks that keep something from one update to the next, each with
     "gru": replace(PPO, recurrent=True, shared_trunk=True),
     "statistics": replace(PPO, state_norm=True, reward_scaling=True, return_norm=True, popart=True),
     "ppg": replace(PPO, ppg=True, return_norm=True, popart=True),
-    "ppg_buffers": replace(PPO, ppg=True, ppg_buffers=True),
+    "ppg_buffers": replace(CLEANRL, ppg=True, ppg_buffers=True),
     "two optimizers": replace(PPO, separate_optimizers=True, kl_stop=True),
 }
 KEEPING = {name: replace(tricks, lr_anneal=False) for name, tricks in KEEPING.items()}
