@@ -18,13 +18,13 @@ from ablations import (
     Outcome,
     Study,
     area,
+    effects,
     interval,
     load_all,
     outcomes,
     style,
     trial_table_of,
 )
-from ablations.findings import take_home
 from chapters.book.figures import learning_curve, over_steps
 from tricks import Tricks
 
@@ -100,7 +100,7 @@ def stored_area(study: Study, tricks: Tricks) -> str:
 @cache
 def all_effects() -> pd.DataFrame:
     """Every stored effect of the ladder's tricks, one row per comparison; see `ablations.analysis.effects`."""
-    return take_home.all_effects(studies())
+    return pd.concat([effects(study, design) for study in studies() for design in study.designs])
 
 
 @cache
