@@ -6,8 +6,21 @@ from typing import Any
 
 import pandas as pd
 
-from ablations import AT_BEST, OVER_ALL, SCALES, Study, area, effects_by_rate, flags, in_general, interval, rows_of
-from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from ablations import (
+    AT_BEST,
+    HELPS,
+    HURTS,
+    NOTHING,
+    OVER_ALL,
+    SCALES,
+    Study,
+    area,
+    effects_by_rate,
+    flags,
+    in_general,
+    interval,
+    rows_of,
+)
 from chapters.book.evidence import Evidence, evidence
 from chapters.book.results import beyond, rounded, studies
 from chapters.book.site.playground import sets

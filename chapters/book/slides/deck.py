@@ -12,7 +12,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from ablations.report.style import INK
+from ablations import style
 from chapters.book.build import CHAPTERS, known
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.slides.outline import Slide, outline
@@ -52,7 +52,7 @@ def main(chosen: SlidesOptions) -> int:
 
 def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
     """The file of a chapter's slides."""
-    color = COLORS.get(rung_of(name), INK) if has_trick(name) else INK
+    color = COLORS.get(rung_of(name), style.INK) if has_trick(name) else style.INK
     style = (STATIC / "deck.css").read_text(encoding="utf-8") + HtmlFormatter(style="default").get_style_defs(".lines")
     shown = "\n".join(
         f'<section class="{each.kind}" id="{k}">{_body(each)}</section>' for k, each in enumerate(slides, 1)
