@@ -324,8 +324,7 @@ assert end["return_norm", "ppg"] > 150 and end["raw", "ppg"] < 0.8 * end["raw", 
 
 # %% [markdown]
 # With standardized returns, 1 is enough: a phase moves the policy far less than an update does. With raw returns, every
-# phase drags the policy along, and the score pays for it; $\beta_{\text{clone}} = 100$ repairs that. (The learning rate
-# was tuned for PPG with `return_norm`, on other seeds, so this isn't a contest with PPO.)
+# phase drags the policy along, and the score pays for it; $\beta_{\text{clone}} = 100$ repairs that.
 #
 # PPG keeps $N_\pi$ rollouts in memory, which takes a lot of it for images, and more than doubles the gradient steps:
 
@@ -365,9 +364,8 @@ assert (robots.verdict == "unknown").all() and robots.low["Hopper-v5"] > 0
 # %% [markdown]
 # On CartPole and Acrobot, where raw returns are large, PPG hurts, most likely because the KL term is outweighed. With
 # `return_norm` the harm is gone: on Acrobot, PPG then does practically nothing, and on CartPole it helps. In MiniGrid,
-# where returns lie between 0 and 1 anyway, these seeds can't tell, nor on the robots. (On Hopper the interval misses 0,
-# but not after the correction for the number of tricks. CartPole and Acrobot have 30 seeds, and 30 others showed all
-# three effects again. Everywhere else there are ten, and nothing was tried again.)
+# where returns lie between 0 and 1 anyway, these seeds can't tell, nor on the robots. (CartPole and Acrobot have 30 seeds,
+# and 30 others showed all three effects again. Everywhere else there are ten, and nothing was tried again.)
 
 # %% tags=["hide-input"]
 evidence("ppg")
@@ -423,8 +421,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # body has little to learn, phases have little to teach.
 #
 # **Reproduced and tested:** the algorithm with $E_\pi = E_V$. The auxiliary value loss equals that of DI-engine's
-# `ppg_joint_error` without its value clip, which the paper doesn't have. And all three agents in the test reach an
-# average of 195 points over five updates on CartPole-v0 within 20,000 steps.
+# `ppg_joint_error` without its value clip, which the paper doesn't have.
 #
 # **Different here:** a policy phase has 4 epochs per update (the paper: 1), $N_\pi$ is 8, advantages are standardized
 # per minibatch, and nets are small.
