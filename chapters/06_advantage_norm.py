@@ -486,7 +486,7 @@ check_standardize(my_standardize)
 # neither. It also wouldn't move the zero to the middle of this minibatch.
 #
 # (b) When nearly all pulls are alike, $\sigma$ is small, and dividing by it makes the few that differ very large. So the
-# gradient doesn't fade as the policy makes up its mind. (Noise is magnified, too.)
+# gradient stays large even when the policy is almost sure. So does the noise.
 #
 # </details>
 
