@@ -334,7 +334,7 @@ REINFORCE = Tricks()
 IN_CLEANRL = "baseline reuse clip gae orthogonal_init advantage_norm grad_clip entropy segments value_clip lr_anneal"
 CLEANRL = switched(IN_CLEANRL.split())  # what CleanRL's ppo.py does
 SB3 = replace(CLEANRL, entropy=False, value_clip=False, lr_anneal=False, bootstrap=True)  # stable-baselines3's defaults
-# what learns most of the classic five, of ten candidates: docs/internal/presets.md
+# the smallest of the sets that learned most in the classic five: docs/internal/presets.md
 PPO = replace(CLEANRL, value_clip=False, lr_anneal=False, return_norm=True, bootstrap=True)
 EVERY = switched(LADDER)
 PPG = switched([*PPO.on, "ppg"])

@@ -177,7 +177,7 @@ def judge(agent: Agent, b: dict[str, Tensor], config: Config, tricks: Tricks) ->
     b |= {"advantage": advantage, "old_value": value, "target": target}
     if tricks.return_norm:
         mu, sigma, beta, g = agent.mu, agent.sigma, config.return_beta, target[b["valid"]]
-        spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2  # of a mixture
+        spread = beta * g.var(correction=0) + beta * (1 - beta) * (g.mean() - mu) ** 2  # of old and new, mixed
         agent.mu, agent.variance = float((1 - beta) * mu + beta * g.mean()), float((1 - beta) * agent.variance + spread)
         agent.sigma = float(np.clip(agent.variance**0.5, 1e-4, 1e6))
         b["old_value"], b["target"] = (value - mu) / sigma, (target - agent.mu) / agent.sigma

@@ -1,4 +1,4 @@
-"""`python -m ablations status` and `refresh`: which stored studies are outdated, and retraining those."""
+"""`python -m ablations status` and `refresh`: which stored studies are stale, and retraining those."""
 
 import shlex
 import subprocess

@@ -3,6 +3,15 @@
 from ablations.question.story import STORIES, Mark, Panels, Phrases, Story
 
 ON_TOP = ("with this trick", "without it", "the other arms")
+
+
+def on_top(what: str, mark: Mark, curves: str, rank: int) -> Story:
+    """The story of a design that adds each of its tricks to its first arm."""
+    panels = Panels(f"From {{first}}{what}", ON_TOP)
+    return Story(panels, mark, Phrases(base=True, question="on top of {first}", curves=curves), rank)
+
+
+BEYOND = ", what goes beyond the ladder"
 STORIES |= {
     "ladder": Story(
         Panels(
@@ -44,12 +53,7 @@ STORIES |= {
             question_with="alone, on {others}",
         ),
     ),
-    "presets": Story(
-        Panels("From {first} to ppo", ON_TOP),
-        Mark("h", "⬡", "in what CleanRL does"),
-        Phrases(base=True, question="on top of {first}", curves=", presets"),
-        rank=3,
-    ),
+    "presets": on_top(" to ppo", Mark("h", "⬡", "in what CleanRL does"), ", presets", 3),
     "published": Story(published=True),
     "continuous": Story(published=True),
     "around-continuous": Story(
@@ -65,28 +69,11 @@ STORIES |= {
         rank=7,
         around="continuous",
     ),
-    "beyond": Story(
-        Panels("From {first}, what goes beyond the ladder", ON_TOP),
-        Mark("v", "▽", "on a preset, with what it needs"),
-        Phrases(base=True, question="on top of {first}", curves=""),
-        rank=4,
-    ),
-    "beyond-raw": Story(
-        Panels("From {first}, what goes beyond the ladder", ON_TOP),
-        Mark("^", "△", "on PPO without return_norm"),
-        Phrases(base=True, question="on top of {first}", curves=", raw returns"),
-        rank=5,
-    ),
-    "beyond-normed": Story(  # of stored studies, until they are trained again
-        Panels("From {first}, what goes beyond the ladder", ON_TOP),
-        Mark("^", "△", "on cleanrl with return_norm"),
-        Phrases(base=True, question="on top of {first}", curves=", return_norm"),
-        rank=5,
-    ),
-    "scales": Story(
-        Panels("From {first}, ways to handle rewards of different sizes", ON_TOP),
-        Mark("P", "✚", "against large rewards"),
-        Phrases(base=True, question="on top of {first}", curves=", scales"),
-        rank=6,
+    "beyond": on_top(BEYOND, Mark("v", "▽", "on a preset, with what it needs"), "", 4),
+    "beyond-raw": on_top(BEYOND, Mark("^", "△", "on PPO without return_norm"), ", raw returns", 5),
+    # of stored studies, until they are trained again
+    "beyond-normed": on_top(BEYOND, Mark("^", "△", "on cleanrl with return_norm"), ", return_norm", 5),
+    "scales": on_top(
+        ", ways to handle rewards of different sizes", Mark("P", "✚", "against large rewards"), ", scales", 6
     ),
 }

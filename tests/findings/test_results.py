@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from support.pages import ROOT
 
+from ablations.analysis.effects import scores
 from ablations.analysis.records import RESULTS, Study, load_all
 from ablations.findings.pages import stale
 from ablations.findings.said import SAID, Facts, fault, untrue
+from ablations.question.arms import Arm
 from ablations.question.designs import SUITES
 from ablations.report import tables
 from ablations.training.rates import best_of, rows_of
+from tricks.ladder import PPO
 
 EVERY = load_all(RESULTS)
 
@@ -43,3 +46,24 @@ def test_a_statement_that_the_runs_deny_or_that_no_page_makes_is_named() -> None
     for holds in (lambda f: f.counts("Taxi-v4") == (9, 9), lambda _: np.False_, lambda _: 0):
         assert fault(page, counts, holds, facts, ROOT) == f"the stored runs contradict {page}: {counts}"
     assert fault(page, "We won.", SAID[page][counts], facts, ROOT) == f"{page} no longer says: We won."
+
+
+def test_ppo_is_the_smallest_of_the_candidates_that_scored_within_a_hundredth_of_the_best() -> None:
+    """By the stored runs, and as the page on the choice says."""
+    score, size, arms = dict[str, float](), dict[str, int](), dict[str, Arm]()
+    for study in load_all(RESULTS / "presets"):
+        assert not study.stale
+        for arm in study.designs[0].arms:
+            own = scores(study, arm).score.mean() / 5
+            score[arm.name], size[arm.name] = score.get(arm.name, 0.0) + own, len(arm.tricks.on)
+            arms[arm.name] = arm
+    near = [name for name in score if score[name] > max(score.values()) - 0.01]
+    assert arms[min(near, key=size.__getitem__)].tricks == PPO
+    page = (ROOT / "docs" / "internal" / "presets.md").read_text(encoding="utf-8")
+    rows = [
+        line.replace("*", "").split("|")[-3:-1]
+        for line in page.splitlines()
+        if line.startswith("| ") and " | ." in line
+    ]
+    said = [(float(mean), int(count)) for mean, count in rows]
+    assert said == sorted(((round(score[name], 3), size[name]) for name in score), reverse=True)
