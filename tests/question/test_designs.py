@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ablations import Arm, Comparison, Design, compare
-from ablations.findings.our_designs import beyond, beyond_raw, scales
+from ablations.findings.our_designs import beyond, beyond_raw, presets, scales
 from ablations.question import around, designs
 from ablations.question.arms import Label, added, as_trained, compared, flags, taken
 from ablations.question.around import arm_by_arm
@@ -20,7 +20,7 @@ from ablations.question.designs import DESIGNS, add_one_in, as_design, as_stored
 from ablations.question.story import story_of
 from ablations.question.words import arm_from, arms_of, refuse_unfit, usable
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, switched
-from tricks.ladder import LADDER, NEEDS, PPG
+from tricks.ladder import CLEANRL, LADDER, NEEDS, PPG
 
 NAMES = usable(Config("CartPole-v1"))
 
@@ -52,6 +52,15 @@ def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> No
     assert [arm.name for arm in raw.arms][::3] == ["ppo without return_norm", "+ ppg, ppg_buffers"]
     assert [arm.tricks for arm in raw.arms] == [replace(arm.tricks, return_norm=False) for arm in design.arms]
     assert [pair.without for pair in raw.comparisons] == [raw.arms[i] for i in (0, 0, 2)]
+
+
+def test_from_cleanrl_to_ppo_each_step_is_one_flag_and_value_clip_is_tried_on_raw_and_normalized_returns() -> None:
+    pairs = [({*pair.without.tricks.on}, {*pair.having.tricks.on}) for pair in presets([]).comparisons]
+    assert [having - without for without, having in pairs] == [
+        {"value_clip"}, {"return_norm"}, {"value_clip"}, {"bootstrap"}, {"lr_anneal"}
+    ]  # fmt: skip
+    assert (pairs[0][1], pairs[-1][0]) == ({*CLEANRL.on}, {*PPO.on})
+    assert [("return_norm" in without) for without, _ in pairs] == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize("design", [beyond, beyond_raw])
