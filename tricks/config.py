@@ -11,6 +11,7 @@ from tricks.values import LONGEST, Checked, shown
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 CHOICES = {"backend": BACKENDS, "activation": ("tanh", "relu"), "recurrent_cell": ("lstm", "gru")}
+CHOICES |= {"kl_in": ("loss", "reward"), "kl_estimator": ("k1", "k2", "k3")}
 Range = dict[str, Any]  # a field's metadata: what a number must be, in words and as a test
 POSITIVE: Range = {"said": "positive and finite", "holds": lambda x: 0 < x < inf}  # unless a field says another range
 SHARE: Range = {"said": "in [0, 1]", "holds": lambda x: 0 <= x <= 1}
@@ -146,6 +147,19 @@ class Config(Checked):
     """H: the width of the recurrent layer (recurrent)."""
     recurrent_cell: str = "lstm"
     """The recurrent layer: lstm or gru (recurrent)."""
+    group: int = 8
+    """G: how many lanes answer the same prompt; `lanes` is a multiple of it (group_baseline)."""
+    clip_high: PerSeed = 0.28
+    """ε_high: the ratio's upper limit is 1 + ε_high, and its lower one 1 − `clip_range` (clip_higher)."""
+    kl_coef: PerSeed = field(default=0.04, metadata=OR_ZERO)
+    """β: price of a nat between the policy and the reference (kl_penalty)."""
+    kl_in: str = "loss"
+    """Where the price is paid: loss, as a term of each row; or reward, of each step, before returns (kl_penalty)."""
+    kl_estimator: str = "k3"
+    """Its estimator: k1, k2 or k3 (kl_penalty). In the reward, k1 has the right gradient; in the loss, k2."""
+    reply_divisor: PerSeed = field(default=0.0, metadata=OR_ZERO)
+    """What the sum over a reply's rows is divided by, such as the longest reply allowed; 0: its own length
+    (reply_mean)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "env_args", as_texts(self.env_args))
@@ -235,3 +249,16 @@ CONTINUOUS_CONFIG = Config(
     minibatches=32,
     value_epochs=10,
 )
+
+# The numbers for the presets of language models, so far as the papers name them: Ahmadian et al. 2024 (a reply is one
+# action); Shao et al. 2024, sec. 4.2; Liu et al. 2025 and their code (sail-sg/oat); Yu et al. 2025, sec. 4.1; Zheng et
+# al. 2025, sec. 5.1. Group, batch and learning rate are ours, for a model that is a millionth of theirs: they have
+# groups of 2 and 4, 64, 8, 16, and batches of 1,024 replies or more. A constant divisor only scales the loss.
+LANGUAGE = Config(lanes=128, gamma=1.0)
+LANGUAGE_CONFIGS = {
+    "rloo": replace(LANGUAGE, kl_in="reward", kl_estimator="k1", reply_divisor=1.0),
+    "grpo": replace(LANGUAGE, epochs=1, minibatches=1, kl_coef=0.04, kl_in="loss", kl_estimator="k3"),
+    "dr_grpo": replace(LANGUAGE, epochs=1, minibatches=8, reply_divisor=32.0),
+    "dapo": replace(LANGUAGE, epochs=1, minibatches=16, clip_range=0.2, clip_high=0.28),
+    "gspo": replace(LANGUAGE, epochs=1, minibatches=4, clip_range=3e-4, clip_high=4e-4),
+}

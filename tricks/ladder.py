@@ -252,6 +252,69 @@ class Tricks(Checked):
         beyond=True,
         excludes=("ppg", "separate_optimizers"),
     )
+    group_baseline: bool = trick(
+        "the mean return of the group's other replies is subtracted from the return (RLOO)",
+        "Kool et al. 2019, Buy 4 REINFORCE samples; Ahmadian et al. 2024, arXiv:2402.14740",
+        color="#000001",
+        numbers=("group",),
+        beyond=True,
+        excludes=("baseline",),
+        chapter="language",
+    )
+    group_norm: bool = trick(
+        "advantages are divided by the group's standard deviation",
+        "Shao et al. 2024, arXiv:2402.03300",
+        color="#000002",
+        needs=("group_baseline",),
+        beyond=True,
+        chapter="grpo",
+    )
+    mixed_groups: bool = trick(
+        "groups whose replies all earned the same are left out",
+        "Yu et al. 2025, arXiv:2503.14476, sec. 3.2",
+        color="#000003",
+        needs=("group_baseline",),
+        diagnostics=("mixed_share",),
+        beyond=True,
+        chapter="grpo",
+    )
+    clip_higher: bool = trick(
+        "the ratio has an upper limit of its own",
+        "Yu et al. 2025, arXiv:2503.14476, eq. 10",
+        color="#000004",
+        needs=("clip",),
+        numbers=("clip_high",),
+        diagnostics=("clip_high_fraction",),
+        beyond=True,
+        chapter="limits",
+    )
+    kl_penalty: bool = trick(
+        "a price for leaving the policy that the training began with",
+        "Ouyang et al. 2022, arXiv:2203.02155; Shao et al. 2024, arXiv:2402.03300, eq. 4; Schulman 2020",
+        color="#000005",
+        numbers=("kl_coef", "kl_in", "kl_estimator"),
+        diagnostics=("reference_kl",),
+        beyond=True,
+        excludes=("recompute", "recurrent"),
+        chapter="limits",
+    )
+    reply_mean: bool = trick(
+        "the loss is a mean over replies of a mean over each one's tokens, or of a sum divided by a constant",
+        "Shao et al. 2024, arXiv:2402.03300, eq. 3; Liu et al. 2025, arXiv:2503.20783",
+        color="#000006",
+        needs=("group_baseline",),
+        numbers=("reply_divisor",),
+        beyond=True,
+        chapter="limits",
+    )
+    reply_ratio: bool = trick(
+        "one importance ratio per reply",
+        "Zheng et al. 2025, arXiv:2507.18071, eq. 7",
+        color="#000007",
+        needs=("reuse", "group_baseline"),
+        beyond=True,
+        chapter="limits",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -305,6 +368,7 @@ def rungs() -> list[Tricks]:
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
+    PPO is then without what the trick, or one that it needs, cannot be combined with, and without what needs that.
     `ppg+kl_stop` is a name and a flag on top, with what it needs. Raises InputError for any other name.
     """
     name, *more = name.split("+")
@@ -316,7 +380,8 @@ def named(name: str) -> Tricks:
     if name in LADDER:
         return switched(LADDER[: LADDER.index(name) + 1])
     if name in NEEDS:
-        return switched(closed([*PPO.on, name]))
+        gone = {other for each in closed([name]) for other in EXCLUDES[each]}
+        return switched(closed([*(each for each in PPO.on if gone.isdisjoint(closed([each]))), name]))
     hint = meant(name, [*PRESETS, *NEEDS])
     raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)} or one of {', '.join(NEEDS)}")
 
@@ -342,3 +407,17 @@ ATARI = switched([*CLEANRL.on, "clip_anneal", "shared_trunk"])  # what openai/ba
 CONTINUOUS = replace(CLEANRL, entropy=False, state_norm=True, reward_scaling=True)  # CleanRL's ppo_continuous_action.py
 PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "cleanrl": CLEANRL, "sb3": SB3, "ppg": PPG}
 PRESETS |= {"atari": ATARI, "continuous": CONTINUOUS}
+
+# Language models. Ahmadian et al. 2024: leave-one-out, the KL in the reward, and a reply as a single action (reply_mean)
+RLOO = Tricks(group_baseline=True, kl_penalty=True, reply_mean=True)
+# Shao et al. 2024: eq. 3 (reply_mean, reuse, clip, kl_penalty), eq. 4 (k3), sec. 4.1.2 (group_baseline, group_norm)
+GRPO = replace(RLOO, group_norm=True, reuse=True, clip=True)
+# Liu et al. 2025, sec. 3.2: without σ, by a constant instead of the reply's own length; in their runs, without the KL
+DR_GRPO = replace(GRPO, group_norm=False, kl_penalty=False)
+# Yu et al. 2025: sec. 2.3 (without the KL), 3.1 (clip_higher), 3.2 (mixed_groups), 3.3 (the mean over all tokens). Its
+# fourth part, a soft punishment of overlong replies (3.4), is a matter of the reward.
+DAPO = replace(GRPO, kl_penalty=False, clip_higher=True, mixed_groups=True, reply_mean=False)
+# Zheng et al. 2025: eq. 5 (reply_mean, reuse, clip), 6 (group_baseline, group_norm), 7 (reply_ratio); sec. 5.1
+# (clip_higher, without the KL)
+GSPO = replace(GRPO, kl_penalty=False, clip_higher=True, reply_ratio=True)
+PRESETS |= {"rloo": RLOO, "grpo": GRPO, "dr_grpo": DR_GRPO, "dapo": DAPO, "gspo": GSPO}

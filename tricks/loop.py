@@ -17,6 +17,7 @@ from tricks.annealing import following_decay, linear_decay
 from tricks.baseline import explained_variance, squared_error
 from tricks.bootstrap import value_at_cut, with_limits_cut
 from tricks.clip import clipped_surrogate
+from tricks.clip_higher import clipped_apart
 from tricks.config import Config
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent, RecurrentState
@@ -33,15 +34,21 @@ from tricks.entropy import entropy_bonus
 from tricks.fast.dispatch import faster
 from tricks.gae import gae
 from tricks.grad_clip import shorten
+from tricks.group_baseline import leave_one_out, reply_numbers, whole_replies
+from tricks.group_norm import in_deviations
 from tricks.huber import linear_beyond
+from tricks.kl_penalty import frozen, kept_near, less_kl
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
+from tricks.mixed_groups import has_contrast
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
 from tricks.ppg_buffers import dealt_apart
 from tricks.recompute import judged_anew
 from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
+from tricks.reply_mean import mean_of_replies
+from tricks.reply_ratio import ratio_of_reply
 from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import add_reward_scale_, scale_rewards_
@@ -102,6 +109,8 @@ def build(t: Training) -> None:
         t.memory, t.phase = Memory(config.aux_every), AuxiliaryPhase(t.agent.parameters(), config.adam_eps)
     if tricks.ppg_buffers:
         t.memory, t.policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
+    if tricks.kl_penalty:
+        t.reference = frozen(t.agent)
 
 
 @checked
@@ -136,7 +145,10 @@ def play(t: Training) -> Rollout:
     if tricks.segments:
         rollout = play_segment(t.player, t.agent.policy, config.horizon, t.active)
     else:
-        rollout = play_episodes(t.player, t.agent.policy, config.horizon * config.lanes, t.active)
+        rows = config.horizon * config.lanes
+        if tricks.group_baseline:
+            rows = 1  # by the first of which no lane has ended: each plays one episode
+        rollout = play_episodes(t.player, t.agent.policy, rows, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:
@@ -152,8 +164,20 @@ def judge(t: Training, rollout: Rollout) -> Batch:
     if tricks.recurrent:
         batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
+    if tricks.kl_penalty:
+        reward, kl = kept_near(reward, batch, agent, t.reference, config)
+        t.note(reference_kl=kl)
     returns = reward_to_go(reward, done, config.gamma)
     advantage = returns
+    if tricks.group_baseline:
+        advantage = leave_one_out(returns, config.group)
+        batch.add(reply=reply_numbers(done))
+    if tricks.group_norm:
+        advantage = in_deviations(advantage, config.group)
+    if tricks.mixed_groups:
+        mixed = has_contrast(returns, config.group)
+        t.note(mixed_share=mixed[:, 0].float().mean(1))
+        batch.add(valid=rollout.valid & mixed)
     if tricks.baseline:
         value, next_value = agent.values(rollout)  # V(s), V(s'), in units of reward
         target = returns + value_at_cut(rollout.cut, next_value, done, config.gamma)
@@ -191,8 +215,12 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
         t.clip_range = t.each("clip_range")  # ε [S]
     if tricks.value_clip:
         t.value_clip_range = t.each("value_clip_range", torch.float64)
+    if tricks.clip_higher:
+        t.clip_high = t.each("clip_high")  # ε_high [S]
     if tricks.clip_anneal:
         t.clip_range = linear_decay(t.clip_range, t.progress)
+        if tricks.clip_higher:
+            t.clip_high = linear_decay(t.clip_high, t.progress)
         if tricks.value_clip:
             t.value_clip_range = following_decay(t.value_clip_range, t.progress, config.value_clip_anneals)
     t.moving = t.active  # [S]: the seeds whose policy takes steps
@@ -232,6 +260,8 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
             batches = whole_lanes(batch, config.seed_list, t.update, config.epochs, config.minibatches)
         if tricks.separate_optimizers:
             batches = in_turn(batch, config, t.update)
+        if tricks.group_baseline:
+            batches = whole_replies(batch, config, t.update)
     if tricks.recompute:
         batches = judged_anew(batches, batch, agent, rollout, config)  # lazily: each epoch when it begins
     if tricks.ppg:
@@ -256,13 +286,21 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
     objective = log_prob * advantage
     if tricks.reuse:
         ratio = importance_ratio(log_prob, b.old_log_prob)
+        if tricks.reply_ratio:
+            ratio = ratio_of_reply(log_prob - b.old_log_prob, b.reply, b.valid, config.lanes)
         objective = ratio * advantage
         t.note_tricks(b, ratio=ratio, advantage=advantage)
     if tricks.clip:
         objective = clipped_surrogate(ratio, advantage, t.clip_range)
+    if tricks.clip_higher:
+        objective = clipped_apart(ratio, advantage, t.clip_range, t.clip_high)
     if tricks.dual_clip:
         objective = bounded_below(objective, advantage, config.dual_clip_limit)
+    if tricks.kl_penalty:
+        objective = less_kl(objective, log_prob, b.reference_log_prob, config)
     loss = -mean(objective, b.valid)  # [S]
+    if tricks.reply_mean:
+        loss = -mean_of_replies(objective, b.reply, b.valid, config.reply_divisor, config.lanes)
     t.note(b, policy_loss=loss, entropy=mean(entropy, b.valid))
     if tricks.kl_stop:  # before the step on this very minibatch
         t.moving = t.moving & near_enough(ratio, b.valid, config.target_kl)

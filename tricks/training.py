@@ -298,7 +298,8 @@ def training(
         t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
         build(t)
         if start is not None:
-            take_over_(t.agent, start)
+            for agents in [x for x in vars(t).values() if isinstance(x, Agent)]:  # a reference, too
+                take_over_(agents, start)
             t.log.origin = {"from": Path(start.origin).resolve().name if start.origin else "agents in memory"}
         t.begin()
         yield t

@@ -16,7 +16,7 @@ from textwrap import dedent, fill
 from types import UnionType
 from typing import Annotated, Any, NoReturn, TypeVar, get_args, get_origin
 
-from tricks.config import ATARI_CONFIG, CLEANRL_CONFIG, CONTINUOUS_CONFIG, SB3_CONFIG, Config
+from tricks.config import ATARI_CONFIG, CLEANRL_CONFIG, CONTINUOUS_CONFIG, LANGUAGE_CONFIGS, SB3_CONFIG, Config
 from tricks.errors import InputError, said
 from tricks.flags import meant, switch
 from tricks.ladder import PPO, PRESETS, Tricks, named
@@ -29,6 +29,7 @@ POSITIONAL = object()  # in Annotated: the field is given without its name
 ALIASES = {"continue_from": "--continue", "quiet": "-q", "env_args": "--env-arg", "eval_env_args": "--eval-env-arg"}
 TAKES = {int: "a whole number", float: "a number", Path: "a path", str: "a text", bool: "nothing"}
 PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG, "cleanrl": CLEANRL_CONFIG, "sb3": SB3_CONFIG}
+PRESET_CONFIGS |= LANGUAGE_CONFIGS
 ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the ladder up to it. The default
 is ppo. (In Python, Tricks() has every flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG given
 before --help. The presets {", ".join(PRESET_CONFIGS)} also change the numbers. """

@@ -31,3 +31,9 @@ def discounted_sum(x: Tensor, discount: Tensor) -> Tensor:
         following = torch.addcmul(now, going, following)
         sums.append(following)
     return torch.stack(sums[::-1], 1)
+
+
+def sum_over_reply(x: Tensor, reply: Tensor, valid: Tensor, replies: int) -> Tensor:
+    """At each row, the sum of x over the valid rows of its reply, one of `replies` numbers. [S, B] each -> [S, B]."""
+    sums = x.new_zeros(len(x), replies).scatter_add(1, reply, torch.where(valid, x, 0))
+    return sums.gather(1, reply)

@@ -1,0 +1,65 @@
+"""group_baseline: what the other replies to the same prompt earned is the baseline, so no value net is needed.
+
+An action is a token, and an episode is a reply. Lanes n with the same n // G answer the same prompt: they are a group.
+Each lane plays exactly one whole episode per update, and a minibatch never splits a reply, as in all public code.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from tricks.config import Config
+from tricks.core.rollout import Batch
+from tricks.core.seeds import Index
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+from tricks.reuse import minibatches
+
+
+def leave_one_out(returns: Tensor, group: int) -> Tensor:
+    """Aᵢ = Rᵢ − mean of the other G − 1 replies' R, for every token of reply i. returns [S, T, N] -> [S, T, N].
+
+    R is the return of a whole reply, so that of its first row. The others know nothing of reply i, which makes this
+    baseline unbiased: Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740. With the mean of all G,
+
+        Rᵢ − ΣⱼRⱼ/G = Σⱼ(Rᵢ − Rⱼ)/G = (G − 1)/G · Aᵢ,
+
+    the direction is the same, and the step shorter: GRPO's baseline is this one at (G − 1)/G of the learning rate.
+    """
+    total = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
+    centered = total - total.mean(3, keepdim=True)
+    return (centered * group / (group - 1)).flatten(2).expand_as(returns)
+
+
+def reply_numbers(valid: Tensor) -> Tensor:
+    """Which reply each row belongs to: the number of its lane. [S, T, N] -> [S, T, N] int64."""
+    return torch.arange(valid.shape[2], device=valid.device).expand_as(valid)
+
+
+def whole_replies(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
+    """In each epoch, shuffle every seed's replies and split them into minibatches [S, T·L, ...] of L replies or fewer.
+
+    A reply without valid rows is in none of them.
+    """
+    lanes = {name: x.unflatten(1, (-1, config.lanes)).transpose(1, 2) for name, x in batch.columns.items()}
+    replies = Batch(**lanes, rows=lanes["valid"])  # [S, N, T, ...]
+    replies.valid = replies.rows.any(2)  # [S, N]
+    for b in minibatches(replies, config.seed_list, update, config.epochs, config.minibatches):
+        b.valid = b.rows & b.valid.unsqueeze(2)
+        yield Batch(**{name: getattr(b, name).transpose(1, 2).flatten(1, 2) for name in lanes})
+
+
+def refuse(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for groups of one, incomplete groups, more minibatches than replies, and lives."""
+    if config.group < 2:
+        raise InputError("a group of 1 has no other replies to compare with: --group must be at least 2")
+    if config.lanes % config.group:
+        raise InputError(f"{config.lanes} lanes are no whole groups of {config.group}: change --lanes or --group")
+    if tricks.reuse and config.minibatches > config.lanes:
+        raise InputError(
+            f"group_baseline deals whole replies, and {config.minibatches} minibatches are more than {config.lanes} "
+            "lanes: lower --minibatches or raise --lanes"
+        )
+    if config.life_ends:
+        raise InputError("group_baseline plays one episode per lane, so a life cannot end one: drop --life-ends")
