@@ -255,16 +255,16 @@ class Tricks(Checked):
     group_baseline: bool = trick(
         "the mean return of the group's other replies is subtracted from the return (RLOO)",
         "Kool et al. 2019, Buy 4 REINFORCE samples; Ahmadian et al. 2024, arXiv:2402.14740",
-        color="#000001",
+        color="#39100B",
         numbers=("group",),
         beyond=True,
-        excludes=("baseline",),
+        excludes=("baseline", "advantage_norm"),  # some minibatches of replies have only one advantage
         chapter="language",
     )
     group_norm: bool = trick(
         "advantages are divided by the group's standard deviation",
         "Shao et al. 2024, arXiv:2402.03300",
-        color="#000002",
+        color="#080282",
         needs=("group_baseline",),
         beyond=True,
         chapter="grpo",
@@ -272,7 +272,7 @@ class Tricks(Checked):
     mixed_groups: bool = trick(
         "groups whose replies all earned the same are left out",
         "Yu et al. 2025, arXiv:2503.14476, sec. 3.2",
-        color="#000003",
+        color="#991A54",
         needs=("group_baseline",),
         diagnostics=("mixed_share",),
         beyond=True,
@@ -281,7 +281,7 @@ class Tricks(Checked):
     clip_higher: bool = trick(
         "the ratio has an upper limit of its own",
         "Yu et al. 2025, arXiv:2503.14476, eq. 10",
-        color="#000004",
+        color="#082000",
         needs=("clip",),
         numbers=("clip_high",),
         diagnostics=("clip_high_fraction",),
@@ -291,7 +291,7 @@ class Tricks(Checked):
     kl_penalty: bool = trick(
         "a price for leaving the policy that the training began with",
         "Ouyang et al. 2022, arXiv:2203.02155; Shao et al. 2024, arXiv:2402.03300, eq. 4; Schulman 2020",
-        color="#000005",
+        color="#1001CD",
         numbers=("kl_coef", "kl_in", "kl_estimator"),
         diagnostics=("reference_kl",),
         beyond=True,
@@ -301,7 +301,7 @@ class Tricks(Checked):
     reply_mean: bool = trick(
         "the loss is a mean over replies of a mean over each one's tokens, or of a sum divided by a constant",
         "Shao et al. 2024, arXiv:2402.03300, eq. 3; Liu et al. 2025, arXiv:2503.20783",
-        color="#000006",
+        color="#321E48",
         needs=("group_baseline",),
         numbers=("reply_divisor",),
         beyond=True,
@@ -310,7 +310,7 @@ class Tricks(Checked):
     reply_ratio: bool = trick(
         "one importance ratio per reply",
         "Zheng et al. 2025, arXiv:2507.18071, eq. 7",
-        color="#000007",
+        color="#D60D63",
         needs=("reuse", "group_baseline"),
         beyond=True,
         chapter="limits",
@@ -412,7 +412,7 @@ PRESETS |= {"atari": ATARI, "continuous": CONTINUOUS}
 RLOO = Tricks(group_baseline=True, kl_penalty=True, reply_mean=True)
 # Shao et al. 2024: eq. 3 (reply_mean, reuse, clip, kl_penalty), eq. 4 (k3), sec. 4.1.2 (group_baseline, group_norm)
 GRPO = replace(RLOO, group_norm=True, reuse=True, clip=True)
-# Liu et al. 2025, sec. 3.2: without σ, by a constant instead of the reply's own length; in their runs, without the KL
+# Liu et al. 2025, sec. 3.2: without σ, and by a constant, not by the reply's length; in their runs, without the KL
 DR_GRPO = replace(GRPO, group_norm=False, kl_penalty=False)
 # Yu et al. 2025: sec. 2.3 (without the KL), 3.1 (clip_higher), 3.2 (mixed_groups), 3.3 (the mean over all tokens). Its
 # fourth part, a soft punishment of overlong replies (3.4), is a matter of the reward.

@@ -13,7 +13,7 @@ def mean_of_replies(x: Tensor, reply: Tensor, valid: Tensor, divisor: PerSeed, l
 
     x, reply, valid [S, B]; divisor: the constant, or 0 for the length. By its length: Shao et al. 2024 (GRPO),
     arXiv:2402.03300, eq. 3. A token of a long reply then weighs less, so a long wrong reply is punished less per token
-    than a short one. A constant, such as the longest reply allowed, weighs all tokens alike: Liu et al. 2025 (Dr. GRPO),
+    than a short one. A constant, such as the longest reply allowed, weighs all alike: Liu et al. 2025 (Dr. GRPO),
     arXiv:2503.20783, sec. 3.2. With d = 1, it is REINFORCE on whole replies. Without this flag, the mean over all rows
     (DAPO's) also weighs tokens alike, but the longer the replies, the shorter the step that each makes.
     """

@@ -47,6 +47,7 @@ class Row:
     value: float = 0.0  # what the value net predicted, in its own units
     target: float = 0.0  # what it is to predict, in its own units
     log_prob: float = 0.0  # log π_old(a|s)
+    reference: float = 0.0  # log π_ref(a|s)
     born: int = 0  # the update in which the row was collected
     uses: int = 0
 
@@ -136,6 +137,8 @@ class Reference:
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
         self.states = dict[tuple[str, int], State]()  # of each recurrent body and lane, before the rollout
         self.steps, self.count, self.trace = 0, 0, dict[tuple[int, str, str], np.ndarray]()
+        self.first = copy(self)  # what it was when training began: weights and statistics of observations
+        self.first.weights, self.first.seen = dict(self.weights), RunningMeanStd(0)
 
     def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
         """Learn from one rollout; `length` counts its rows with filler. Returns the update's row of the curve."""
@@ -145,6 +148,7 @@ class Reference:
         left = 1 - self.steps / config.steps
         self.rate = config.lr * (left if tricks.lr_anneal else 1)
         self.clip = config.clip_range * (left if tricks.clip_anneal else 1)
+        self.clip_high = config.clip_high * (left if tricks.clip_anneal else 1)
         self.value_clip = config.value_clip_range * (left if tricks.clip_anneal and config.value_clip_anneals else 1)
         self.note(learning_rate=self.rate)
         if not self.discrete:  # a Box within ±1
@@ -154,7 +158,7 @@ class Reference:
         self.played, states = rows, dict[tuple[str, int], State]()
         if tricks.recurrent:
             states = self.states_after()
-        self.judge(rows, episodes)
+        rows = self.judge(rows, episodes)
         if tricks.ppg:
             self.remember(self.memory, rows, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
             self.remember(self.recent, rows, config.policy_rollouts)
@@ -165,7 +169,7 @@ class Reference:
             self.seen.count *= 1 - config.obs_decay  # what older ones weigh
             self.seen.update(np.array([row.obs for row in rows]))
         row = {name: max(x) if name == "max_ratio" else float(np.mean(x)) for name, x in self.notes.items()}
-        self.steps, self.count, self.states = self.steps + len(rows), self.count + 1, states
+        self.steps, self.count, self.states = self.steps + len(self.played), self.count + 1, states
         return row | {"step": self.steps, "update": self.count - 1}
 
     def note(self, **diagnostics: float | Tensor) -> None:
@@ -272,10 +276,15 @@ class Reference:
         found = self.predicted(self.weights, VALUE, rows, following).tolist()
         return [self.returns[row.task].reward(output) for row, output in zip(rows, found, strict=True)]
 
-    def judge(self, rows: list[Row], episodes: list[list[Row]]) -> None:
-        """Advantages, and where there is a value net, its predictions and targets; log π_old(a|s) under reuse."""
+    def judge(self, rows: list[Row], episodes: list[list[Row]]) -> list[Row]:
+        """Advantages, and where there is a value net, its predictions and targets; log π_old(a|s) under reuse.
+
+        Returns the rows to learn from.
+        """
         if self.tricks.reward_scaling:
             self.scale_rewards(rows)
+        if self.tricks.kl_penalty:
+            self.hold_near(rows)
         for episode in episodes:
             self.sum_rewards(episode)
         if self.tricks.baseline:
@@ -287,10 +296,46 @@ class Reference:
                 self.estimate(episodes)
             self.change_units(rows)
             self.write(old_value=[row.value for row in rows], target=[row.target for row in rows])
-        self.write(advantage=[row.advantage for row in rows])
+        if self.tricks.group_baseline:
+            rows = self.compare(episodes)
+        self.write(advantage=[row.advantage for row in self.played])
         if self.tricks.reuse:
             for row, log_prob in zip(rows, self.log_prob(self.policy(self.weights, rows), rows).tolist(), strict=True):
                 row.log_prob = log_prob
+        return rows
+
+    def hold_near(self, rows: list[Row]) -> None:
+        """log π_ref of each action, and a price for leaving it in the reward. Ouyang et al. 2022, eq. 2."""
+        for row, reference in zip(rows, self.log_prob(self.first.policy(self.first.weights, rows), rows), strict=True):
+            row.reference = reference.item()
+        log_prob = self.log_prob(self.policy(self.weights, rows), rows).detach()
+        self.note(reference_kl=average(self.kl(log_prob, rows, "k3")))
+        if self.config.kl_in == "reward":
+            for row, kl in zip(rows, self.kl(log_prob, rows, self.config.kl_estimator).tolist(), strict=True):
+                row.reward -= self.config.kl_coef * kl
+
+    def kl(self, log_prob: Tensor, rows: list[Row], estimator: str) -> Tensor:
+        """Schulman 2020, with r = π_ref/π."""
+        r = (torch.tensor([row.reference for row in rows]).double() - log_prob).exp()
+        return {"k1": -r.log(), "k2": r.log() ** 2 / 2, "k3": r - 1 - r.log()}[estimator]
+
+    def compare(self, episodes: list[list[Row]]) -> list[Row]:
+        """Each reply with the others of its group; the rows of groups that count. Ahmadian et al. 2024; DAPO."""
+        returns, size, kept = {reply[0].lane: reply[0].advantage for reply in episodes}, self.config.group, list[Row]()
+        contrasts = list[bool]()
+        for reply in episodes:
+            lane = reply[0].lane
+            group = [returns[other] for other in returns if other // size == lane // size]
+            others = [returns[other] for other in returns if other // size == lane // size and other != lane]
+            contrasts.append(len(set(group)) > 1)
+            for row in reply:
+                row.advantage = returns[lane] - sum(others) / len(others)
+                if self.tricks.group_norm:  # GRPO's
+                    row.advantage = (returns[lane] - np.mean(group)) / (np.std(group, ddof=1) + 1e-4)
+            kept += reply if contrasts[-1] or not self.tricks.mixed_groups else []
+        if self.tricks.mixed_groups:
+            self.note(mixed_share=float(np.mean(contrasts)))
+        return sorted(kept, key=lambda row: row.place)
 
     def scale_rewards(self, rows: list[Row]) -> None:
         """r/√(Var + ε), within ±10, of the discounted sum of the rewards so far. Engstrom et al. 2020, algorithm 1."""
@@ -377,10 +422,12 @@ class Reference:
                 self.step(*minibatch, policy_turn, value_turn)
 
     def dealt(self, rows: list[Row], epoch: int) -> list[list[Row]]:
-        """Minibatches of shuffled rows, or of recurrent nets, of whole lanes."""
-        if not self.tricks.recurrent:
+        """Minibatches of shuffled rows, or of whole lanes: of recurrent nets, and of replies."""
+        if not (self.tricks.recurrent or self.tricks.group_baseline):
             return parts(self.shuffled([rows], "minibatch", epoch), self.config.minibatches)
         order = np.argsort(self.keys("minibatch", self.count, epoch, self.config.lanes)).tolist()
+        if self.tricks.group_baseline:
+            order = [lane for lane in order if any(row.lane == lane for row in rows)]
         groups = parts(order, self.config.minibatches)
         return [[row for lane in group for row in rows if row.lane == lane] for group in groups]
 
@@ -459,13 +506,19 @@ class Reference:
         log_prob, entropy = self.log_prob(policy, rows), average(self.joint(policy.entropy()))
         objective = log_prob * advantage
         if tricks.reuse:
-            ratio = (log_prob - torch.tensor([row.log_prob for row in rows])).exp()
+            log_ratio = log_prob - torch.tensor([row.log_prob for row in rows])
+            if tricks.reply_ratio:
+                log_ratio = sum((own * log_ratio[own].mean() for own in replies(rows)), 0 * log_ratio)
+            ratio = log_ratio.exp()
             objective = ratio * advantage
             kl = average(ratio - 1 - ratio.log()).item()  # Schulman 2020
             self.note_policy(approx_kl=kl, max_ratio=max(ratio.tolist(), default=0.0))
         if tricks.clip:
             objective = torch.stack([objective, ratio.clip(1 - self.clip, 1 + self.clip) * advantage]).amin(0)
             self.note_policy(clip_fraction=average((ratio - 1).abs() > self.clip), clip_range=self.clip)
+        if tricks.clip_higher:
+            objective = torch.minimum(ratio * advantage, ratio.clip(1 - self.clip, 1 + self.clip_high) * advantage)
+            self.note_policy(clip_high_fraction=average(ratio > 1 + self.clip_high))
         if tricks.dual_clip:
             bad, limit = advantage < 0, config.dual_clip_limit
             objective = torch.stack([objective, torch.where(bad, limit * advantage, objective)]).amax(0)
@@ -473,7 +526,12 @@ class Reference:
         if tricks.kl_stop:
             self.stopped = self.stopped or kl > 1.5 * config.target_kl
             (self.note if rows else self.write)(steps_taken=float(not self.stopped))
+        if tricks.kl_penalty and config.kl_in == "loss":
+            objective = objective - config.kl_coef * self.kl(log_prob, rows, config.kl_estimator)
         loss = -average(objective)
+        if tricks.reply_mean and rows:
+            each = [objective[own].sum() / (config.reply_divisor or own.sum()) for own in replies(rows)]
+            loss = -torch.stack(each).mean()
         self.note_policy(policy_loss=loss.detach(), entropy=entropy.detach())
         return loss - config.entropy_coef * entropy if tricks.entropy else loss
 
@@ -517,6 +575,12 @@ def plain(x: object) -> np.ndarray:
 
 def average(x: Tensor) -> Tensor:
     return x.sum() / max(1, len(x))
+
+
+def replies(rows: list[Row]) -> list[Tensor]:
+    """Which of these rows are those of each reply: [rows] bool."""
+    lanes = torch.tensor([row.lane for row in rows])
+    return [lanes == lane for lane in lanes.unique()]
 
 
 def parts(rows: list[Any], count: int) -> list[list[Any]]:

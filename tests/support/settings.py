@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tricks import Config, InputError
+from tricks.config import CHOICES
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 
@@ -15,6 +16,7 @@ def alone(name: str) -> Tricks:
 
 SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS
 SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
+SMALL = replace(SMALL, group=2)
 COUNTS = {
     "lanes": (2, 3), "horizon": (7, 12), "epochs": (1, 3), "value_epochs": (1, 3), "minibatches": (1, 4),
     "aux_every": (1, 3), "aux_epochs": (1, 2), "policy_rollouts": (1, 2), "policy_uses": (1, 3),
@@ -26,6 +28,7 @@ RANGES = {  # ranges in which each matters: ratios leave the clip range, gradien
     "entropy_coef": (0.01, 0.3), "obs_decay": (0.0, 0.5), "return_beta": (0.1, 0.9), "value_clip_range": (0.01, 0.3),
     "clone_coef": (0.1, 2.0), "target_kl": (1e-6, 1e-3), "value_lr_factor": (0.3, 3.0),
     "max_value_grad_norm": (0.05, 1.0), "dual_clip_limit": (1.001, 1.05), "huber_delta": (0.1, 2.0),
+    "clip_high": (0.001, 0.05), "kl_coef": (0.01, 1.0), "reply_divisor": (1.0, 9.0),
 }  # fmt: skip
 
 
@@ -38,11 +41,19 @@ def drawn_from(number: int, envs: Sequence[str], flags: Callable[[str], Iterable
     drawn["recurrent_cell"] = rng.choice(["lstm", "gru"])
     drawn |= {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
     config = replace(SMALL, **drawn, steps=5 * drawn["lanes"] * drawn["horizon"])
+    drawn = {name: rng.choice(CHOICES[name]) for name in ("kl_in", "kl_estimator")}
+    drawn |= {"group": rng.randint(2, 3), "reply_divisor": rng.choice([config.reply_divisor, (0.0, 3.0)])}
+    config = replace(config, **drawn)
     while True:
-        share = rng.uniform(0, 0.5)
+        share, without = rng.uniform(0, 0.5), "baseline" if rng.random() < 0.35 else "group_baseline"
         try:
-            tricks = switched(closed(name for name in flags(config.env) if rng.random() < share))
+            tricks = switched(
+                closed(name for name in flags(config.env) if rng.random() < share and without not in closed([name]))
+            )
         except InputError:  # two flags that exclude each other
             continue
-        fewest = config.minibatches if tricks.recurrent else 1  # lanes, which are dealt whole
-        return replace(config, lanes=max(config.lanes, fewest)), tricks
+        whole = tricks.recurrent or tricks.group_baseline  # lanes are dealt whole
+        lanes = max(config.lanes, config.minibatches) if whole else config.lanes
+        if tricks.group_baseline:
+            lanes = config.group * -(-lanes // config.group)
+        return replace(config, lanes=lanes), tricks
