@@ -146,6 +146,8 @@ class Config(Checked):
     """H: the width of the recurrent layer (recurrent)."""
     recurrent_cell: str = "lstm"
     """The recurrent layer: lstm or gru (recurrent)."""
+    group: int = 8
+    """G: lanes that answer the same prompt, in worlds with prompts (group_baseline)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "env_args", as_texts(self.env_args))

@@ -252,6 +252,14 @@ class Tricks(Checked):
         beyond=True,
         excludes=("ppg", "separate_optimizers"),
     )
+    imitate: bool = trick(
+        "the world's demonstrations are played, and every action in them is made likelier",
+        "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
+        color="#3D3D3D",
+        beyond=True,
+        excludes=("reuse", "advantage_norm"),
+        chapter="language",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

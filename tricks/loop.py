@@ -34,6 +34,7 @@ from tricks.fast.dispatch import faster
 from tricks.gae import gae
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
+from tricks.imitate import demonstrator, equally_good
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
@@ -132,11 +133,13 @@ def train(
 
 def play(t: Training) -> Rollout:
     """Whole episodes, or segments that may be cut: [S, T, N, ...]."""
-    config, tricks = t.config, t.tricks
+    config, tricks, policy = t.config, t.tricks, t.agent.policy
+    if tricks.imitate:
+        policy = demonstrator(t.env)
     if tricks.segments:
-        rollout = play_segment(t.player, t.agent.policy, config.horizon, t.active)
+        rollout = play_segment(t.player, policy, config.horizon, t.active)
     else:
-        rollout = play_episodes(t.player, t.agent.policy, config.horizon * config.lanes, t.active)
+        rollout = play_episodes(t.player, policy, config.horizon * config.lanes, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:
@@ -176,6 +179,8 @@ def judge(t: Training, rollout: Rollout) -> Batch:
             preserve_outputs_(agent.value_net, before, stats)
             if tricks.ppg:
                 preserve_outputs_(auxiliary_net(agent), before, stats)
+    if tricks.imitate:
+        advantage = equally_good(advantage)
     batch.add(advantage=advantage.float())
     return batch
 
