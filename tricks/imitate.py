@@ -15,7 +15,7 @@ from tricks.errors import InputError
 
 def demonstrator(env: Env) -> Policy:
     """The policy that demonstrates: it looks at the state of the world, and not at the observations it is given."""
-    demonstrate: Any = vars(env)["demonstrate"]
+    demonstrate: Any = getattr(env, "demonstrate", None)
     return lambda given, legal: demonstrate()
 
 

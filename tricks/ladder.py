@@ -313,7 +313,8 @@ def rungs() -> list[Tricks]:
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
-    `ppg+kl_stop` is a name and a flag on top, with what it needs. Raises InputError for any other name.
+    What the trick excludes, and what needs that, is left out of PPO. `ppg+kl_stop` is a name and a flag on top, with
+    what it needs. Raises InputError for any other name.
     """
     name, *more = name.split("+")
     if more:
@@ -324,7 +325,8 @@ def named(name: str) -> Tricks:
     if name in LADDER:
         return switched(LADDER[: LADDER.index(name) + 1])
     if name in NEEDS:
-        return switched(closed([*PPO.on, name]))
+        kept = [other for other in PPO.on if not {*closed([other])} & {*EXCLUDES[name]}]
+        return switched(closed([*kept, name]))
     hint = meant(name, [*PRESETS, *NEEDS])
     raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)} or one of {', '.join(NEEDS)}")
 

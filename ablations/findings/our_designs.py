@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, with_sign
-from ablations.question.around import of_pairs, with_it, without_it
+from ablations.question.around import fits, of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, SB3, Tricks, closed, switched
@@ -45,9 +45,11 @@ def around_continuous(names: Sequence[str]) -> Design:
     """The preset `continuous` without each of its tricks, and with each other one. `names` changes no arm.
 
     A trick is taken out with what needs it, and added with what it needs. Action masks are left out: no continuous
-    action is illegal. So are `squash` and `recurrent`, which are younger than the stored studies.
+    action is illegal. So are `squash` and `recurrent`, which are younger than the stored studies, and what cannot be
+    combined with the preset.
     """
     others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask", "squash", "recurrent")]
+    others = [name for name in others if fits(CONTINUOUS, name)]
     base = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
     pairs = [without_it(base, name) for name in CONTINUOUS.on]
     pairs += [with_it(base, name, CONTINUOUS.on) for name in others]
@@ -84,7 +86,7 @@ def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> D
 
     Those among the names; all of them, if none is.
     """
-    every = [name for name in NEEDS if name not in LADDER]
+    every = [name for name in NEEDS if name not in LADDER and fits(base, name)]
     chosen = [name for name in every if name in names] or every
     chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
     start = Arm(first, base)

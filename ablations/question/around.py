@@ -62,7 +62,7 @@ def add_one_in(base: Arm, names: Sequence[str] = ()) -> Design:
     """The base, and the base with each trick that it lacks, or of these, compared to the base with what that needs."""
     if on := [name for name in names if name in base.tricks.on]:
         raise InputError(f"{base.name} already has {', '.join(on)}, so it cannot be added")
-    every = names or [name for name in NEEDS if name not in base.tricks.on and _fits(base.tricks, name)]
+    every = names or [name for name in NEEDS if name not in base.tricks.on and fits(base.tricks, name)]
     return of_pairs(f"add-one-in of {base.name}", base, [with_it(base, name, base.tricks.on) for name in every])
 
 
@@ -135,7 +135,7 @@ def with_it(base: Arm, name: str, known: Sequence[str]) -> Comparison:
     return Comparison(label, without, base.like(label, switched(on)))
 
 
-def _fits(base: Tricks, name: str) -> bool:
+def fits(base: Tricks, name: str) -> bool:
     """Whether a trick can be added: nothing that is on, or that it needs, excludes it."""
     on = {*base.on, *closed([name])}
     return not any(on & {*EXCLUDES[each]} for each in on)

@@ -287,6 +287,8 @@ class Reference:
                 self.estimate(episodes)
             self.change_units(rows)
             self.write(old_value=[row.value for row in rows], target=[row.target for row in rows])
+        for row in rows if self.tricks.imitate else ():
+            row.advantage = 1.0
         self.write(advantage=[row.advantage for row in rows])
         if self.tricks.reuse:
             for row, log_prob in zip(rows, self.log_prob(self.policy(self.weights, rows), rows).tolist(), strict=True):

@@ -1,13 +1,13 @@
 """Typos: an answer that may be beyond repair, then as many words as one likes until the end.
 
-A prompt is `a` or `b`. The reply is right, and pays 1, if its first token is the same; what follows makes no difference.
+A prompt is `a` or `b`. The reply is right, and pays 1, if its first token is the same; what follows changes nothing.
 Half of the time, a typo replaces an answer by one of the two at random. In one world, the model sees the typo in its
 reply; in the other, only who pays for the answer does. Demonstrations answer at random, and end with probability END_AT
 after each token.
 
 Why: an unbiased gradient leaves alone what pays nothing. But if each reply's tokens are averaged, every token of a
-reply of n tokens gets the advantage divided by n: a wrong reply is punished less per token the longer it is, and a right
-one is praised more the shorter it is (Liu et al. 2025, arXiv:2503.20783, sec. 3.1). Where the model sees whether it is
+reply of n tokens gets the advantage divided by n: a wrong reply is punished less per token the longer it is, and a
+right one is praised more the shorter it is (Liu et al. 2025, arXiv:2503.20783, sec. 3.1). Where the model sees whether it is
 wrong, it can be long in one case and short in the other. Predicted, for such a mean: wrong replies grow and right ones
 shrink; for one over all tokens, or a constant in place of n: neither moves. Where typos are not seen: neither moves,
 because no token tells the two cases apart before the end.
