@@ -129,10 +129,12 @@ def setting(request: pytest.FixtureRequest) -> Tricks:
 @pytest.fixture
 def home(setting: Tricks) -> str:
     """A small environment in which the setting can train."""
+    if setting.imitate:
+        return "tricks/Sums-v0"
     return "ShortPendulum-v0" if setting.squash else "ShortCartPole-v0"
 
 
-@pytest.fixture(params=[name for name, tricks in SETTINGS.items() if not tricks.squash])
+@pytest.fixture(params=[name for name, tricks in SETTINGS.items() if not (tricks.squash or tricks.imitate)])
 def discrete_setting(request: pytest.FixtureRequest) -> Tricks:
-    """Each of them that can train on Discrete actions."""
+    """Each of them that can train on any Discrete actions."""
     return SETTINGS[request.param]

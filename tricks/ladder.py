@@ -252,6 +252,14 @@ class Tricks(Checked):
         beyond=True,
         excludes=("ppg", "separate_optimizers"),
     )
+    imitate: bool = trick(
+        "the world's demonstrations are played, and every action in them is made likelier",
+        "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
+        color="#3D3D3D",
+        beyond=True,
+        excludes=("reuse", "advantage_norm", "group_baseline"),
+        chapter="language",
+    )
     group_baseline: bool = trick(
         "the mean return of the group's other replies is subtracted from the return (RLOO)",
         "Kool et al. 2019, Buy 4 REINFORCE samples; Ahmadian et al. 2024, arXiv:2402.14740",
@@ -368,6 +376,8 @@ def rungs() -> list[Tricks]:
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
+    What the trick excludes, and what needs that, is left out of PPO. `ppg+kl_stop` is a name and a flag on top, with
+    what it needs. Raises InputError for any other name.
     PPO is then without what the trick, or one that it needs, cannot be combined with, and without what needs that.
     `ppg+kl_stop` is a name and a flag on top, with what it needs. Raises InputError for any other name.
     """
@@ -380,6 +390,8 @@ def named(name: str) -> Tricks:
     if name in LADDER:
         return switched(LADDER[: LADDER.index(name) + 1])
     if name in NEEDS:
+        kept = [other for other in PPO.on if not {*closed([other])} & {*EXCLUDES[name]}]
+        return switched(closed([*kept, name]))
         gone = {other for each in closed([name]) for other in EXCLUDES[each]}
         return switched(closed([*(each for each in PPO.on if gone.isdisjoint(closed([each]))), name]))
     hint = meant(name, [*PRESETS, *NEEDS])

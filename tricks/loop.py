@@ -37,6 +37,7 @@ from tricks.grad_clip import shorten
 from tricks.group_baseline import leave_one_out, reply_numbers, whole_replies
 from tricks.group_norm import in_deviations
 from tricks.huber import linear_beyond
+from tricks.imitate import demonstrator, equally_good
 from tricks.kl_penalty import frozen, kept_near, less_kl
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
@@ -141,14 +142,16 @@ def train(
 
 def play(t: Training) -> Rollout:
     """Whole episodes, or segments that may be cut: [S, T, N, ...]."""
-    config, tricks = t.config, t.tricks
+    config, tricks, policy = t.config, t.tricks, t.agent.policy
+    if tricks.imitate:
+        policy = demonstrator(t.env)
     if tricks.segments:
-        rollout = play_segment(t.player, t.agent.policy, config.horizon, t.active)
+        rollout = play_segment(t.player, policy, config.horizon, t.active)
     else:
         rows = config.horizon * config.lanes
         if tricks.group_baseline:
             rows = 1  # by the first of which no lane has ended: each plays one episode
-        rollout = play_episodes(t.player, t.agent.policy, rows, t.active)
+        rollout = play_episodes(t.player, policy, rows, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:
@@ -200,6 +203,8 @@ def judge(t: Training, rollout: Rollout) -> Batch:
             preserve_outputs_(agent.value_net, before, stats)
             if tricks.ppg:
                 preserve_outputs_(auxiliary_net(agent), before, stats)
+    if tricks.imitate:
+        advantage = equally_good(advantage)
     batch.add(advantage=advantage.float())
     return batch
 

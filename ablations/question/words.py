@@ -30,15 +30,16 @@ def tricks_named(text: str) -> list[str]:
 def usable(config: Config, beyond: bool = False) -> list[str]:
     """The flags of the ladder, or beyond it, that can have an effect in the environment, of which one lane is opened.
 
-    `action_mask` has none unless the environment gives a mask, and `squash` needs actions between finite bounds.
+    `action_mask` has none unless the environment gives a mask, `squash` needs actions between finite bounds, and
+    `imitate` needs demonstrations.
     """
     from gymnasium.spaces import Box
 
     from tricks.envs.make import make_env  # slow to load
 
     with closing(make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))) as env:
-        masks, space = env.masks, env.spaces.action
-    acts = {"action_mask": masks, "squash": isinstance(space, Box) and space.is_bounded()}
+        masks, space, shows = env.masks, env.spaces.action, getattr(env, "demonstrate", None) is not None
+    acts = {"action_mask": masks, "squash": isinstance(space, Box) and space.is_bounded(), "imitate": shows}
     return [name for name in NEEDS if (name not in LADDER) == beyond and acts.get(name, True)]
 
 

@@ -21,13 +21,18 @@ register("RestlessTasks-v0", Restless, tasks=2)
 register("RestlessNested-v0", RestlessNested)
 register("RestlessSeen-v0", RestlessNested, picture=True)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
+SHOWN = "tricks/Typos-v0"  # with demonstrations
 
 
 def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of flags and the numbers of both seeds, all at random, one in four in a nested environment."""
-    envs = (NESTED,) if number % 4 == 3 else ENVS[:3]
-    lacks = lambda env: "action_mask" if env == BOX else "squash"  # noqa: E731
-    return drawn_from(number, envs, lambda env: [name for name in NEEDS if name != lacks(env)])
+    envs = (NESTED,) if number % 4 == 3 else (SHOWN,) if number % 8 == 6 else ENVS[:3]
+    return drawn_from(number, envs, lambda env: [name for name in NEEDS if name not in lacking(env)])
+
+
+def lacking(env: str) -> set[str]:
+    """Flags that need what this environment does not have: bounds, masks, demonstrations."""
+    return {BOX: {"action_mask", "imitate"}, SHOWN: {"action_mask", "squash"}}.get(env, {"squash", "imitate"})
 
 
 def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:
@@ -50,6 +55,7 @@ SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([nam
 def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str) -> None:
     if SETS[name].squash and env != BOX:
         pytest.skip("squash is for Box actions")
+    env = SHOWN if SETS[name].imitate else env
     tricks = replace(SETS[name], action_mask=False) if env == BOX else SETS[name]
     agrees(replace(SMALL, env=env, adam_eps=1e-3), tricks)
 

@@ -298,6 +298,8 @@ class Reference:
             self.write(old_value=[row.value for row in rows], target=[row.target for row in rows])
         if self.tricks.group_baseline:
             rows = self.compare(episodes)
+        for row in rows if self.tricks.imitate else ():
+            row.advantage = 1.0
         self.write(advantage=[row.advantage for row in self.played])
         if self.tricks.reuse:
             for row, log_prob in zip(rows, self.log_prob(self.policy(self.weights, rows), rows).tolist(), strict=True):

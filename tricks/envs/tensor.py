@@ -16,6 +16,23 @@ from tricks.core.spaces import Spaces
 from tricks.worlds.world import World, everything_legal
 
 BLOCK = 256  # steps whose random numbers are drawn at once
+GOLDEN, *FACTORS = (x - 2**64 for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+SHIFTS = 30, 27, 31
+
+
+def shared_chances(key: Tensor, group: Tensor, episode: Tensor, count: int) -> Tensor:
+    """So many numbers in [0, 1) for the k-th episode of a group, whenever each of its lanes begins it.
+
+    They are outputs of SplitMix64 with the seed's key as its state: the i-th one can be had without those before it.
+    key [S], group [N], episode k [S, N] -> [S, N, count]. Steele, Lea & Flood 2014, 10.1145/2660193.2660195, fig. 17.
+    """
+    group = group.long()
+    first = (episode * (group[-1] + 1) + group) * count  # [S, N]
+    place = first.unsqueeze(-1) + torch.arange(1, count + 1, device=key.device)
+    z = key.view(-1, 1, 1) + place * GOLDEN  # int64 wraps around
+    for shift, factor in zip(SHIFTS, (*FACTORS, 1), strict=True):
+        z = (z ^ (z >> shift & 2 ** (64 - shift) - 1)) * factor  # >> alone would copy the sign
+    return (z >> 40 & 2**24 - 1).float() / 2**24
 
 
 class TensorEnv:
@@ -30,6 +47,7 @@ class TensorEnv:
         "state": "lane",  # of which an episode's end keeps the carried features
         "age": "episode",
         "resetting": "episode",
+        "episode": "lane",
         "resets": "seed",  # where the seed's stream is
         "t": "seed",
     }
@@ -37,12 +55,15 @@ class TensorEnv:
     _first: tuple[int, ...]  # where the block of random numbers at hand begins in each seed's stream
     _row: int  # where the present step is in that block
     _kept: int  # number of state features that a reset redraws
+    _key: Tensor  # [S]: what each seed's prompts follow from
+    _episode: Tensor  # [S, N]: the number of each lane's episode since the last `reset` call, in worlds with prompts
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
         self.world, self.purpose = world, purpose
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
         self.masks = world.legal is not everything_legal
+        self.demonstrate = None if world.demonstrate is None else self._demonstrate
         self.device = find_device(config.device)
         self._dynamics = world.dynamics
         if config.compile:
@@ -50,6 +71,7 @@ class TensorEnv:
         width = self.spaces.actions if self.spaces.discrete else 1
         self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
+        self._group = torch.arange(self.lanes, device=self.device) // config.group  # [N]
         self._resets = (0,) * len(self.seeds)  # so many each seed has had
         self._begin(self._first_chances())
 
@@ -94,11 +116,15 @@ class TensorEnv:
     def next_chances(self) -> tuple[Tensor, Tensor]:
         """Move on to the next step's random numbers.
 
-        These are reset states, whether or not a lane needs one, and the numbers of the step itself.
+        These are reset states, whether or not a lane needs one, and the numbers of the step itself. A prompt depends on
+        the lane's group and the number of its episode, not on the step.
         """
         self._row += 1
         if self._row == BLOCK:
             self._draw(later(self._first, BLOCK), 0)
+        if self.world.prompt:
+            self._episode = self._episode + self.now.resetting
+            return self._asked(), self._chance[self._row]
         return self._fresh[self._row], self._chance[self._row]
 
     def close(self) -> None:
@@ -107,6 +133,7 @@ class TensorEnv:
     def state_dict(self) -> dict[str, Any]:
         """The state of every lane; the random numbers follow from the counts of steps and resets, [S] each."""
         lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
+        lanes |= {"episode": self._episode} if self.world.prompt else {}
         counts = {"resets": self._resets, "t": later(self._first, self._row)}
         return lanes | {name: torch.tensor(x) for name, x in counts.items()}
 
@@ -125,6 +152,8 @@ class TensorEnv:
     def _take(self, state: dict[str, Any]) -> None:
         self._state, self._age, resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
         self._resets, t = tuple(state["resets"].tolist()), state["t"].tolist()
+        if self.world.prompt:
+            self._episode = state["episode"].to(self.device)
         self._first = later(t, -self._row)
         self.now = Step.first(*self._shown())._replace(resetting=resetting, over=resetting)
 
@@ -135,7 +164,19 @@ class TensorEnv:
     def _first_chances(self) -> Tensor:
         """The states in which all lanes begin after a reset."""
         self._draw((0,) * len(self.seeds), 0)
+        if self.world.prompt:
+            self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
+            return self._asked()
         return self._fresh[0]
+
+    def _asked(self) -> Tensor:
+        """The states in which each lane's present episode begins, in worlds with prompts."""
+        return self.world.initial(shared_chances(self._key, self._group, self._episode, self.world.reset_chances))
+
+    def _demonstrate(self) -> Tensor:
+        """Log-probabilities of a demonstrator's next actions: [S, N, A]."""
+        assert self.world.demonstrate is not None
+        return self.world.demonstrate(self._state)
 
     def _draw(self, first: tuple[int, ...], row: int) -> None:
         """Draw the random numbers of BLOCK steps, from the step `first` of each seed on; `row` is the present one.
@@ -143,14 +184,18 @@ class TensorEnv:
         A seed's stream has them in blocks, and where it is within one, the steps are of two.
         """
         self._first, self._row = first, row
-        resets = self.world.reset_chances
+        resets = 0 if self.world.prompt else self.world.reset_chances
         shape = (BLOCK, self.lanes, resets + self.world.step_chances)
         drawn = self._blocks(shape, [t // BLOCK for t in first])
         if any(begins := [t % BLOCK for t in first]):
             both = torch.cat([drawn, self._blocks(shape, [t // BLOCK + 1 for t in first])], 1)
             drawn = torch.stack([both[k, t : t + BLOCK] for k, t in enumerate(begins)])
         chance = drawn.to(self.device, non_blocking=True)
-        self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
+        if self.world.prompt:
+            key = draw(self.seeds, self.purpose, self._resets, by=lambda rng: rng.integers(2**63, size=1))
+            self._key = key[:, 0].to(self.device)
+        else:
+            self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
         self._chance = chance[..., resets:].unbind(1)
 
     def _blocks(self, shape: tuple[int, ...], blocks: Sequence[int]) -> Tensor:

@@ -18,6 +18,7 @@ class EnvWrapper:
         self.env = env
         self.id, self.seeds, self.lanes, self.spaces = env.id, env.seeds, env.lanes, env.spaces
         self.masks = env.masks
+        self.demonstrate = getattr(env, "demonstrate", None)
         self.now = self.seen(env.now)
 
     def seen(self, step: Step) -> Step:

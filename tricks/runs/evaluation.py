@@ -180,7 +180,8 @@ def play_games(
     InputError if all seeds fail at once, or if the environment does not have the agents' spaces.
     """
     refuse_too_large(play_needs(config, games))
-    env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
+    config = replace(config, lanes=games, group=1)  # each game has a prompt of its own
+    env = make_env(config, purpose="evaluation", make=make)
     if env.spaces.sizes != agent.spaces.sizes:
         env.close()
         here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))

@@ -54,6 +54,7 @@ class WorldEnv(gym.Env):
 
     def _seen(self, state: Tensor) -> tuple[np.ndarray, dict[str, Any]]:
         obs, legal = self.world.observe(state)[0, 0].numpy().copy(), self.world.legal(state)
+        obs = obs.reshape(self.observation_space.shape)  # a window of tokens has two axes there
         return obs, {} if legal is None else {"action_mask": legal[0, 0].numpy().astype(np.int8)}
 
 

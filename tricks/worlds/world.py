@@ -30,6 +30,9 @@ class World:
     legal: state -> mask [S, N, A], or None if every action is legal.
     score: state, reward -> what the curve reports [S, N]; by default, the reward. The agent learns from the reward.
     tasks: how many there are. With more than one, the first features of an observation say which it is, one-hot.
+    prompt: how many tokens a prompt has, where an episode is the reply to one; the lanes of a group share it.
+    words: what these tokens are called.
+    demonstrate: state -> log-probabilities of a demonstrator's next action [S, N, A].
 
     Chance is uniform in [0, 1). Box actions arrive unclipped; the dynamics clip them if necessary. The last `carried`
     features of a state, such as a clock or a position, are not reset when an episode ends.
@@ -48,3 +51,6 @@ class World:
     carried: int = 0
     tasks: int = 1
     score: Callable[[Tensor, Tensor], Tensor] = reward_itself
+    prompt: int = 0
+    words: tuple[str, ...] = ()
+    demonstrate: Callable[[Tensor], Tensor] | None = None

@@ -1,0 +1,68 @@
+"""imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any other."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tricks import Config, InputError, Tricks, loop, train
+from tricks.cli.main import main
+from tricks.core.rollout import Batch
+from tricks.ladder import named
+from tricks.worlds import odds
+from tricks.worlds.sums import END
+
+IMITATE = Tricks(imitate=True)
+SMALL = Config("tricks/Sums-v0", seeds=2, lanes=16, horizon=3, steps=300, hidden=(8,))
+
+
+def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = list[Batch]()
+    judge = loop.judge
+    monkeypatch.setattr(loop, "judge", lambda *given: judged.append(judge(*given)) or judged[-1])  # type: ignore[func-returns-value]
+    run = train(replace(SMALL, steps=1), IMITATE)
+    (batch,) = judged
+    assert (batch.advantage == 1).all()
+    agent, norms = run.agent, []
+    start = train(replace(SMALL, steps=1, lr=1e-30), IMITATE).agent
+    for s in range(2):
+        rows = batch.valid[s]
+        logits = start.policy(batch.obs)[s][rows]
+        loss = torch.nn.functional.cross_entropy(logits.double(), batch.action[s][rows])
+        assert loss.item() == pytest.approx(run.curve["policy_loss"][s], rel=1e-4)
+        grads = torch.autograd.grad(loss, list(start.policy_net.parameters()))
+        norms.append(sum(g[s].double().square().sum() for g in grads) ** 0.5)
+        assert not any(g[1 - s].any() for g in grads)
+    assert run.curve["grad_norm"].tolist() == pytest.approx([float(norm) for norm in norms], rel=1e-4)
+    assert agent.state_dict().keys() == start.state_dict().keys()
+
+
+def test_the_policy_becomes_the_demonstrator_and_is_a_start_for_what_pays() -> None:
+    config = Config("tricks/Odds-v0", seeds=3, lanes=128, horizon=1, steps=40_000, lr=0.01, hidden=(8,))
+    run = train(config, replace(IMITATE, lr_anneal=True))
+    seen = odds.ODDS.observe(torch.tensor([[2.0, -1.0], [3.0, -1.0], [4.0, -1.0]])).expand(3, 3, -1)
+    found = run.agent.policy(seen).softmax(-1)[..., odds.YES]
+    torch.testing.assert_close(found, torch.tensor(odds.RIGHT).expand(3, 3), rtol=0, atol=0.05)
+    better = train(replace(config, steps=20_000), Tricks(), start=run.agent)
+    first, last = (better.curve[better.curve["update"] == at]["return"] for at in (0, better.curve["update"].max()))
+    assert first.mean() == pytest.approx(0.5, abs=0.08) and last.mean() > 0.8
+
+
+def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> None:
+    for tricks in (named("imitate"), named("imitate+recurrent")):
+        run = train(replace(SMALL, env="tricks/SumsShown-v0", horizon=20), tricks)
+        assert not {"reuse", "advantage_norm", "clip"} & {*tricks.on} and run.curve["return"].mean() > 0.8
+        assert run.curve["length"].dropna().eq(END).all()  # five tokens
+
+
+def test_what_has_no_demonstrations_is_refused(refuses: Callable[..., None]) -> None:
+    message = (
+        "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave it off"
+    )
+    refuses(main, ["train", "reinforce", "--imitate", "--env", "CartPole-v1"], message)
+    with pytest.raises(InputError, match=r"and tricks/Sums-v0 has none"):
+        train(replace(SMALL, backend="gymnasium"), IMITATE)
+    with pytest.raises(InputError, match="imitate cannot be combined with reuse"):
+        Tricks(imitate=True, reuse=True)
+    train(replace(SMALL, reward_sign=True, steps=1), IMITATE)

@@ -1,0 +1,80 @@
+"""A small causal transformer as a body, for worlds whose observations are windows of one-hot tokens."""
+
+import torch
+import torch.nn.functional as F
+from gymnasium.spaces import Box
+from torch import Tensor, nn
+
+from tricks.core.nets import Generators, Layer, linear, registered
+from tricks.core.spaces import Spaces
+from tricks.errors import InputError
+
+LONGEST = 32
+WIDER = 4  # times the width: the layer between two of a block
+
+
+class Transformer(nn.Module):
+    """What the last token of a window attends to: [S, B, C·V] -> [S, B, H], for C places and V tokens.
+
+    Each block adds attention to what it is given, then two layers with ReLU, both of a normalized input (Vaswani et al.
+    2017, arXiv:1706.03762; normalized before, as in GPT-2). An empty place is all 0, and no token sees those after it;
+    so windows must come as they are, not standardized. `body=Transformer` trains it, and `body=partial(Transformer,
+    blocks=2)` one of another size. Raises InputError for observations of another form or of more than 32 places, and
+    for a width that the heads can't share.
+    """
+
+    layers: tuple[Layer, ...] = ()  # its initialization is its own
+
+    def __init__(
+        self, generators: Generators, spaces: Spaces, width: int = 32, blocks: int = 1, heads: int = 4
+    ) -> None:
+        super().__init__()
+        shape = spaces.observation.shape or ()
+        if not isinstance(spaces.observation, Box) or len(shape) != 2 or shape[0] > LONGEST:
+            raise InputError(
+                f"a Transformer reads windows of at most {LONGEST} one-hot tokens, a Box [places, tokens], "
+                f"and {spaces.env} shows {' '.join(str(spaces.observation).split())}"
+            )
+        if min(width, blocks, heads) < 1 or width % heads:
+            raise InputError(
+                f"a Transformer has width {width}, {blocks} blocks, and {heads} heads, which must share it"
+            )
+        self.shape, self.width, self.heads = shape, width, heads
+        tables = [torch.stack([torch.from_numpy(g.normal(0, 1, (n, width))) for g in generators]) for n in shape]
+        self.place, self.token = (nn.Parameter(x.float()) for x in tables)  # [S, C, H], [S, V, H]
+        sizes = [(width, width), (width, 2 * width), (width, width), (width, WIDER * width), (WIDER * width, width)]
+        self.blocks = registered(self, [linear(generators, *size) for size in sizes * blocks])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The features of each window's last token."""
+        window = x.unflatten(-1, self.shape)  # [S, B, C, V]
+        last = ((window != 0).any(-1).sum(-1) - 1).clamp(min=0)  # [S, B]
+        at = torch.arange(self.shape[0], device=x.device)
+        x = (window.flatten(1, 2) @ self.token).unflatten(1, window.shape[1:3]) + self.place.unsqueeze(1)
+        each = len(self.blocks) // 5
+        for k in range(each):
+            asking = at.expand(*last.shape, -1) if k < each - 1 else last.unsqueeze(-1)  # [S, B, Q]: of the last, one
+            x = self.block(x, asking, at <= asking.unsqueeze(-1), self.blocks[5 * k : 5 * k + 5])
+        return normalized(x.squeeze(2))
+
+    def block(self, x: Tensor, asking: Tensor, seen: Tensor, layers: list[Layer]) -> Tensor:
+        """What the tokens at the places `asking` [S, B, Q] make of those that they see [S, B, Q, C]: [S, B, Q, H]."""
+        ask, offer, answer, widen, narrow = layers
+        own = x.gather(2, asking.unsqueeze(-1).expand(-1, -1, -1, self.width))
+        parts = applied(ask, normalized(own)), *applied(offer, normalized(x)).chunk(2, -1)
+        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(2, 3) for part in parts)
+        score = query @ key.mT / key.shape[-1] ** 0.5  # [S, B, heads, Q, C]; PyTorch's own attention is slower so small
+        found = score.masked_fill(~seen.unsqueeze(2), -torch.inf).softmax(-1) @ value
+        own = own + applied(answer, found.transpose(2, 3).flatten(-2))
+        return own + applied(narrow, applied(widen, normalized(own)).relu())
+
+
+def applied(layer: Layer, x: Tensor) -> Tensor:
+    """xW + b for each seed: [S, B, Q, in] -> [S, B, Q, out]."""
+    weight, bias = layer
+    return torch.baddbmm(bias, x.flatten(1, 2), weight).unflatten(1, x.shape[1:3])
+
+
+def normalized(x: Tensor) -> Tensor:
+    """Mean 0 and variance 1 over the features; Ba et al. 2016, arXiv:1607.06450, without gain and bias."""
+    return F.layer_norm(x, x.shape[-1:])
