@@ -145,10 +145,10 @@ def play(t: Training) -> Rollout:
     if tricks.segments:
         rollout = play_segment(t.player, t.agent.policy, config.horizon, t.active)
     else:
-        rows = config.horizon * config.lanes
         if tricks.group_baseline:
-            rows = 1  # by the first of which no lane has ended: each plays one episode
-        rollout = play_episodes(t.player, t.agent.policy, rows, t.active)
+            rollout = play_episodes(t.player, t.agent.policy, 1, t.active)  # so each lane plays one
+        else:
+            rollout = play_episodes(t.player, t.agent.policy, config.horizon * config.lanes, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:

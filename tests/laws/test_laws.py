@@ -270,7 +270,8 @@ def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(caps
 
 
 OWNED = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)
-OWNED = replace(OWNED, group=2, recurrent_size=4, aux_every=2, aux_epochs=1, policy_rollouts=2, value_rollouts=3, value_uses=4)
+OWNED = replace(OWNED, group=2)
+OWNED = replace(OWNED, recurrent_size=4, aux_every=2, aux_epochs=1, policy_rollouts=2, value_rollouts=3, value_uses=4)
 LARGER = replace(OWNED, lanes=8, horizon=32, steps=1229)
 KEEPING = {  # tricks that keep something from one update to the next, each with what it needs
     "plain": PPO,
