@@ -57,9 +57,6 @@ def refuse(config: Config, tricks: Tricks) -> None:
     if config.lanes % config.group:
         raise InputError(f"{config.lanes} lanes are no whole groups of {config.group}: change --lanes or --group")
     if tricks.reuse and config.minibatches > config.lanes:
-        raise InputError(
-            f"group_baseline deals whole replies, and {config.minibatches} minibatches are more than {config.lanes} "
-            "lanes: lower --minibatches or raise --lanes"
-        )
+        raise InputError(f"{config.minibatches} minibatches of whole replies are more than {config.lanes} lanes")
     if config.life_ends:
         raise InputError("group_baseline plays one episode per lane, so a life cannot end one: drop --life-ends")

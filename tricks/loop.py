@@ -6,6 +6,7 @@ those with rows in a minibatch, `t.moving` those whose policy takes steps. `one_
 """
 
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -37,7 +38,7 @@ from tricks.grad_clip import shorten
 from tricks.group_baseline import leave_one_out, reply_numbers, whole_replies
 from tricks.group_norm import in_deviations
 from tricks.huber import linear_beyond
-from tricks.kl_penalty import frozen, kept_near, less_kl
+from tricks.kl_penalty import kept_near, less_kl
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.mixed_groups import has_contrast
@@ -110,7 +111,7 @@ def build(t: Training) -> None:
     if tricks.ppg_buffers:
         t.memory, t.policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
     if tricks.kl_penalty:
-        t.reference = frozen(t.agent)
+        t.reference = deepcopy(t.agent).requires_grad_(False)
 
 
 @checked

@@ -54,7 +54,7 @@ def test_the_first_ratio_is_one_and_a_seed_in_a_stack_equals_the_seed_alone(sett
     small = replace(SMALL, env=home)
     identical(train(small, setting), train(replace(small, seeds=(8, 3, 5)), setting))
     once = replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1)
-    curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve
+    curve = train(once, switched(sorted({*setting.on, "reuse"}))).curve.dropna(subset="policy_loss")  # it has rows
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
 
