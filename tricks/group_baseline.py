@@ -27,7 +27,7 @@ def leave_one_out(returns: Tensor, group: int) -> Tensor:
 
     the direction is the same, and the step shorter: GRPO's baseline is this one at (G − 1)/G of the learning rate.
     """
-    total = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
+    total: Tensor = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
     centered = total - total.mean(3, keepdim=True)
     return (centered * group / (group - 1)).flatten(2).expand_as(returns)
 

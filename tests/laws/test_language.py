@@ -12,6 +12,7 @@ from support.recording import Recording, differences
 from support.register import register
 from support.restless import Restless
 from support.settings import SMALL
+from support.spying import spied
 from support.training import interrupted, same
 from torch import Tensor
 
@@ -93,7 +94,7 @@ def log_probs(weights: list[Tensor], obs: Tensor, action: Tensor) -> Tensor:
     return (x @ weights[-2] + weights[-1]).log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
-def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, reward: Tensor, config: Config) -> Tensor:
+def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, reward: Tensor, config: Any) -> Tensor:
     """The losses as public trainers compute them, replies in rows: [N, T] each, reward [N]."""
     group = reward.view(-1, config.group)
     advantage = group - group.mean(1, keepdim=True)
@@ -124,7 +125,7 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
     """
     config = replace(CONFIG, **{n: getattr(LANGUAGE_CONFIGS[kind], n) for n in ("reply_divisor", "kl_coef")}, seeds=2)
     config = replace(config, clip_range=0.05, clip_high=0.06) if kind != "gspo" else replace(config, clip_range=0.01)
-    seen, rollouts = list[SimpleNamespace](), list[Any]()
+    seen = list[SimpleNamespace]()
 
     def watched(t: Any, b: Any, features: Any) -> Tensor:
         loss: Tensor = compiled.__wrapped__(t, b, features)
@@ -134,8 +135,7 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
         seen.append(SimpleNamespace(loss=loss.detach(), gradient=gradient, weights=weights, update=t.update[0]))
         return compiled.__wrapped__(t, b, features)
 
-    compiled, judge = cast(Any, loop.policy_loss), loop.judge
-    monkeypatch.setattr(loop, "judge", lambda t, rollout: rollouts.append(rollout) or judge(t, rollout))
+    compiled, rollouts = cast(Any, loop.policy_loss), spied(monkeypatch, loop, "judge", lambda t, rollout: rollout)
     monkeypatch.setattr(loop, "policy_loss", watched)
     with plain():
         train(config, PRESETS[kind])
@@ -147,8 +147,8 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
                 continue
             rows = rollout.obs[k, :-1].transpose(0, 1), rollout.action[k].T
             mask, reward = rollout.valid[k].T.double(), (rollout.reward[k] * rollout.valid[k]).sum(0)
-            fixed = [log_probs(s.weights[k], *rows).detach() for s in (old, seen[0])]
-            loss = published(kind, log_probs(new.weights[k], *rows), *fixed, mask, reward, config)
+            before, ref = (log_probs(s.weights[k], *rows).detach() for s in (old, seen[0]))
+            loss = published(kind, log_probs(new.weights[k], *rows), before, ref, mask, reward, config)
             gradient = torch.autograd.grad(loss, new.weights[k])
             ties += int((reward.view(-1, 2).std(1) == 0).sum())
             torch.testing.assert_close(scale * new.loss[k].double(), loss.detach(), rtol=1e-4, atol=1e-6)
@@ -195,8 +195,7 @@ def test_a_resumed_run_has_the_same_reference(place: str, tmp_path: Path, monkey
 def test_the_reference_is_what_a_training_started_from(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = replace(GRPO, state_norm=True)
     begun = train(CONFIG, replace(flags, kl_penalty=False))
-    trainings, judge = list[Any](), loop.judge
-    monkeypatch.setattr(loop, "judge", lambda t, rollout: trainings.append(t) or judge(t, rollout))
+    trainings = spied(monkeypatch, loop, "judge", lambda t, rollout: t)
     run = train(replace(CONFIG, steps=300), flags, start=begun.agent)
     reference, agent = trainings[-1].reference, begun.agent
     assert all(torch.equal(x, agent.state_dict()[name]) for name, x in reference.state_dict().items())
