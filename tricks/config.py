@@ -69,7 +69,7 @@ class Config(Checked):
     lanes: int = 8
     """N: parallel environments per seed."""
     horizon: int = 128
-    """T: steps per segment; a batch of whole episodes has at least N·T steps."""
+    """T: steps per segment; a batch of whole episodes has at least N·T steps, but under group_baseline one per lane."""
     episode_limit: int = 30_000
     """Longest episode allowed, in steps, wherever whole ones are played: in training without segments, in evaluations,
     and by play. (ALE's games end after 27,000.) A longer one stops its seed in training and is an error in play; an

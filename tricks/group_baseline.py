@@ -27,7 +27,7 @@ def leave_one_out(returns: Tensor, group: int) -> Tensor:
 
     the direction is the same, and the step shorter: GRPO's baseline is this one at (G − 1)/G of the learning rate.
     """
-    total = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
+    total: Tensor = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
     centered = total - total.mean(3, keepdim=True)
     return (centered * group / (group - 1)).flatten(2).expand_as(returns)
 
@@ -57,9 +57,6 @@ def refuse(config: Config, tricks: Tricks) -> None:
     if config.lanes % config.group:
         raise InputError(f"{config.lanes} lanes are no whole groups of {config.group}: change --lanes or --group")
     if tricks.reuse and config.minibatches > config.lanes:
-        raise InputError(
-            f"group_baseline deals whole replies, and {config.minibatches} minibatches are more than {config.lanes} "
-            "lanes: lower --minibatches or raise --lanes"
-        )
+        raise InputError(f"{config.minibatches} minibatches of whole replies are more than {config.lanes} lanes")
     if config.life_ends:
         raise InputError("group_baseline plays one episode per lane, so a life cannot end one: drop --life-ends")

@@ -12,5 +12,5 @@ def in_deviations(advantage: Tensor, group: int, eps: float = 1e-4) -> Tensor:
     otherwise, σ² is about p(1 − p), so a prompt's weight goes as √(p(1 − p)) instead of p(1 − p): very easy and very
     hard prompts count for more (Liu et al. 2025, arXiv:2503.20783, leave σ out).
     """
-    centered = advantage.unflatten(2, (-1, group)) * (group - 1) / group  # [S, T, N/G, G]
+    centered: Tensor = advantage.unflatten(2, (-1, group)) * (group - 1) / group  # [S, T, N/G, G]
     return (centered / (centered.std(3, keepdim=True) + eps)).flatten(2)

@@ -19,8 +19,6 @@ In the reward, the gradient is E[k·∇], which is that of KL(π ‖ π_ref) for
 too. For k3 it lacks the gradient of KL(π_ref ‖ π). On reused rows, after the first step, all this is off by the ratio.
 """
 
-from copy import deepcopy
-
 import torch
 from torch import Tensor
 
@@ -30,11 +28,6 @@ from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
 from tricks.core.seeds import per_seed
 from tricks.reuse import old_log_prob
-
-
-def frozen(agent: Agent) -> Agent:
-    """A copy of the agents that does not learn."""
-    return deepcopy(agent).requires_grad_(False)
 
 
 def estimated_kl(log_prob: Tensor, reference: Tensor, estimator: str) -> Tensor:

@@ -420,7 +420,7 @@ CONTINUOUS = replace(CLEANRL, entropy=False, state_norm=True, reward_scaling=Tru
 PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "cleanrl": CLEANRL, "sb3": SB3, "ppg": PPG}
 PRESETS |= {"atari": ATARI, "continuous": CONTINUOUS}
 
-# Language models. Ahmadian et al. 2024: leave-one-out, the KL in the reward, and a reply as a single action (reply_mean)
+# Language models. Ahmadian et al. 2024: leave-one-out, the KL in the reward, a reply as a single action (reply_mean)
 RLOO = Tricks(group_baseline=True, kl_penalty=True, reply_mean=True)
 # Shao et al. 2024: eq. 3 (reply_mean, reuse, clip, kl_penalty), eq. 4 (k3), sec. 4.1.2 (group_baseline, group_norm)
 GRPO = replace(RLOO, group_norm=True, reuse=True, clip=True)

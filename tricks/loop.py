@@ -6,6 +6,7 @@ those with rows in a minibatch, `t.moving` those whose policy takes steps. `one_
 """
 
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -38,7 +39,7 @@ from tricks.group_baseline import leave_one_out, reply_numbers, whole_replies
 from tricks.group_norm import in_deviations
 from tricks.huber import linear_beyond
 from tricks.imitate import demonstrator, equally_good
-from tricks.kl_penalty import frozen, kept_near, less_kl
+from tricks.kl_penalty import kept_near, less_kl
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.mixed_groups import has_contrast
@@ -111,7 +112,7 @@ def build(t: Training) -> None:
     if tricks.ppg_buffers:
         t.memory, t.policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
     if tricks.kl_penalty:
-        t.reference = frozen(t.agent)
+        t.reference = deepcopy(t.agent).requires_grad_(False)
 
 
 @checked
@@ -147,11 +148,10 @@ def play(t: Training) -> Rollout:
         policy = demonstrator(t.env)
     if tricks.segments:
         rollout = play_segment(t.player, policy, config.horizon, t.active)
+    elif tricks.group_baseline:
+        rollout = play_episodes(t.player, policy, 1, t.active)  # so each lane plays one
     else:
-        rows = config.horizon * config.lanes
-        if tricks.group_baseline:
-            rows = 1  # by the first of which no lane has ended: each plays one episode
-        rollout = play_episodes(t.player, policy, rows, t.active)
+        rollout = play_episodes(t.player, policy, config.horizon * config.lanes, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:

@@ -12,11 +12,12 @@ from typing import Any
 import cloudpickle
 
 from ablations.question.arms import NUMBERS, SHARED, Arm, flags, own_numbers
-from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, LANGUAGE_CONFIGS, Config
 from tricks.errors import InputError
 from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, PRESETS, Tricks, check_known
 from tricks.own_trick import module_from
 
+WITH_NUMBERS = ATARI_CONFIG, CONTINUOUS_CONFIG, *LANGUAGE_CONFIGS.values()  # presets which may set any number
 ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 
 
@@ -184,7 +185,7 @@ def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
     refuse_idle(arms, given)
     for number in {name for arm in arms for name, _ in arm.numbers}:
         setting = [(arm, value) for arm in arms for name, value in arm.numbers if name == number]
-        presets = [getattr(config, number) for config in (ATARI_CONFIG, CONTINUOUS_CONFIG)]  # which may set any number
+        presets = [getattr(config, number) for config in WITH_NUMBERS]
         if all(idle(number, arm.tricks) and value not in presets for arm, value in setting):
             raise InputError(f"arm {setting[0][0].name!r}: {idle(number, setting[0][0].tricks)}")
 

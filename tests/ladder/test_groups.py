@@ -76,7 +76,7 @@ def test_groups_that_earned_the_same_have_no_contrast_in_any_row() -> None:
         ({"group": 1}, "a group of 1 has no other replies to compare with"),
         ({"group": 3}, "4 lanes are no whole groups of 3"),
         ({"group": 8}, "4 lanes are no whole groups of 8"),
-        ({"minibatches": 5}, "5 minibatches are more than 4 lanes"),
+        ({"minibatches": 5}, "5 minibatches of whole replies are more than 4 lanes"),
         ({"life_ends": True}, "a life cannot end one"),
     ],
 )

@@ -132,7 +132,7 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
 
 @pytest.mark.parametrize("name", [name for name, brought in DIAGNOSTICS.items() if brought])
 def test_a_trick_brings_its_diagnostics(name: str) -> None:
-    config = Config("ShortCartPole-v0", seeds=1, steps=130, lanes=2, horizon=16, hidden=(4,), aux_every=1)
+    config = Config("ShortCartPole-v0", seeds=1, steps=130, lanes=2, horizon=16, hidden=(4,), aux_every=1, group=2)
     having = train(config, switched(closed([name]))).curve
     without = train(config, switched([other for other in closed([name]) if other != name])).curve
     for column in DIAGNOSTICS[name]:

@@ -12,6 +12,7 @@ from support.recording import Recording, differences
 from support.register import register
 from support.restless import Restless
 from support.settings import SMALL
+from support.spying import spied
 from support.training import interrupted, same
 from torch import Tensor
 
@@ -39,7 +40,7 @@ P, REFERENCE = torch.tensor([0.1, 2.0, -0.7, 0.4]).double(), torch.tensor([1.0, 
 
 
 def slope(value: Tensor, of: Tensor) -> Tensor:
-    return torch.autograd.grad(value, of)[0]
+    return torch.autograd.grad(value, of, retain_graph=True)[0]
 
 
 def test_the_estimators_values_and_gradients_by_enumeration() -> None:
@@ -53,7 +54,7 @@ def test_the_estimators_values_and_gradients_by_enumeration() -> None:
     mean = {name: (weight * each).sum() for name, each in k.items()}
     variance = {name: (weight * (each - mean[name]) ** 2).sum() for name, each in k.items()}
     assert mean["k1"].item() == pytest.approx(kl.item()) == mean["k3"].item()
-    assert mean["k2"].item() == pytest.approx(0.4456, abs=1e-4) and kl.item() == pytest.approx(0.4221, abs=1e-4)
+    assert mean["k2"].item() == pytest.approx(0.5834, abs=1e-4) and kl.item() == pytest.approx(0.5846, abs=1e-4)
     assert variance["k1"] > 2 * variance["k3"] and k["k1"].min() < 0 and min(k["k2"].min(), k["k3"].min()) >= 0
     in_loss = {name: slope(x, logits) for name, x in mean.items()}
     torch.testing.assert_close(in_loss["k1"], torch.zeros(4).double())
@@ -93,7 +94,7 @@ def log_probs(weights: list[Tensor], obs: Tensor, action: Tensor) -> Tensor:
     return (x @ weights[-2] + weights[-1]).log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
-def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, reward: Tensor, config: Config) -> Tensor:
+def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, reward: Tensor, config: Any) -> Tensor:
     """The losses as public trainers compute them, replies in rows: [N, T] each, reward [N]."""
     group = reward.view(-1, config.group)
     advantage = group - group.mean(1, keepdim=True)
@@ -110,7 +111,7 @@ def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, re
         loss = loss + config.kl_coef * ((ref - new).exp() - (ref - new) - 1)
     if kind == "dapo":
         mixed = (group.std(1, keepdim=True) > 0).expand_as(group).reshape(-1, 1)
-        return (loss * mask * mixed).sum() / (mask * mixed).sum()
+        return (loss * mask * mixed).sum() / (mask * mixed).sum().clamp(min=1)
     if kind == "dr_grpo":
         return (loss * mask).sum() / (len(mask) * config.reply_divisor)
     return ((loss * mask).sum(1) / mask.sum(1)).mean()
@@ -124,7 +125,7 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
     """
     config = replace(CONFIG, **{n: getattr(LANGUAGE_CONFIGS[kind], n) for n in ("reply_divisor", "kl_coef")}, seeds=2)
     config = replace(config, clip_range=0.05, clip_high=0.06) if kind != "gspo" else replace(config, clip_range=0.01)
-    seen, rollouts = list[SimpleNamespace](), list[Any]()
+    seen = list[SimpleNamespace]()
 
     def watched(t: Any, b: Any, features: Any) -> Tensor:
         loss: Tensor = compiled.__wrapped__(t, b, features)
@@ -134,8 +135,7 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
         seen.append(SimpleNamespace(loss=loss.detach(), gradient=gradient, weights=weights, update=t.update[0]))
         return compiled.__wrapped__(t, b, features)
 
-    compiled, judge = cast(Any, loop.policy_loss), loop.judge
-    monkeypatch.setattr(loop, "judge", lambda t, rollout: rollouts.append(rollout) or judge(t, rollout))
+    compiled, rollouts = cast(Any, loop.policy_loss), spied(monkeypatch, loop, "judge", lambda t, rollout: rollout)
     monkeypatch.setattr(loop, "policy_loss", watched)
     with plain():
         train(config, PRESETS[kind])
@@ -143,10 +143,12 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
     for old, new in zip(seen[::2], seen[1::2], strict=True):
         rollout = rollouts[old.update]
         for k in range(2):
+            if not rollout.valid[k].any():  # the other seed has some budget left
+                continue
             rows = rollout.obs[k, :-1].transpose(0, 1), rollout.action[k].T
             mask, reward = rollout.valid[k].T.double(), (rollout.reward[k] * rollout.valid[k]).sum(0)
-            fixed = [log_probs(s.weights[k], *rows).detach() for s in (old, seen[0])]
-            loss = published(kind, log_probs(new.weights[k], *rows), *fixed, mask, reward, config)
+            before, ref = (log_probs(s.weights[k], *rows).detach() for s in (old, seen[0]))
+            loss = published(kind, log_probs(new.weights[k], *rows), before, ref, mask, reward, config)
             gradient = torch.autograd.grad(loss, new.weights[k])
             ties += int((reward.view(-1, 2).std(1) == 0).sum())
             torch.testing.assert_close(scale * new.loss[k].double(), loss.detach(), rtol=1e-4, atol=1e-6)
@@ -193,8 +195,7 @@ def test_a_resumed_run_has_the_same_reference(place: str, tmp_path: Path, monkey
 def test_the_reference_is_what_a_training_started_from(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = replace(GRPO, state_norm=True)
     begun = train(CONFIG, replace(flags, kl_penalty=False))
-    trainings, judge = list[Any](), loop.judge
-    monkeypatch.setattr(loop, "judge", lambda t, rollout: trainings.append(t) or judge(t, rollout))
+    trainings = spied(monkeypatch, loop, "judge", lambda t, rollout: t)
     run = train(replace(CONFIG, steps=300), flags, start=begun.agent)
     reference, agent = trainings[-1].reference, begun.agent
     assert all(torch.equal(x, agent.state_dict()[name]) for name, x in reference.state_dict().items())
@@ -218,7 +219,7 @@ def test_listings_have_them_and_files_to_take_home_refuse_them() -> None:
     assert "value_loss" not in text
     added = [line for line in diff(DR_GRPO, replace(DR_GRPO, group_norm=True)).splitlines() if line.startswith("+ ")]
     assert added == ["+    advantage = in_deviations(advantage, config.group)"]
-    with pytest.raises(InputError, match="an export has no group_baseline, .*; python -m tricks listing prints"):
+    with pytest.raises(InputError, match=r"an export has no group_baseline, .*; python -m tricks listing prints"):
         export(GRPO)
     with pytest.raises(InputError, match="one_agent has no group_baseline, group_norm, kl_penalty, reply_mean"):
         one_agent.train(one_agent.Config(), GRPO)

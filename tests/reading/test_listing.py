@@ -14,7 +14,7 @@ from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
 from tricks.fast.dispatch import plain
 from tricks.ladder import rungs
 
-CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16)
+CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, group=2)
 
 
 def test_executing_a_listing_gives_the_same_curve(setting: Tricks, home: str) -> None:

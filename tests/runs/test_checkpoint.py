@@ -25,6 +25,7 @@ KINDS = {
     "ppg_buffers": named("ppg_buffers"),
     "atari": ATARI,
     "two optimizers": named("ppg+separate_optimizers+kl_stop"),
+    "reference": named("kl_penalty"),
 }
 PAIRS = [  # what an environment keeps and what a trick keeps are saved apart, so each is seen once; all pairs are slow
     pytest.param(env, kind, marks=() if env == WORLDS[0] or kind in ("every", "whole") else pytest.mark.slow)

@@ -43,11 +43,11 @@ NO_TRICKS += " texts training values version"
 ROOMS = {  # the parts of the code: their files, without those after the bar, and their tests: `runs/run` is test_run.py
     "loop": (
         "tricks/loop tricks/training",
-        "laws/reference laws/laws ladder/reuse ladder/shared_trunk ladder/clip runs/folder runs/checkpoint "
-        "runs/evaluation runs/listeners",
+        "laws/reference laws/laws laws/language ladder/reuse ladder/shared_trunk ladder/clip ladder/groups runs/folder "
+        "runs/checkpoint runs/evaluation runs/listeners",
     ),
     "one_agent": ("tricks/one_agent", "laws/one_agent"),
-    "tricks": (f"tricks/* | {NO_TRICKS}", "ladder/[!l]* laws/reference"),
+    "tricks": (f"tricks/* | {NO_TRICKS}", "ladder/[!l]* laws/reference laws/language"),
     "core": (
         "tricks/core/* tricks/fast/passes | __init__ env extras machine",
         "core/[!o]* laws/contracts laws/reference laws/laws envs/contract runs/run runs/evaluation runs/checkpoint "

@@ -333,7 +333,7 @@ class Reference:
             for row in reply:
                 row.advantage = returns[lane] - sum(others) / len(others)
                 if self.tricks.group_norm:  # GRPO's
-                    row.advantage = (returns[lane] - np.mean(group)) / (np.std(group, ddof=1) + 1e-4)
+                    row.advantage = float((returns[lane] - np.mean(group)) / (np.std(group, ddof=1) + 1e-4))
             kept += reply if contrasts[-1] or not self.tricks.mixed_groups else []
         if self.tricks.mixed_groups:
             self.note(mixed_share=float(np.mean(contrasts)))

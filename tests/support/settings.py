@@ -45,7 +45,7 @@ def drawn_from(number: int, envs: Sequence[str], flags: Callable[[str], Iterable
     drawn |= {"group": rng.randint(2, 3), "reply_divisor": rng.choice([config.reply_divisor, (0.0, 3.0)])}
     config = replace(config, **drawn)
     while True:
-        share, without = rng.uniform(0, 0.5), "baseline" if rng.random() < 0.35 else "group_baseline"
+        share, without = rng.uniform(0, 0.5), "baseline" if rng.random() < 0.25 else "group_baseline"
         try:
             tricks = switched(
                 closed(name for name in flags(config.env) if rng.random() < share and without not in closed([name]))
