@@ -1,4 +1,4 @@
-"""imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any other."""
+"""imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any."""
 
 from collections.abc import Callable
 from dataclasses import replace

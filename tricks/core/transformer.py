@@ -72,7 +72,7 @@ class Transformer(nn.Module):
 def applied(layer: Layer, x: Tensor) -> Tensor:
     """xW + b for each seed: [S, B, Q, in] -> [S, B, Q, out]."""
     weight, bias = layer
-    return torch.baddbmm(bias, x.flatten(1, 2), weight).unflatten(1, x.shape[1:3])
+    return torch.baddbmm(bias, x.flatten(1, 2), weight).view(*x.shape[:3], -1)
 
 
 def normalized(x: Tensor) -> Tensor:

@@ -49,16 +49,9 @@ def demonstrating(share: float) -> World:
         begun = (written > 0).unsqueeze(-1)
         return torch.where(working, step, torch.where(begun, guess, share * chosen + (1 - share) / BASE * digits))
 
+    id = "tricks/SumsShown-v0" if share == 1 else "tricks/Sums-v0"
     return replying(
-        "tricks/SumsShown-v0" if share == 1 else "tricks/Sums-v0",
-        WORDS,
-        DIGITS,
-        LONGEST,
-        draw=draw,
-        pay=pay,
-        demonstrate=demonstrate,
-        end=END,
-        reset_chances=DIGITS,
+        id, WORDS, DIGITS, LONGEST, draw=draw, pay=pay, demonstrate=demonstrate, end=END, reset_chances=DIGITS
     )
 
 

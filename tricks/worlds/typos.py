@@ -54,17 +54,9 @@ def typing(seen: bool) -> World:
         answer = state[..., 1] if seen else mistyped(state[..., 1], chance)
         return (answer == state[..., 0]).float()
 
+    id = "tricks/Typos-v0" if seen else "tricks/TyposUnseen-v0"
     return replying(
-        "tricks/Typos-v0" if seen else "tricks/TyposUnseen-v0",
-        WORDS,
-        prompt=1,
-        longest=LONGEST,
-        draw=draw,
-        pay=pay,
-        demonstrate=demonstrate,
-        say=say,
-        end=END,
-        step_chances=2,
+        id, WORDS, 1, LONGEST, draw=draw, pay=pay, demonstrate=demonstrate, say=say, end=END, step_chances=2
     )
 
 
