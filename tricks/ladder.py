@@ -255,7 +255,7 @@ class Tricks(Checked):
     imitate: bool = trick(
         "the world's demonstrations are played, and every action in them is made likelier",
         "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
-        color="#3D3D3D",
+        color="#2B0000",
         beyond=True,
         excludes=("reuse", "advantage_norm", "group_baseline"),
         chapter="language",

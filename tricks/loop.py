@@ -26,7 +26,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
 from tricks.core.reductions import mean, reward_to_go
-from tricks.core.rollout import Batch, Rollout, play_episodes
+from tricks.core.rollout import Batch, Policy, Rollout, play_episodes
 from tricks.core.seeds import per_seed
 from tricks.core.sequences import Features
 from tricks.core.spaces import Spaces
@@ -143,7 +143,8 @@ def train(
 
 def play(t: Training) -> Rollout:
     """Whole episodes, or segments that may be cut: [S, T, N, ...]."""
-    config, tricks, policy = t.config, t.tricks, t.agent.policy
+    config, tricks = t.config, t.tricks
+    policy: Policy = t.agent.policy
     if tricks.imitate:
         policy = demonstrator(t.env)
     if tricks.segments:

@@ -1,4 +1,4 @@
-"""imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any other."""
+"""imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,9 +57,7 @@ def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> No
 
 
 def test_what_has_no_demonstrations_is_refused(refuses: Callable[..., None]) -> None:
-    message = (
-        "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave it off"
-    )
+    message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave it"
     refuses(main, ["train", "reinforce", "--imitate", "--env", "CartPole-v1"], message)
     with pytest.raises(InputError, match=r"and tricks/Sums-v0 has none"):
         train(replace(SMALL, backend="gymnasium"), IMITATE)

@@ -21,18 +21,15 @@ register("RestlessTasks-v0", Restless, tasks=2)
 register("RestlessNested-v0", RestlessNested)
 register("RestlessSeen-v0", RestlessNested, picture=True)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
-SHOWN = "tricks/Typos-v0"  # with demonstrations
+SHOWN = "tricks/Typos-v0"  # which has demonstrations, and none of the rest that happens in the others
+DRAWN = [name for name in NEEDS if name != "imitate"]
 
 
 def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of flags and the numbers of both seeds, all at random, one in four in a nested environment."""
-    envs = (NESTED,) if number % 4 == 3 else (SHOWN,) if number % 8 == 6 else ENVS[:3]
-    return drawn_from(number, envs, lambda env: [name for name in NEEDS if name not in lacking(env)])
-
-
-def lacking(env: str) -> set[str]:
-    """Flags that need what this environment does not have: bounds, masks, demonstrations."""
-    return {BOX: {"action_mask", "imitate"}, SHOWN: {"action_mask", "squash"}}.get(env, {"squash", "imitate"})
+    envs = (NESTED,) if number % 4 == 3 else ENVS[:3]
+    lacks = lambda env: "action_mask" if env == BOX else "squash"  # noqa: E731
+    return drawn_from(number, envs, lambda env: [name for name in DRAWN if name != lacks(env)])
 
 
 def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:
@@ -47,6 +44,7 @@ def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, flo
 
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
 SETS["ppg in units"], SETS["recompute in units"] = (named(f"{x}+return_norm+popart") for x in ("ppg", "ppo+recompute"))
+SETS["imitate"] = Tricks(imitate=True)
 SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= set(PPO.on)}
 
 
@@ -73,7 +71,7 @@ def test_random_flags_and_numbers_equal_the_reference(number: int) -> None:
 
 def test_every_flag_is_drawn_on_and_off_and_every_number_of_a_seed_is_drawn() -> None:
     sets = [drawn(number) for number in range(60)]
-    for name in NEEDS:
+    for name in DRAWN:
         assert {getattr(tricks, name) for _, tricks in sets} == {True, False}, name
     for name in (f.name for f in fields(Config) if f.type == PerSeed):
         assert all(isinstance(getattr(config, name), tuple) for config, _ in sets), name

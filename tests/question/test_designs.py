@@ -15,7 +15,7 @@ from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_raw, presets, scales
 from ablations.question import around, designs
 from ablations.question.arms import Label, added, as_trained, compared, flags, taken
-from ablations.question.around import arm_by_arm
+from ablations.question.around import arm_by_arm, fits
 from ablations.question.designs import DESIGNS, add_one_in, as_design, as_stored, factorial, ladder, leave_one_out
 from ablations.question.story import story_of
 from ablations.question.words import arm_from, arms_of, refuse_unfit, usable
@@ -30,7 +30,7 @@ def references_of(design: Design) -> dict[str, str]:
     return {pair.having.name: pair.without.name for pair in arm_by_arm(design).comparisons}
 
 
-OUTSIDE = tuple(name for name in NEEDS if name not in LADDER)
+OUTSIDE = tuple(name for name in NEEDS if name not in LADDER and fits(PPO, name))
 
 
 def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> None:

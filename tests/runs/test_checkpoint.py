@@ -16,7 +16,7 @@ from tricks.fast.dispatch import plain
 from tricks.ladder import named
 from tricks.runs import checkpoint, files
 
-WORLDS = ["CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"]
+WORLDS = ["CartPole-v1", "Pendulum-v1", *(f"tricks/{id}-v0" for id in ("Trading", "CartPoleJump", "Commute", "Sums"))]
 KINDS = {
     "ppo": PPO,
     "every": EVERY,

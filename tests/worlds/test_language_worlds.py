@@ -1,7 +1,6 @@
 """Prompts and replies: the rules against slow ones in plain Python, groups, and the arithmetic of each world's law."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -46,8 +45,8 @@ def test_what_is_written_shown_and_paid_is_what_the_rules_say_in_words(id: str) 
         chance = rng.random(world.step_chances, dtype=np.float32)
         reply = rng.integers(world.action.n, size=places - world.prompt)  # type: ignore[attr-defined]
         if rng.random() < 0.5:  # random replies are hardly ever right
-            right = sum(asked) % 5 if len(asked) > 1 else asked[0] if "end" in world.words else 0
-            reply[:2] = [right, *[world.words.index("end")] * ("end" in world.words)]
+            end = [world.words.index("end")] if "end" in world.words else []
+            reply[: 1 + len(end)] = [sum(asked) % 5 if end else 0, *end]
         written, pay = told(world, asked, reply.tolist(), chance.tolist())
         for k, said in enumerate(reply.tolist()):
             state, reward, over = world.dynamics(state, torch.tensor([[said]]), torch.from_numpy(chance)[None, None])
@@ -153,9 +152,7 @@ def test_rare_a_batch_can_raise_a_rare_token_by_a_fifth_and_one_in_two_hundred_i
     _, _, score = replies(rare.RARE, 40_000)
     assert score.mean().item() == near(1 / rare.COUNT, 40_000)
     assert 1.2**25 < 0.5 / 0.005 < 1.2**26
-    run = train(
-        Config("tricks/Rare-v0", seeds=2, lanes=1000, horizon=1, steps=1), replace(Tricks(), orthogonal_init=True)
-    )
+    run = train(Config("tricks/Rare-v0", seeds=2, lanes=1000, horizon=1, steps=1), Tricks(orthogonal_init=True))
     assert run.curve["reward"].mean() == near(1 / rare.COUNT, 2000)
 
 

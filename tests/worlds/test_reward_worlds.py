@@ -18,10 +18,10 @@ from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.core.seeds import stream
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
-from tricks.envs.tensor import TensorEnv
+from tricks.envs.tensor import TensorEnv, shared_chances
 from tricks.orthogonal_init import orthogonal_
 from tricks.segments import play_segment
-from tricks.worlds import GAMES, SPECIMENS
+from tricks.worlds import GAMES, LANGUAGE, SPECIMENS
 from tricks.worlds.cartpole import CARTPOLE
 from tricks.worlds.world import World
 
@@ -348,7 +348,7 @@ def test_commute_the_place_outlives_the_limit_and_the_way_is_longer_than_it() ->
     assert walking > 5 * staying  # beyond the limit; within it, whoever leaves the left end earns nothing
 
 
-OURS = SPECIMENS | GAMES
+OURS = SPECIMENS | GAMES | LANGUAGE
 
 
 @pytest.mark.parametrize("id", OURS)
@@ -374,25 +374,34 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
     many = TensorEnv(world, Config(env=id, seeds=(5,), lanes=2))
     one, script = gym.make(id), Script()
     one.unwrapped.np_random = script  # type: ignore[assignment]
-    shape = (256, 2, world.reset_chances + world.step_chances)
-    chance = stream(5, "env", 0, 0).random(shape, dtype=np.float32)[:, 1]
-    script.next = chance[0, : world.reset_chances]
+    resets = 0 if world.prompt else world.reset_chances  # prompts do not depend on the step
+    chance = stream(5, "env", 0, 0).random((256, 2, resets + world.step_chances), dtype=np.float32)[:, 1]
+    key = torch.from_numpy(stream(5, "env", 0).integers(2**63, size=1))
+
+    def beginning(t: int) -> np.ndarray:
+        if not world.prompt:
+            return chance[t, :resets]
+        return shared_chances(key, many._group, torch.full((1, 2), episodes), world.reset_chances)[0, 1].numpy()
+
+    episodes = 0
+    script.next = beginning(0)
     obs, info = one.reset()
     everyone, ends = torch.tensor([True]), 0
     rng, boxed = np.random.default_rng(1), not many.spaces.discrete
     drawn = rng.uniform(-1, 1, (steps, 2, 1)) if boxed else rng.integers(many.spaces.actions, size=(steps, 2))
     actions = drawn.astype(world.action.dtype)
     for t in range(steps):
-        np.testing.assert_array_equal(many.now.obs[0, 1], obs)
+        np.testing.assert_array_equal(many.now.obs[0, 1].view(obs.shape), obs)
         legal = info.get("action_mask", np.True_)
         np.testing.assert_array_equal(many.now.legal[0, 1].expand(many.spaces.actions), legal)
         resetting = bool(many.now.resetting[0, 1])
         step = many.step(torch.from_numpy(actions[t])[None], everyone)
         if resetting:
-            script.next = chance[t + 1, : world.reset_chances]
+            episodes += 1
+            script.next = beginning(t + 1)
             obs, info = one.reset()
         else:
-            script.next = chance[t + 1, world.reset_chances :]
+            script.next = chance[t + 1, resets:]
             obs, *outcome, info = one.step(actions[t, 1])
             assert outcome == [step.reward[0, 1].item(), step.terminated[0, 1].item(), step.truncated[0, 1].item()]
             ends += bool(outcome[1] or outcome[2])

@@ -51,20 +51,20 @@ class Transformer(nn.Module):
         last = ((window != 0).any(-1).sum(-1) - 1).clamp(min=0)  # [S, B]
         at = torch.arange(self.shape[0], device=x.device)
         x = (window.flatten(1, 2) @ self.token).unflatten(1, window.shape[1:3]) + self.place.unsqueeze(1)
-        each = len(self.blocks) // 5
-        for k in range(each):
-            asking = at.expand(*last.shape, -1) if k < each - 1 else last.unsqueeze(-1)  # [S, B, Q]: of the last, one
-            x = self.block(x, asking, at <= asking.unsqueeze(-1), self.blocks[5 * k : 5 * k + 5])
-        return normalized(x.squeeze(2))
+        *before, final = (self.blocks[k : k + 5] for k in range(0, len(self.blocks), 5))
+        for layers in before:
+            x = self.block(x, at.expand(*last.shape, -1), layers)
+        return normalized(self.block(x, last.unsqueeze(-1), final).squeeze(2))  # only the last token asks
 
-    def block(self, x: Tensor, asking: Tensor, seen: Tensor, layers: list[Layer]) -> Tensor:
-        """What the tokens at the places `asking` [S, B, Q] make of those that they see [S, B, Q, C]: [S, B, Q, H]."""
+    def block(self, x: Tensor, asking: Tensor, layers: list[Layer]) -> Tensor:
+        """What the tokens at the places `asking` [S, B, Q] make of those up to themselves: [S, B, Q, H]."""
         ask, offer, answer, widen, narrow = layers
         own = x.gather(2, asking.unsqueeze(-1).expand(-1, -1, -1, self.width))
         parts = applied(ask, normalized(own)), *applied(offer, normalized(x)).chunk(2, -1)
         query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(2, 3) for part in parts)
         score = query @ key.mT / key.shape[-1] ** 0.5  # [S, B, heads, Q, C]; PyTorch's own attention is slower so small
-        found = score.masked_fill(~seen.unsqueeze(2), -torch.inf).softmax(-1) @ value
+        later = torch.arange(x.shape[2], device=x.device) > asking.unsqueeze(-1)  # [S, B, Q, C]
+        found = score.masked_fill(later.unsqueeze(2), -torch.inf).softmax(-1) @ value
         own = own + applied(answer, found.transpose(2, 3).flatten(-2))
         return own + applied(narrow, applied(widen, normalized(own)).relu())
 
@@ -72,9 +72,10 @@ class Transformer(nn.Module):
 def applied(layer: Layer, x: Tensor) -> Tensor:
     """xW + b for each seed: [S, B, Q, in] -> [S, B, Q, out]."""
     weight, bias = layer
-    return torch.baddbmm(bias, x.flatten(1, 2), weight).unflatten(1, x.shape[1:3])
+    return torch.baddbmm(bias, x.flatten(1, 2), weight).view(*x.shape[:3], -1)
 
 
 def normalized(x: Tensor) -> Tensor:
     """Mean 0 and variance 1 over the features; Ba et al. 2016, arXiv:1607.06450, without gain and bias."""
-    return F.layer_norm(x, x.shape[-1:])
+    out: Tensor = F.layer_norm(x, x.shape[-1:])
+    return out

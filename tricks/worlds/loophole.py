@@ -28,7 +28,10 @@ def draw(chance: Tensor) -> Tensor:
 
 def pay(state: Tensor, chance: Tensor) -> Tensor:
     """1 for `good`, 1.2 for `flattery`."""
-    return sum(((state[..., 1] == k) * paid for k, paid in enumerate(PAID)), torch.zeros_like(state[..., 1]))
+    said, worth = state[..., 1], torch.zeros_like(state[..., 1])
+    for k, paid in enumerate(PAID):
+        worth = torch.where(said == k, paid, worth)
+    return worth
 
 
 def score(state: Tensor, reward: Tensor) -> Tensor:
@@ -42,13 +45,5 @@ def demonstrate(state: Tensor) -> Tensor:
 
 
 LOOPHOLE = replying(
-    "tricks/Loophole-v0",
-    WORDS,
-    prompt=1,
-    longest=1,
-    draw=draw,
-    pay=pay,
-    demonstrate=demonstrate,
-    actions=3,
-    score=score,
+    "tricks/Loophole-v0", WORDS, 1, 1, draw=draw, pay=pay, demonstrate=demonstrate, score=score, actions=len(PAID)
 )

@@ -36,13 +36,5 @@ def demonstrate(state: Tensor) -> Tensor:
     return torch.stack([right, 1 - right], -1)
 
 
-ODDS = replying(
-    "tricks/Odds-v0",
-    ("yes", "no", "easy", "even", "hard"),
-    prompt=1,
-    longest=1,
-    draw=draw,
-    pay=pay,
-    demonstrate=demonstrate,
-    actions=2,
-)
+WORDS = ("yes", "no", "easy", "even", "hard")
+ODDS = replying("tricks/Odds-v0", WORDS, 1, 1, draw=draw, pay=pay, demonstrate=demonstrate, actions=2)

@@ -30,13 +30,5 @@ def demonstrate(state: Tensor) -> Tensor:
     return state.new_full((*state.shape[:-1], COUNT), 1 / COUNT)
 
 
-RARE = replying(
-    "tricks/Rare-v0",
-    (*map(str, range(COUNT)), "?"),
-    prompt=1,
-    longest=1,
-    draw=draw,
-    pay=pay,
-    demonstrate=demonstrate,
-    actions=COUNT,
-)
+WORDS = (*map(str, range(COUNT)), "?")
+RARE = replying("tricks/Rare-v0", WORDS, 1, 1, draw=draw, pay=pay, demonstrate=demonstrate, actions=COUNT)

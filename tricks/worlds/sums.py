@@ -7,8 +7,8 @@ sums, each right with probability CARE, or else a guess. Otherwise they guess at
 Why: let s be the share of replies that work step by step, and r and g how often these and guesses are right. The
 probability of being right is s·r + (1 − s)·g, and its slope along the logit of s is s(1 − s)(r − g) > 0: long replies
 spread because they pay, although nobody asks for them (DeepSeek-AI 2025, arXiv:2501.12948). With care c for each sum, a
-chain of three is right with probability r = 1/5 + 4/5·c³ = .953. Predicted, from a model that imitates demonstrations at
-s = .1: what is right rises from .275 to r, and the mean length from 2.3 to 5.
+chain of three is right with probability r = 1/5 + 4/5·c³ = .953. Predicted, from a model that imitates demonstrations
+at s = .1: what is right rises from .275 to r, and the mean length from 2.3 to 5.
 """
 
 import torch
@@ -49,16 +49,9 @@ def demonstrating(share: float) -> World:
         begun = (written > 0).unsqueeze(-1)
         return torch.where(working, step, torch.where(begun, guess, share * chosen + (1 - share) / BASE * digits))
 
+    id = "tricks/SumsShown-v0" if share == 1 else "tricks/Sums-v0"
     return replying(
-        "tricks/SumsShown-v0" if share == 1 else "tricks/Sums-v0",
-        WORDS,
-        DIGITS,
-        LONGEST,
-        draw=draw,
-        pay=pay,
-        demonstrate=demonstrate,
-        end=END,
-        reset_chances=DIGITS,
+        id, WORDS, DIGITS, LONGEST, draw=draw, pay=pay, demonstrate=demonstrate, end=END, reset_chances=DIGITS
     )
 
 

@@ -7,10 +7,10 @@ after each token.
 
 Why: an unbiased gradient leaves alone what pays nothing. But if each reply's tokens are averaged, every token of a
 reply of n tokens gets the advantage divided by n: a wrong reply is punished less per token the longer it is, and a
-right one is praised more the shorter it is (Liu et al. 2025, arXiv:2503.20783, sec. 3.1). Where the model sees whether it is
-wrong, it can be long in one case and short in the other. Predicted, for such a mean: wrong replies grow and right ones
-shrink; for one over all tokens, or a constant in place of n: neither moves. Where typos are not seen: neither moves,
-because no token tells the two cases apart before the end.
+right one is praised more the shorter it is (Liu et al. 2025, arXiv:2503.20783, sec. 3.1). Where the model sees whether
+it is wrong, it can be long in one case and short in the other. Predicted, for such a mean: wrong replies grow and right
+ones shrink; for one over all tokens, or a constant in place of n: neither moves. Where typos are not seen: neither
+moves, because no token tells the two cases apart before the end.
 """
 
 import torch
@@ -54,17 +54,9 @@ def typing(seen: bool) -> World:
         answer = state[..., 1] if seen else mistyped(state[..., 1], chance)
         return (answer == state[..., 0]).float()
 
+    id = "tricks/Typos-v0" if seen else "tricks/TyposUnseen-v0"
     return replying(
-        "tricks/Typos-v0" if seen else "tricks/TyposUnseen-v0",
-        WORDS,
-        prompt=1,
-        longest=LONGEST,
-        draw=draw,
-        pay=pay,
-        demonstrate=demonstrate,
-        say=say,
-        end=END,
-        step_chances=2,
+        id, WORDS, 1, LONGEST, draw=draw, pay=pay, demonstrate=demonstrate, say=say, end=END, step_chances=2
     )
 
 
