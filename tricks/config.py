@@ -148,7 +148,7 @@ class Config(Checked):
     recurrent_cell: str = "lstm"
     """The recurrent layer: lstm or gru (recurrent)."""
     group: int = 8
-    """G: how many lanes answer the same prompt, in worlds with prompts; `lanes` is a multiple of it (group_baseline)."""
+    """G: how many lanes answer the same prompt; `lanes` is a multiple of it (group_baseline)."""
     clip_high: PerSeed = 0.28
     """ε_high: the ratio's upper limit is 1 + ε_high, and its lower one 1 − `clip_range` (clip_higher)."""
     kl_coef: PerSeed = field(default=0.04, metadata=OR_ZERO)

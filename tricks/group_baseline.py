@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.env import Env
 from tricks.core.rollout import Batch
 from tricks.core.seeds import Index
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.reuse import minibatches
+from tricks.worlds import WORLDS
 
 
 def leave_one_out(returns: Tensor, group: int) -> Tensor:
@@ -60,3 +62,9 @@ def refuse(config: Config, tricks: Tricks) -> None:
         raise InputError(f"{config.minibatches} minibatches of whole replies are more than {config.lanes} lanes")
     if config.life_ends:
         raise InputError("group_baseline plays one episode per lane, so a life cannot end one: drop --life-ends")
+
+
+def refuse_env(env: Env) -> None:
+    """Raise InputError for a world of prompts whose lanes don't share them, as under Gymnasium."""
+    if env.id in WORLDS and WORLDS[env.id].prompt and getattr(env, "demonstrate", None) is None:
+        raise InputError(f"only the tensor backend gives a group of {env.id}'s lanes one prompt: drop --backend")

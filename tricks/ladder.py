@@ -376,8 +376,6 @@ def rungs() -> list[Tricks]:
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
-    What the trick excludes, and what needs that, is left out of PPO. `ppg+kl_stop` is a name and a flag on top, with
-    what it needs. Raises InputError for any other name.
     PPO is then without what the trick, or one that it needs, cannot be combined with, and without what needs that.
     `ppg+kl_stop` is a name and a flag on top, with what it needs. Raises InputError for any other name.
     """
@@ -390,8 +388,6 @@ def named(name: str) -> Tricks:
     if name in LADDER:
         return switched(LADDER[: LADDER.index(name) + 1])
     if name in NEEDS:
-        kept = [other for other in PPO.on if not {*closed([other])} & {*EXCLUDES[name]}]
-        return switched(closed([*kept, name]))
         gone = {other for each in closed([name]) for other in EXCLUDES[each]}
         return switched(closed([*(each for each in PPO.on if gone.isdisjoint(closed([each]))), name]))
     hint = meant(name, [*PRESETS, *NEEDS])

@@ -78,6 +78,7 @@ def test_groups_that_earned_the_same_have_no_contrast_in_any_row() -> None:
         ({"group": 8}, "4 lanes are no whole groups of 8"),
         ({"minibatches": 5}, "5 minibatches of whole replies are more than 4 lanes"),
         ({"life_ends": True}, "a life cannot end one"),
+        ({"env": "tricks/Sums-v0", "backend": "gymnasium"}, "only the tensor backend gives"),
     ],
 )
 def test_impossible_groups_are_refused_in_one_line(numbers: dict[str, Any], said: str) -> None:
