@@ -255,7 +255,7 @@ class Tricks(Checked):
     imitate: bool = trick(
         "the world's demonstrations are played, and every action in them is made likelier",
         "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
-        color="#2B0000",
+        color="#000026",
         beyond=True,
         excludes=("reuse", "advantage_norm", "group_baseline"),
         chapter="language",
@@ -263,7 +263,7 @@ class Tricks(Checked):
     group_baseline: bool = trick(
         "the mean return of the group's other replies is subtracted from the return (RLOO)",
         "Kool et al. 2019, Buy 4 REINFORCE samples; Ahmadian et al. 2024, arXiv:2402.14740",
-        color="#39100B",
+        color="#40260D",
         numbers=("group",),
         beyond=True,
         excludes=("baseline", "advantage_norm"),  # some minibatches of replies have only one advantage
@@ -272,7 +272,7 @@ class Tricks(Checked):
     group_norm: bool = trick(
         "advantages are divided by the group's standard deviation",
         "Shao et al. 2024, arXiv:2402.03300",
-        color="#080282",
+        color="#150080",
         needs=("group_baseline",),
         beyond=True,
         chapter="grpo",
@@ -280,7 +280,7 @@ class Tricks(Checked):
     mixed_groups: bool = trick(
         "groups whose replies all earned the same are left out",
         "Yu et al. 2025, arXiv:2503.14476, sec. 3.2",
-        color="#991A54",
+        color="#A6006F",
         needs=("group_baseline",),
         diagnostics=("mixed_share",),
         beyond=True,
@@ -289,7 +289,7 @@ class Tricks(Checked):
     clip_higher: bool = trick(
         "the ratio has an upper limit of its own",
         "Yu et al. 2025, arXiv:2503.14476, eq. 10",
-        color="#082000",
+        color="#260006",
         needs=("clip",),
         numbers=("clip_high",),
         diagnostics=("clip_high_fraction",),
@@ -299,7 +299,7 @@ class Tricks(Checked):
     kl_penalty: bool = trick(
         "a price for leaving the policy that the training began with",
         "Ouyang et al. 2022, arXiv:2203.02155; Shao et al. 2024, arXiv:2402.03300, eq. 4; Schulman 2020",
-        color="#1001CD",
+        color="#515928",
         numbers=("kl_coef", "kl_in", "kl_estimator"),
         diagnostics=("reference_kl",),
         beyond=True,
@@ -309,7 +309,7 @@ class Tricks(Checked):
     reply_mean: bool = trick(
         "the loss is a mean over replies of a mean over each one's tokens, or of a sum divided by a constant",
         "Shao et al. 2024, arXiv:2402.03300, eq. 3; Liu et al. 2025, arXiv:2503.20783",
-        color="#321E48",
+        color="#6600CC",
         needs=("group_baseline",),
         numbers=("reply_divisor",),
         beyond=True,
@@ -318,7 +318,7 @@ class Tricks(Checked):
     reply_ratio: bool = trick(
         "one importance ratio per reply",
         "Zheng et al. 2025, arXiv:2507.18071, eq. 7",
-        color="#D60D63",
+        color="#808019",
         needs=("reuse", "group_baseline"),
         beyond=True,
         chapter="limits",
