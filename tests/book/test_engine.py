@@ -119,7 +119,7 @@ def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_doe
         *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
         *("reward_scaling", "recompute", "separate_optimizers"),
         "squash",  # its worlds' actions are one choice from a few
-        "imitate",  # and have no demonstrations
+        *[*NEEDS][[*NEEDS].index("imitate") :],  # and have neither demonstrations nor prompts
     }
     assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
