@@ -257,7 +257,7 @@ class Tricks(Checked):
         "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
         color="#000026",
         beyond=True,
-        excludes=("reuse", "advantage_norm", "group_baseline"),
+        excludes=("reuse", "advantage_norm"),
         chapter="language",
     )
     group_baseline: bool = trick(
@@ -266,7 +266,7 @@ class Tricks(Checked):
         color="#40260D",
         numbers=("group",),
         beyond=True,
-        excludes=("baseline", "advantage_norm"),  # some minibatches of replies have only one advantage
+        excludes=("baseline", "advantage_norm", "imitate"),  # some minibatches of replies have only one advantage
         chapter="language",
     )
     group_norm: bool = trick(
