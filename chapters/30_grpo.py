@@ -13,10 +13,11 @@
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
 from ablations import interval, style
-from chapters.book import begin, label_lines, planted
+from chapters.book import begin, planted
 from chapters.exercises.grpo import check_weights, over_batch
 from tricks import Config, diff, source, train
 from tricks.core.rollout import play_episodes
@@ -55,14 +56,12 @@ def learned(tricks, steps=12_800, plays=play_episodes, begins=start, **numbers):
         return train(replace(odds, steps=steps, **numbers), tricks, start=begins.agent)
 
 
-import numpy as np
-
 risks = {}
 for name, tricks in (("centered", CENTERED), ("divided by σ", DIVIDED)):
     luck = np.random.default_rng(0)
     risks[name] = yes(learned(tricks, steps=40_000, plays=stakes, lr=0.003))[:, 1]
 figure, axis = plt.subplots(figsize=(6, 1.7))
-for row, (name, chance) in enumerate(risks.items()):
+for row, chance in enumerate(risks.values()):
     axis.plot(chance, [row] * 10, "o", color=(style.SOFT, COLOR)[row], alpha=0.5)
 axis.set_yticks(range(2), list(risks))
 axis.set(xlim=(-0.02, 1.02), ylim=(1.5, -0.5), xlabel="probability of the better, risky word after training (agents)")
@@ -117,7 +116,10 @@ torch.testing.assert_close(divided.flatten(), wanted, atol=1e-3, rtol=0)
 # %% tags=["thumbnail", "hide-input"]
 p = torch.linspace(0, 1, 201)
 figure, axis = plt.subplots(figsize=(6, 2.6))
-for weight, name, color in ((p * (1 - p) * 4, "p(1 − p)", style.SOFT), ((p * (1 - p)).sqrt() * 2, "√(p(1 − p))", COLOR)):
+for weight, name, color in (
+    (p * (1 - p) * 4, "p(1 − p)", style.SOFT),
+    ((p * (1 - p)).sqrt() * 2, "√(p(1 − p))", COLOR),
+):
     axis.plot(p, weight, color=color)
     place = 105 if "√" not in name else 15
     axis.text(p[place], weight[place] + 0.03, name, color=color, weight="bold", ha="left" if place > 50 else "right")
@@ -179,11 +181,17 @@ for kind in ("descent", "Adam"):
 assert gains["descent"][0] > 0.1 and max(abs(gains["Adam"][0]), abs(gains["Adam"][1])) < 0.03
 slower = (found["descent, divided, half the rate"] - found["descent, centered"]).mean(0)
 assert slower.abs().max() < 0.03
+by_group = [check_weights.right(right, 8) / (right * (1 - right)) for right in (0.05, 0.5)]
+print(f"groups of eight without a right reply: {0.95**8:.0%}; factor {by_group[0] / by_group[1]:.2f}")
+assert 1.2 < by_group[0] / by_group[1] < 1.3
 
 # %% [markdown] tags=["predict"]
 # Under plain descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at half the rate, which
-# makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Under
-# Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
+# makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Where is
+# the factor of 2.29? It holds for large groups. Of groups of eight at $p = 0.05$, two thirds have no right reply, and
+# these count 0 whatever they are divided by. What is left is a factor of 1.25, which you will derive in exercise 1.
+#
+# Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
 # that only hard prompts use takes its full step, whether their gradients are small or half as small. So Adam has done
 # already what $\sigma$ is for, wherever prompts have weights of their own.
 #
@@ -198,6 +206,7 @@ assert slower.abs().max() < 0.03
 #
 # Here is the mean advantage of the risky word in a group of $G$, for a policy without preference. It's exact: every
 # number of safe words and of wins, times its probability.
+
 
 # %%
 def mean_slope(group, chance=0.1, prize=20.0, divide=True):

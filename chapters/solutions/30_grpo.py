@@ -1,7 +1,7 @@
 """Solutions to the chapter on GRPO. `python -m chapters.solutions.30_grpo` checks them.
 
-Exercise 1. With k of G right, a right reply has the advantage (1 - k/G)/σ and a wrong one -(k/G)/σ. Scores are 1 - p and
--p; since advantages sum to 0, p drops out, and the mean of advantage times score is k/G·(1 - k/G)/σ.
+Exercise 1. With k of G right, a right reply has the advantage (1 - k/G)/σ and a wrong one -(k/G)/σ. Scores are 1 - p
+and -p; since advantages sum to 0, p drops out, and the mean of advantage times score is k/G·(1 - k/G)/σ.
 
 Exercise 2. A group without a right reply counts 0, and for small p nearly all are like that. The weight then goes as p.
 
