@@ -30,6 +30,7 @@ PARTS = {  # the first chapter of each
     "05_orthogonal_init": "The details that make it work",
     "17_shared_trunk": "Beyond the ladder",
     "24_seeds_as_an_axis": "How we know",
+    "29_language": "From PPO to GRPO",
     "a1_qr_signs": "Appendices",
 }
 START, END = "<!-- map -->\n", "<!-- /map -->"

@@ -1,0 +1,362 @@
+# %% [markdown]
+# # GRPO: what the group does, and what σ does to it
+#
+# *Everybody divides by the group's standard deviation. What for?*
+
+# %% [markdown]
+# GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know nearly all of it: the
+# ratio, the clip, the group's mean as the baseline. One thing is new: each advantage is divided by the standard
+# deviation $\sigma$ of its group. Below, ten agents can say `safe` or `risky`. The safe word earns 1. The risky one
+# earns 20 one time in ten, so it is worth twice as much. One set has RLOO's advantages, the other GRPO's.
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from ablations import interval, style
+from chapters.book import begin, planted
+from chapters.exercises.grpo import check_weights, over_batch
+from tricks import Config, diff, source, train
+from tricks.core.rollout import play_episodes
+from tricks.group_norm import in_deviations
+from tricks.ladder import PRESETS, switched
+from tricks.mixed_groups import has_contrast
+from tricks.worlds.odds import ODDS
+
+begin()
+COLOR = style.COLORS["group_norm"]
+IMITATE = switched(("imitate", "lr_anneal"))
+CENTERED, DIVIDED = switched(("group_baseline",)), switched(("group_baseline", "group_norm"))
+PROMPTS = ("easy", "even", "hard")
+
+odds = Config("tricks/Odds-v0", seeds=10, steps=20_000, lanes=128, horizon=1, hidden=(8,), gamma=1.0, lr=0.01)
+start = train(odds, IMITATE)
+WINDOWS = ODDS.observe(torch.tensor([[2.0, -1.0], [3.0, -1.0], [4.0, -1.0]])).expand(10, 3, -1)
+
+
+def yes(run):
+    """Each agent's probability of `yes` for the easy, the even, and the hard prompt: [10, 3]."""
+    return run.agent.policy(WINDOWS).softmax(-1)[..., 0].detach()
+
+
+def stakes(*arguments):
+    """`yes` pays 20 with probability 0.1, and `no` pays 1."""
+    rollout = play_episodes(*arguments)
+    wins = torch.from_numpy(luck.random(rollout.reward.shape)) < 0.1
+    said_yes = rollout.action.view(rollout.reward.shape) == 0
+    return replace(rollout, reward=torch.where(said_yes, 20.0 * wins, 1.0) * rollout.done)
+
+
+def learned(tricks, steps=12_800, plays=play_episodes, begins=start, **numbers):
+    """Ten agents that start from the imitators."""
+    with planted(play_episodes=plays):
+        return train(replace(odds, steps=steps, **numbers), tricks, start=begins.agent)
+
+
+risks = {}
+for name, tricks in (("centered", CENTERED), ("divided by σ", DIVIDED)):
+    luck = np.random.default_rng(0)
+    risks[name] = yes(learned(tricks, steps=40_000, plays=stakes, lr=0.003))[:, 1]
+figure, axis = plt.subplots(figsize=(6, 1.7))
+for row, chance in enumerate(risks.values()):
+    axis.plot(chance, [row] * 10, "o", color=(style.SOFT, COLOR)[row], alpha=0.5)
+axis.set_yticks(range(2), list(risks))
+axis.set(xlim=(-0.02, 1.02), ylim=(1.5, -0.5), xlabel="probability of the better, risky word after training (agents)")
+plt.show()
+print(", ".join(f"{name}: {chance.mean():.2f} on average" for name, chance in risks.items()))
+assert risks["centered"].mean() > 0.8 and risks["divided by σ"].max() < 0.2
+
+# %% [markdown]
+# All ten that divide by $\sigma$ learn the wrong word. Yet the best known language models were trained like this. So
+# what does $\sigma$ do, why is it there, and when may you keep it?
+#
+# ## All of GRPO on one page
+#
+# From RLOO to GRPO, flag by flag:
+
+# %%
+diff(PRESETS["rloo"], PRESETS["grpo"])
+
+# %% [markdown]
+# `reuse` and `clip` are [chapter 2](02_reuse.ipynb) and [chapter 3](03_clip.ipynb), per token. `kl_penalty` and
+# `reply_mean` are in both, and belong to [the next chapter](31_limits.ipynb). What remains is this:
+
+# %%
+source(in_deviations)
+
+# %% [markdown]
+# By hand: two groups of four. In one, the replies earn 1, 0, 0, 0, in the other 1, 1, 0, 0. Their means are ¼ and ½;
+# their deviations, with $n - 1$ below, are ½ and 0.577. So the one right reply of the first group gets 1.5, and each
+# right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. The last argument says what a reply gets in which
+# all four agree: 0.
+
+# %% tags=["open"]
+earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)  # [S, T, N]
+centered = earned - earned.view(3, 4).mean(1).repeat_interleave(4)
+divided = in_deviations(centered * 4 / 3, group=4)  # it takes leave-one-out advantages
+wanted = torch.tensor([1.5, -0.5, -0.5, -0.5, 0.866, 0.866, -0.866, -0.866, 0, 0, 0, 0])
+torch.testing.assert_close(divided.flatten(), wanted, atol=1e-3, rtol=0)
+
+# %% [markdown]
+# ## What $\sigma$ does to a prompt's weight
+#
+# Rewards are 1 or 0. For a prompt whose replies are right with probability $p$, the policy's slope along the logit of
+# *right* is
+#
+# $$\underbrace{p \cdot (1 - p)(1 - p)}_{\text{right: } A = 1 - p,\ \text{score } 1 - p}
+#   + \underbrace{(1 - p) \cdot (-p)(-p)}_{\text{wrong: } A = -p,\ \text{score } -p} = p (1 - p).$$
+#
+# That is the true gradient of $p$. The rewards' variance is $p(1-p)$, too. So dividing by $\sigma$ leaves
+#
+# $$\frac{p (1 - p)}{\sqrt{p (1 - p)}} = \sqrt{p (1 - p)} .$$
+
+# %% tags=["thumbnail", "hide-input"]
+p = torch.linspace(0, 1, 201)
+figure, axis = plt.subplots(figsize=(6, 2.6))
+for weight, name, color in (
+    (p * (1 - p) * 4, "p(1 − p)", style.SOFT),
+    ((p * (1 - p)).sqrt() * 2, "√(p(1 − p))", COLOR),
+):
+    axis.plot(p, weight, color=color)
+    place = 105 if "√" not in name else 15
+    axis.text(p[place], weight[place] + 0.03, name, color=color, weight="bold", ha="left" if place > 50 else "right")
+for right, name in zip((0.95, 0.5, 0.05), PROMPTS, strict=True):
+    axis.axvline(right, color=style.FAINT, lw=1, zorder=0)
+    axis.text(right, 1.14, name, ha="center", color=style.SOFT)
+axis.set(xlabel="how often the prompt is answered right", ylabel="weight, 1 at p = ½", ylim=(0, 1.2))
+plt.show()
+hard = torch.tensor(0.05)
+gain = (hard * (1 - hard)).rsqrt() / 2
+print(f"against even prompts, those at 0.05 and 0.95 gain a factor of {gain:.2f}")
+assert 2.2 < gain < 2.4
+
+# %% [markdown]
+# So $\sigma$ turns up easy and hard prompts. Liu et al. (2025, arXiv:2503.20783) call that a bias and leave it out
+# (Dr. GRPO). Others like it, because hard prompts are where there's something to learn. Both speak of *gradients*.
+#
+# ## What the optimizer makes of it
+#
+# Ten agents imitate a demonstrator that says `yes` to easy, even, and hard prompts with probability 0.95, 0.5, and 0.05.
+# `yes` pays. Four sets go on from there: with and without $\sigma$, under Adam and under plain gradient descent. (Adam
+# with an enormous $\epsilon$ *is* gradient descent with momentum.) Under gradient descent the divided set gets half
+# the learning rate, so that even prompts move alike; the second row of a pair then differs by what $\sigma$ does to the
+# *other* prompts.
+#
+# **Predict.** For the hard prompt: by how much is `yes` likelier with $\sigma$, under each optimizer?
+
+# %%
+ADAM, DESCENT = {"lr": 0.003}, {"lr": 100.0, "adam_eps": 1e4}
+half_as_fast = DESCENT | {"lr": 50.0}
+runs = {
+    "descent, centered": learned(CENTERED, **DESCENT),
+    "descent, divided": learned(DIVIDED, **DESCENT),
+    "descent, divided, half the rate": learned(DIVIDED, **half_as_fast),
+    "Adam, centered": learned(CENTERED, steps=6_400, **ADAM),
+    "Adam, divided": learned(DIVIDED, steps=6_400, **ADAM),
+}
+
+# %% tags=["predict", "hide-input"]
+found = {name: yes(run) for name, run in runs.items()}
+figure, axis = plt.subplots(figsize=(7, 2.6))
+for row, (name, chance) in enumerate(found.items()):
+    color = COLOR if "divided" in name else style.SOFT
+    for k in range(3):
+        axis.plot(chance[:, k], [row] * 10, "o", color=color, ms=4, alpha=0.4)
+        if row == 0:
+            axis.text(chance[:, k].mean(), -0.75, PROMPTS[k], ha="center", color=style.INK)
+axis.set_yticks(range(5), list(found))
+axis.set(ylim=(4.5, -1.1), xlim=(0, 1.02), xlabel="probability of the right answer after training (dots: agents)")
+plt.show()
+for name, chance in found.items():
+    print(f"{name:32}", ", ".join(f"{p} {x:.3f}" for p, x in zip(PROMPTS, chance.mean(0).tolist(), strict=True)))
+gains = {}
+for kind in ("descent", "Adam"):
+    difference = (found[f"{kind}, divided"] - found[f"{kind}, centered"])[:, 2].numpy()
+    gains[kind] = interval(difference)
+    print(f"{kind}, hard prompts, divided minus centered: {difference.mean():+.3f}", end=" ")
+    print(f"[{gains[kind][0]:+.3f}, {gains[kind][1]:+.3f}]")
+assert gains["descent"][0] > 0.1 and max(abs(gains["Adam"][0]), abs(gains["Adam"][1])) < 0.03
+slower = (found["descent, divided, half the rate"] - found["descent, centered"]).mean(0)
+assert slower.abs().max() < 0.03
+by_group = [check_weights.right(right, 8) / (right * (1 - right)) for right in (0.05, 0.5)]
+print(f"groups of eight without a right reply: {0.95**8:.0%}; factor {by_group[0] / by_group[1]:.2f}")
+assert 1.2 < by_group[0] / by_group[1] < 1.3
+
+# %% [markdown] tags=["predict"]
+# Under plain descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at half the rate, which
+# makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Where is
+# the factor of 2.29? It holds for large groups. Of groups of eight at $p = 0.05$, two thirds have no right reply, and
+# these count 0 whatever they are divided by. What is left is a factor of 1.25, which you will derive in exercise 1.
+#
+# Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
+# that only hard prompts use takes its full step, whether their gradients are small or half as small. So Adam has done
+# already what $\sigma$ is for, wherever prompts have weights of their own.
+#
+# That's a tiny model. In a large one, prompts share most weights, and Adam sees only their sum. There $\sigma$ changes
+# which prompts win that sum, by the factors above.
+#
+# ## Where it does harm
+#
+# With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
+# 6](06_advantage_norm.ipynb) has the derivation. What makes a group's gradient large, a rare win, makes its $\sigma$
+# large as well, and so the win is divided away. Most groups of eight contain no win. Those say `safe`, in full voice.
+#
+# Here is the mean advantage of the risky word in a group of $G$, for a policy without preference. It's exact: every
+# number of safe words and of wins, times its probability.
+
+
+# %%
+def mean_slope(group, chance=0.1, prize=20.0, divide=True):
+    """The mean gradient of the risky word's logit, over everything a group can be."""
+    total, one = 0.0, torch.tensor(1.0)
+    for safe in range(group + 1):
+        for wins in range(group + 1 - safe):
+            counts = torch.tensor([safe, wins, group - safe - wins])
+            odds_of = torch.tensor([0.5, 0.5 * chance, 0.5 * (1 - chance)])
+            ways = torch.lgamma(one + group) - torch.lgamma(counts + 1.0).sum()
+            likely = (ways + (counts * odds_of.log()).sum()).exp()
+            pays = torch.tensor([1.0, prize, 0.0]).repeat_interleave(counts)
+            worth = (pays - pays.mean()).view(1, 1, -1) * group / (group - 1)
+            if divide:
+                worth = in_deviations(worth, group)
+            score = torch.tensor([-0.5, 0.5, 0.5]).repeat_interleave(counts)
+            total += (likely * (worth.flatten() * score).mean()).item()
+    return total
+
+
+# %% tags=["hide-input"]
+sizes = (4, 8, 16, 32, 64)
+slopes = [mean_slope(size) for size in sizes]
+figure, axis = plt.subplots(figsize=(6, 2.2))
+axis.plot(sizes, slopes, "o-", color=COLOR)
+axis.axhline(0, color=style.INK, lw=1)
+axis.text(4, 0.01, "above: toward the better word", color=style.SOFT, va="bottom")
+axis.set(xscale="log", xlabel="replies per group", ylabel="mean slope toward\nthe risky word, divided")
+axis.set_xticks(sizes, sizes)
+axis.minorticks_off()
+plt.show()
+true = mean_slope(8, divide=False)
+print(f"true slope {true:+.2f}; divided:", ", ".join(f"G = {n}: {x:+.3f}" for n, x in zip(sizes, slopes, strict=True)))
+assert abs(true - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
+
+# %% [markdown]
+# The sign is wrong up to groups of 32. The rule that follows: **divide by $\sigma$ where all rewards have the same two
+# values. Where some have other stakes, don't.** Dividing makes all stakes alike, and the agents at the top of this
+# chapter did just what they were told.
+#
+# ## A group that agrees
+#
+# A group whose replies all earned the same has advantages of 0. Its rows still count in the mean over the batch, so
+# they make the step shorter. `mixed_groups` leaves them out:
+
+# %%
+source(has_contrast)
+
+# %% [markdown]
+# DAPO (Yu et al. 2025, arXiv:2503.14476) does that and samples other prompts in their place. If Adam undoes a factor
+# of the gradient, what is left of the trick when nothing is sampled in their place?
+#
+# **Predict.** Ten agents under Adam, ten under gradient descent, each with and without `mixed_groups`: who gains?
+
+# %%
+MIXED = switched(("group_baseline", "mixed_groups"))
+pairs = {"Adam": ADAM | {"steps": 6_400}, "descent": DESCENT}
+left_out = {kind: learned(MIXED, **numbers) for kind, numbers in pairs.items()}
+
+# %% tags=["predict", "hide-input"]
+for kind, run in left_out.items():
+    difference = (yes(run) - found[f"{kind}, centered"])[:, 2].numpy()
+    low, high = interval(difference)
+    mixed = run.curve.groupby("update").mixed_share.mean()
+    print(f"{kind:8} hard prompts, {difference.mean():+.3f} [{low:+.3f}, {high:+.3f}];", end=" ")
+    print(f"mixed groups: {mixed.iloc[0]:.0%} at first, {mixed.iloc[-1]:.0%} in the end")
+    gains[f"mixed, {kind}"] = low, high
+assert gains["mixed, descent"][0] > 0
+
+# %% [markdown] tags=["predict"]
+# Under gradient descent, leaving groups out makes the step longer, so agents learn faster, as they would at a
+# higher rate. Under Adam, what that can change is how the step's length varies from batch to batch. A group without
+# contrast costs the time of its replies, and the size of a mean. Sampling others instead buys signal, for more time.
+#
+# It doesn't help
+#
+# - **to divide, under Adam, where prompts have weights of their own.** Nothing changes.
+# - **to divide, where stakes differ.** It's wrong.
+# - **to leave out groups, when most are mixed.** There's nothing to leave out.
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | prompts are not equally hard, and gradients of very easy and very hard ones are small |
+# | **formula** | $A_i = (R_i - \bar R)/(\sigma + \epsilon)$ within each group |
+# | **in the loop** | `advantage = in_deviations(advantage, config.group)` |
+# | **defaults** | $\epsilon = 10^{-4}$, and $\sigma$ with $G - 1$, as in TRL |
+# | **watch** | `mixed_share`: the share of groups that say anything |
+# | **skip it when** | rewards aren't all from the same two values |
+# | **also called** | `scale_rewards` in TRL's `GRPOTrainer` |
+
+# %% [markdown]
+# ## Exercises
+#
+# **Exercise 1: write it.** What is the expected weight of a prompt in a group of $G$, exactly? Return the mean slope
+# along the logit of *right* when advantages are $(R_i - \bar R)/\sigma$, with $\sigma$ as in the library, but without
+# $\epsilon$; a group that agrees counts 0. The number of right replies is binomial.
+
+
+# %%
+def my_weight(p, group):  # numbers -> a number
+    ...
+
+
+check_weights(my_weight)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# With $k$ of $G$ right, what are the two advantages? What is the mean of advantage times score? Then sum over $k$ with
+# `math.comb`.
+#
+# </details>
+#
+# **Exercise 2: predict.** Your `my_weight(0.05, 8)` is less than $\sqrt{0.05 \cdot 0.95} = 0.218$. Why? What does it
+# become as $p \to 0$, in proportion to $p$?
+#
+# <details><summary>Answer</summary>
+#
+# Most groups have no right reply, and those count 0, however large $1/\sigma$ would be. As $p \to 0$, a group has one
+# right reply with probability $Gp$. So the weight goes as $p$, just like $p(1-p)$, and not as $\sqrt p$: for
+# prompts harder than $1/G$, dividing gains a constant factor and no more.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** Some code standardizes like this. Its docstring says "per group."
+
+# %%
+source(over_batch)
+
+# %% [markdown]
+# With one prompt per batch it's right. What happens to a prompt that is always answered right, in a batch with others?
+# Give an example of two groups.
+#
+# <details><summary>Hint</summary>
+#
+# Which mean does it subtract?
+#
+# </details>
+#
+# **Exercise 4: a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
+# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
+#
+# <details><summary>Answer</summary>
+#
+# All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
+# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
+#
+# </details>
+#
+# Solutions: [`solutions/30_grpo.py`](solutions/30_grpo.py). Next: [lengths, limits, and leashes](31_limits.ipynb).

@@ -1,0 +1,462 @@
+# %% [markdown]
+# # Lengths, limits, and leashes
+#
+# *Your model's wrong answers get longer and longer. Is it thinking harder, or is it your mean?*
+
+# %% [markdown]
+# A small model answers `a` or `b` and then writes `more` until it feels like `end`. What counts is its first word. Half
+# of the time, a typo replaces that at random, and the model sees it. From there on nothing can be won or lost. Below,
+# ten agents are trained with GRPO's loss, which averages over the tokens of each reply, and ten with a mean over all
+# tokens of the batch.
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from ablations import interval, style
+from chapters.book import begin, label_lines
+from chapters.book.replies import replies
+from chapters.exercises.limits import check_penalty, gradient_of_k3, whole_batch
+from tricks import Config, source, train
+from tricks.clip_higher import clipped_apart
+from tricks.kl_penalty import estimated_kl
+from tricks.ladder import switched
+from tricks.reply_mean import mean_of_replies
+from tricks.reply_ratio import ratio_of_reply
+from tricks.worlds import loophole
+
+begin()
+COLORS = {name: style.COLORS[name] for name in ("reply_mean", "clip_higher", "kl_penalty")}
+IMITATE = switched(("imitate", "lr_anneal"))
+TOKENS, OWN = switched(("group_baseline",)), switched(("group_baseline", "reply_mean"))
+
+typos = Config("tricks/Typos-v0", seeds=10, steps=30_000, lanes=128, horizon=1, gamma=1.0, hidden=(32,))
+typos = replace(typos, activation="relu", lr=0.01)
+unseen = replace(typos, env="tricks/TyposUnseen-v0")
+starts = {world.env: train(world, IMITATE) for world in (typos, unseen)}
+
+
+def trained(tricks, world=typos, **numbers):
+    """Ten agents that start from the imitators of their world."""
+    return train(replace(world, steps=40_000, lr=0.01, **numbers), tricks, start=starts[world.env].agent)
+
+
+def lengths(run):
+    """Each agent's mean length of right and of wrong replies: [2, agents]."""
+    said = replies(run)
+    answered = said.windows.unflatten(2, (13, 4))[:, :, 1, :2].any(-1)  # the first word after the prompt
+    right = said.score > 0.5
+    kinds = (right & answered, ~right & answered)
+    return np.stack([((said.length * kind).sum(1) / kind.sum(1)).numpy() for kind in kinds])
+
+
+begun = lengths(starts[typos.env])
+runs = {"all tokens": trained(TOKENS), "each reply's own": trained(OWN)}
+found = {"imitated": begun} | {name: lengths(run) for name, run in runs.items()}
+
+
+def draw_lengths(found):
+    """Right and wrong lengths, a row for each arm; dots are agents."""
+    axis = plt.subplots(figsize=(6.8, 0.55 * len(found) + 0.7))[1]
+    for row, both in enumerate(found.values()):
+        for kind, color, shift in ((0, style.COLORS["gae"], -0.13), (1, style.FAULT, 0.13)):
+            axis.plot(both[kind], [row + shift] * both.shape[1], "o", color=color, ms=4, alpha=0.5)
+            if row == 0:
+                axis.text(12.2, shift * 3, ("right", "wrong")[kind], color=color, weight="bold", va="center")
+    axis.set_yticks(range(len(found)), list(found))
+    axis.set(ylim=(len(found) - 0.4, -0.6), xlim=(1, 13.5), xlabel="words per reply (dots: agents)")
+    plt.show()
+    for name, both in found.items():
+        low, high = interval(both[1] - both[0])
+        print(f"{name:24} right {both[0].mean():.1f}, wrong {both[1].mean():.1f};", end=" ")
+        print(f"wrong minus right {(both[1] - both[0]).mean():+.1f} [{low:+.1f}, {high:+.1f}]")
+
+
+draw_lengths(found)
+gap = {name: interval(both[1] - both[0]) for name, both in found.items()}
+assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
+
+# %% [markdown]
+# Nothing pays for length. With a mean over each reply's own tokens, the model learns all the same to be brief when it
+# is right and to go on when it is wrong. People have read such curves as a model that "thinks longer about what is
+# hard." This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
+#
+# ## Two replies by hand
+#
+# A right reply of two tokens has the advantage +½, a wrong one of eight −½. In a mean over all ten tokens, each token of
+# either gets ±½ · 1/10. In GRPO's mean, a token gets
+#
+# $$\frac{1}{2} \cdot \frac{1}{|o_i|} \cdot A_i: \qquad
+#   \text{right } \frac12 \cdot \frac12 \cdot \frac12 = +\frac18, \qquad
+#   \text{wrong } \frac12 \cdot \frac18 \cdot \left(-\frac12\right) = -\frac1{32}.$$
+#
+# So a token of the wrong reply is punished four times less than one of a wrong reply of two tokens. All replies that are
+# beyond repair share the same fate, but the longer ones suffer less per token. `more` is in all of them, `end` is what
+# makes short ones short, and `end` is punished hardest there. Mirrored, right replies shrink.
+#
+# There are two cures: a mean over all tokens (DAPO), or a constant instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025).
+
+# %%
+source(mean_of_replies)
+
+# %% tags=["open"]
+reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens of one reply, eight of another
+log_prob = torch.zeros(1, 10, requires_grad=True)
+worth = torch.tensor([[0.5] * 2 + [-0.5] * 8])
+every = torch.ones(1, 10, dtype=torch.bool)
+for divisor, wanted in ((0.0, [1 / 8, -1 / 32]), (8.0, [1 / 32, -1 / 32])):
+    loss = mean_of_replies(log_prob * worth, reply, every, divisor, lanes=2)
+    (each,) = torch.autograd.grad(loss.sum(), log_prob)
+    torch.testing.assert_close(each[0, [0, -1]], torch.tensor(wanted))
+
+# %% [markdown]
+# ## Only where the model can see it
+#
+# **Predict.** Now the typo is hidden: only the grader sees it. Do wrong replies still grow under GRPO's mean? And what
+# does a constant of 12, the longest reply, do where typos can be seen?
+
+# %% tags=["predict", "hide-input"]
+more = {
+    "a constant": lengths(trained(OWN, reply_divisor=12.0)),
+    "own tokens, typo unseen": lengths(trained(OWN, unseen)),
+}
+draw_lengths(more)
+gap |= {name: interval(both[1] - both[0]) for name, both in more.items()}
+assert max(np.abs(gap["a constant"])) < 0.6
+assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
+
+# %% [markdown] tags=["predict"]
+# A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: no token
+# can be chosen by what the model doesn't know. (What remains comes from answers that the model itself gets wrong. Those
+# it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
+#
+# One thing in these rows isn't explained by all this: lengths also drift, right and wrong alike. The mean over all
+# tokens and the constant leave the expected gradient of length at 0, but not its noise, and Adam takes steps of full
+# size on noise. Compare wrong with right, not with the start.
+#
+# ## The upper limit
+#
+# The clip lets a probability grow by a factor of $1 + \epsilon$ per batch. For a token of probability 0.9, that's no
+# limit at all. One of 0.005 may reach 0.006. DAPO gives the upper side a limit of its own:
+
+# %%
+source(clipped_apart)
+
+# %% [markdown]
+# In the next world, one of 200 words pays, and at first all are equally likely. By hand: from 0.005 to 0.5 is a factor
+# of 100, so it takes $\ln 100 / \ln 1.2 \approx 26$ batches in which the limit is reached, at $\epsilon = 0.2$, or 12
+# at 0.5.
+#
+# **Predict.** DAPO's own limit is 1.28. How many batches does it save?
+
+# %%
+rare = Config("tricks/Rare-v0", seeds=10, steps=128 * 28, lanes=128, horizon=1, gamma=1.0)
+rare = replace(rare, hidden=(8,), lr=0.003, epochs=8, minibatches=1)
+SAME = switched(("group_baseline", "reuse", "clip", "orthogonal_init"))
+HIGHER = replace(SAME, clip_higher=True)
+limits = {"1.2": train(rare, SAME)}
+for high in (0.28, 0.5):
+    limits[f"{1 + high:g}"] = train(replace(rare, clip_high=high), HIGHER)
+
+# %% tags=["predict", "thumbnail", "hide-input"]
+figure, axis = plt.subplots(figsize=(6.2, 2.6))
+shades = {"1.2": style.SOFT, "1.28": style.COLORS["clip"], "1.5": COLORS["clip_higher"]}
+reached = {}
+for name, run in limits.items():
+    chance = run.curve.pivot(index="update", columns="seed", values="return")
+    axis.plot(chance.mean(axis=1), color=shades[name], label=f"up to {name}")
+    reached[name] = (chance.rolling(3, min_periods=1).mean() > 0.5).idxmax().to_numpy()
+    print(f"upper limit {name:4}: the right word is likelier than not after {reached[name].mean():.1f} batches")
+axis.set(xlabel="batches", ylabel="share of the right word", ylim=(0, 1.02))
+label_lines(axis)
+plt.show()
+saved = {name: interval(reached["1.2"] - reached[name]) for name in ("1.28", "1.5")}
+for name, (low, high) in saved.items():
+    print(f"saved by {name}: 95% interval {low:.1f} to {high:.1f} batches")
+assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
+
+# %% [markdown] tags=["predict"]
+# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12.
+# That count was for batches that reach the limit, and most don't. At first a batch holds the right word 0.64 times on
+# average, and there is nothing to be limited until it turns up. And the learning rate limits growth, too.
+#
+# ## The leash
+#
+# What is paid is rarely what is wanted. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
+# isn't, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
+
+# %% tags=["hide-input"]
+hole = Config("tricks/Loophole-v0", seeds=10, steps=15_000, lanes=128, horizon=1, gamma=1.0, hidden=(8,), lr=0.01)
+reference = train(hole, IMITATE)
+WINDOW = loophole.LOOPHOLE.observe(torch.tensor([[3.0, -1.0]])).expand(10, 1, -1)
+TRUE, PAID = torch.tensor(loophole.TRUE), torch.tensor(loophole.PAID)
+
+
+def words(run):
+    """Each agent's probabilities of good, flattery, and plain: [agents, 3]."""
+    return run.agent.policy(WINDOW).softmax(-1)[:, 0].detach()
+
+
+begun = words(reference)
+history = []
+
+
+def follow(rows, agent):
+    history.append(agent.policy(WINDOW).softmax(-1)[:, 0].detach())
+
+
+train(replace(hole, steps=40_000), TOKENS, start=reference.agent, on_update=follow)
+paid, worth = ((torch.stack(history) @ each).mean(1) for each in (PAID, TRUE))
+figure, axis = plt.subplots(figsize=(6.2, 2.5))
+axis.plot(paid, color=style.SOFT, label="what is paid")
+axis.plot(worth, color=style.FAULT, label="what it is worth")
+axis.set(xlabel="updates", ylabel="per reply")
+label_lines(axis)
+plt.show()
+print(f"worth at its best, in update {worth.argmax()}: {worth.max():.2f};", end=" ")
+print(f"in the end: {worth[-1]:.2f}, while {paid[-1]:.2f} is paid")
+assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
+
+# %% [markdown]
+# First the frequent word wins, then the one that's paid best. This is Goodhart's law. If you stop at the top, you're
+# fine, so **stopping early is a leash, too**. But you'd have to know when, and what you can see is the gray line.
+#
+# The usual leash is a price on the distance to the reference, $\beta \operatorname{KL}(\pi \| \pi_\text{ref})$. The
+# best policy under it has a closed form. Maximize $\sum_a \pi_a (r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}))$ under
+# $\sum_a \pi_a = 1$: the derivative, $r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}) - \beta$, must be the same for all
+# $a$. So
+#
+# $$\pi^*_a \propto \pi_{\text{ref}, a}\, e^{r_a / \beta} .$$
+
+# %% tags=["hide-input"]
+shown = torch.tensor(loophole.SHOWN)
+
+
+def best(beta, start):
+    """The best policy under the price β, its true worth, and √KL."""
+    policy = (start.log() + PAID / beta).softmax(-1)
+    return policy, (policy * TRUE).sum(-1), (policy * (policy / start).log()).sum(-1).sqrt()
+
+
+betas = torch.logspace(1.3, -1.6, 80)
+points = [best(beta, shown) for beta in betas]
+far, truth = ([point[k].item() for point in points] for k in (2, 1))
+proxy = [(point[0] @ PAID).item() for point in points]
+figure, axis = plt.subplots(figsize=(6.2, 2.6))
+axis.plot(far, proxy, color=style.SOFT, label="what is paid")
+axis.plot(far, truth, color=COLORS["kl_penalty"], label="what it is worth")
+axis.set(xlabel="√KL from the reference, as the price falls", ylabel="per reply")
+label_lines(axis)
+plt.show()
+for beta in (0.3, 0.03):
+    _, worth, distance = best(beta, shown)
+    print(f"β = {beta}: √KL {distance:.2f}, worth {worth:+.2f}")
+torch.testing.assert_close(torch.stack(best(0.3, shown)[1:]), torch.tensor([0.36, 1.14]), atol=0.01, rtol=0)
+torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.99, 1.97]), atol=0.01, rtol=0)
+
+# %% [markdown]
+# That's the curve that Gao et al. (2022, arXiv:2210.10760) measured on reward models, by hand.
+#
+# ## Three estimators, and where they go
+#
+# From a token that was sampled, the KL must be estimated. With $\rho = \pi_\text{ref} / \pi$ at that token, there are
+# three usual ways (Schulman 2020): $k_1 = -\ln \rho$, $k_2 = \frac12 (\ln \rho)^2$, and
+# $k_3 = \rho - 1 - \ln \rho$. Take two words, $\pi = (0.8, 0.2)$ and $\pi_\text{ref} = (0.5, 0.5)$. Then
+# $\rho = (0.625, 2.5)$, and the KL is $0.8 \ln 1.6 + 0.2 \ln 0.4 = 0.193$.
+#
+# | | at the first word | at the second | mean | bias |
+# |---|---|---|---|---|
+# | $k_1$ | 0.470 | −0.916 | 0.193 | none |
+# | $k_2$ | 0.110 | 0.420 | 0.172 | −0.020 |
+# | $k_3$ | 0.095 | 0.584 | 0.193 | none |
+#
+# So $k_3$ looks best: unbiased, never negative, less noisy. But a loss is not used for its value. What counts is the
+# gradient, and autograd differentiates $k$ at the sampled word, not the probability of sampling it. Along the logit of
+# the first word the score is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) =
+# 0.222$. In the loss:
+#
+# | | gradient at a word | mean |
+# |---|---|---|
+# | $k_1$ | $\nabla$ | 0: it pulls nowhere |
+# | $k_2$ | $-\ln \rho \cdot \nabla$ | 0.222: right |
+# | $k_3$ | $(1 - \rho) \cdot \nabla$ | 0.300: that of $\operatorname{KL}(\pi_\text{ref} \| \pi)$ |
+
+# %%
+source(estimated_kl)
+
+# %% tags=["open"]
+logits = torch.tensor([0.8, 0.2]).log().requires_grad_()
+fixed = torch.tensor([0.5, 0.5]).log()
+chance = torch.tensor([0.8, 0.2])  # how likely each word is sampled: not differentiated
+for name, value, slope in (("k1", 0.193, 0.0), ("k2", 0.172, 0.222), ("k3", 0.193, 0.3)):
+    mean_k = (chance * estimated_kl(logits.log_softmax(0), fixed, name)).sum()
+    (pull,) = torch.autograd.grad(mean_k, logits)
+    assert abs(mean_k.item() - value) < 1e-3 and abs(pull[0].item() - slope) < 1e-3
+
+# %% [markdown]
+# There is a second place for the price: the reward, as in RLHF since Ouyang et al. (2022). There the score multiplies
+# it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot \nabla]$. GRPO has
+# $k_3$ in the loss.
+#
+# **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of four leashes hold it
+# there?
+
+# %%
+PRICED = switched(("group_baseline", "kl_penalty", "lr_anneal"))
+
+
+def leashed(place, estimator, beta=0.3):
+    """Ten agents under this price."""
+    priced = replace(hole, steps=32_000, kl_coef=beta, kl_in=place, kl_estimator=estimator)
+    return train(priced, PRICED, start=reference.agent)
+
+
+leashes = {"k2 in the loss": leashed("loss", "k2"), "k1 in the reward": leashed("reward", "k1")}
+leashes |= {"k3 in the loss": leashed("loss", "k3"), "k1 in the loss": leashed("loss", "k1")}
+
+# %% tags=["predict", "hide-input"]
+_, aim, _ = best(0.3, begun)
+worths = {name: words(run) @ TRUE for name, run in leashes.items()}
+figure, axis = plt.subplots(figsize=(6.2, 2.1))
+for row, worth in enumerate(worths.values()):
+    axis.plot(worth, [row] * 10, "o", color=COLORS["kl_penalty"] if row < 2 else style.FAULT, ms=4, alpha=0.5)
+axis.axvline(aim.mean(), color=style.SOFT, lw=1)
+axis.text(aim.mean(), -0.75, "closed form", color=style.SOFT, ha="center")
+axis.set_yticks(range(4), list(worths))
+axis.set(xlim=(-1.05, 1.05), ylim=(3.5, -1), xlabel="worth per reply in the end (dots: agents)")
+plt.show()
+for name, worth in worths.items():
+    print(f"{name:17} worth {worth.mean():+.2f}; the closed form {aim.mean():+.2f}")
+off = {name: (worth - aim).abs().mean().item() for name, worth in worths.items()}
+assert max(off["k2 in the loss"], off["k1 in the reward"]) < 0.08
+assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean() < -0.9
+
+# %% [markdown] tags=["predict"]
+# The two with the right gradient end where the closed form says. $k_3$ in the loss ends somewhere else: it's a leash,
+# but of another kind, since $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says should
+# become *rare*. It cares little about a word that gets too frequent. $k_1$ in the loss does nothing at all.
+#
+# ## One ratio per reply
+#
+# Rewards are for whole replies, and the ratios in the loss are for tokens. GSPO (Zheng et al. 2025, arXiv:2507.18071)
+# takes one per reply, the geometric mean of its tokens' ratios, and clips that:
+
+# %%
+source(ratio_of_reply)
+
+# %% [markdown]
+# By hand: a reply's three tokens have ratios 2, ½, and 1. Each of the first two would be clipped at 1 ± 0.2. Their
+# geometric mean is 1: as a whole, the reply is as likely as it was. In the first step after playing, all ratios are 1,
+# and both losses have the same gradient. So it can only matter where several steps are taken from a batch.
+
+# %% tags=["open"]
+three = torch.tensor([[2.0, 0.5, 1.0]]).log()
+same = torch.zeros(1, 3, dtype=torch.int64)
+whole = ratio_of_reply(three, same, torch.ones(1, 3, dtype=torch.bool), lanes=1)
+torch.testing.assert_close(whole, torch.ones(1, 3))
+PER_TOKEN = switched(("group_baseline", "reply_mean", "reuse"))
+PER_REPLY = replace(PER_TOKEN, reply_ratio=True)
+one_step, eight = {"epochs": 1, "minibatches": 1}, {"epochs": 8, "minibatches": 1}
+apart = {}
+for name, numbers in (("one step", one_step), ("eight steps", eight)):
+    few = replace(typos, seeds=2, steps=3_000, lr=0.003, **numbers)
+    ends = [train(few, each, start=None).agent for each in (PER_TOKEN, PER_REPLY)]
+    weights = [torch.cat([w.flatten() for w in each.policy_net.parameters()]) for each in ends]
+    apart[name] = (weights[0] - weights[1]).abs().max().item()
+    print(f"{name} per batch: the two differ by {apart[name]:.1e} in a weight, at most")
+assert apart["one step"] < 1e-3 < apart["eight steps"]
+
+# %% [markdown]
+# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2.
+#
+# None of this helps
+#
+# - **`reply_mean`**, with a constant, where all replies have one length: it only changes the rate.
+# - **`clip_higher`**, with one step per batch: no ratio is ever past a limit.
+# - **`kl_penalty`**, where the reward *is* what you want: a verifier has no loopholes, or should have none. DAPO and
+#   Dr. GRPO drop it.
+# - **`reply_ratio`**, with one step per batch.
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | the loss decides which lengths pay, how fast what is rare can grow, and how far a proxy is chased |
+# | **formula** | $\frac{1}{N}\sum_i \frac{1}{d}\sum_t$; $1 - \epsilon_\text{low} \le \rho \le 1 + \epsilon_\text{high}$; $-\beta k$ |
+# | **in the loop** | `objective = clipped_apart(ratio, advantage, t.clip_range, t.clip_high)` |
+# | **defaults** | $\epsilon_\text{high} = 0.28$; $\beta = 0.04$ on $k_3$ in the loss, as in GRPO |
+# | **watch** | lengths of right and wrong replies; `clip_high_fraction`; `reference_kl` |
+# | **skip it when** | replies have one length; one step per batch; the reward is the truth |
+# | **also called** | `loss_type`, `epsilon_high`, `beta` in TRL |
+
+# %% [markdown]
+# ## Exercises
+#
+# **Exercise 1: write it.** In the reward, $k_3$ is multiplied by the score *and* not differentiated. What gradient is
+# that? For one state, return the exact expected gradient, along all logits, of a *price in the reward* of $k_3$: the
+# mean over words of $k_3 \nabla \ln \pi$.
+
+
+# %%
+def my_penalty(probs, reference):  # [A] and [A], probabilities -> [A]
+    ...
+
+
+check_penalty(my_penalty)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The score of word $a$ along logit $k$ is $[a = k] - \pi_k$. So component $k$ is $\pi_k (k_3(k) - \overline{k_3})$.
+#
+# </details>
+#
+# **Exercise 2: predict.** A reply's advantage is *positive*, and the typo is seen. Under GRPO's mean, is its `end` at
+# place 2 pushed up more or less than its `end` at place 8 would be? What happens to the length of right replies if
+# there are no wrong ones?
+#
+# <details><summary>Answer</summary>
+#
+# More, four times as much: 1/2 against 1/8. If all replies are right, all advantages are 0 and nothing moves. The bias
+# needs groups with both kinds.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version of the mean of replies is shorter.
+
+# %%
+source(whole_batch)
+
+# %% [markdown]
+# With two agents, one of which writes long replies, it goes wrong; with one agent it doesn't. Why? And where did
+# [chapter 6](06_advantage_norm.ipynb) have the same bug?
+#
+# <details><summary>Hint</summary>
+#
+# Which axis does the last `mean` run over?
+#
+# </details>
+#
+# **Exercise 4: a variant.** Here is what autograd makes of $k_3$ in the loss, per word:
+
+# %%
+source(gradient_of_k3)
+
+# %% [markdown]
+# The actions of later steps on a batch come from the old policy, not from $\pi$. By what would you have to multiply
+# $k_2$ in the loss so that its gradient stays right there? (Is it enough to multiply the loss?)
+#
+# <details><summary>Answer</summary>
+#
+# By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
+# $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
+# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ it's the other way around: with a
+# gradient in the ratio, it's right.)
+#
+# </details>
+#
+# Solutions: [`solutions/31_limits.py`](solutions/31_limits.py). Back to [the map](README.md).
