@@ -45,7 +45,9 @@ SLOW = (  # tests whose laws quicker ones hold, too
 )
 NO_TRICKS = "__init__ __main__ config errors flags ladder loop one_agent one_game one_run own_trick replaced restore"
 NO_TRICKS += " texts training values version"
-TESTS = "analysis core envs experiments findings ladder laws question reading report runs training worlds"
+RUNS = "run evaluation checkpoint folder listeners"
+TESTS = "analysis core experiments findings ladder laws question envs/test_contract.py training/test_question.py "
+TESTS += "training/test_stored_files.py " + " ".join(f"runs/test_{name}.py" for name in RUNS.split())
 ROOMS = {  # the parts of the code: their files, without those after the bar
     "loop": "tricks/loop tricks/training",
     "one_agent": "tricks/one_agent",
