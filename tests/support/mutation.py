@@ -249,7 +249,7 @@ def note(mutant: Mutant, code: int, test: str) -> None:
 def try_all(tried: list[Mutant], patience: float) -> None:
     """First with the function swapped, which takes half a second, and what that does not notice from the start."""
     folder = Path(tempfile.mkdtemp())
-    options, said = [*OPTIONS, f"--basetemp={folder / 'pytest'}"], explained()
+    options = [*OPTIONS, f"--basetemp={folder / 'pytest'}"]
     try:
         reach = Reach().known(options)
         plugin = Swapped([mutant for mutant in tried if mutant.body], reach, patience, note)
@@ -264,7 +264,7 @@ def try_all(tried: list[Mutant], patience: float) -> None:
                 trial = Imported(mutant, killer)
                 code = forked(lambda: trial.run(options, names), 30 + 4 * seconds) if names else 0  # noqa: B023 - at once
                 note(mutant, code, killer.read_text())
-                if code == 0 and mutant.name not in said:
+                if code == 0:
                     print(f"survived: line {mutant.line} of {mutant.name}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -276,7 +276,8 @@ def table() -> None:
     print("| part | mutants | killed | equivalent | other survivors | killed, of those that can be |")
     print("|---|---|---|---|---|---|")
     for room, patterns in ROOMS.items():
-        of = {m: outcomes.get((m.file, digest(m))) for file in files(patterns) for m in mutants(ROOT, file)}
+        every = [mutant for file in files(patterns) for mutant in mutants(ROOT, file)]
+        of = {m: outcomes.get((m.file, digest(m)), "survived" if m.name in said else None) for m in every}
         left = [m for m, outcome in of.items() if outcome == "survived"]
         others = [m for m in left if m.name not in said]
         count = sum(outcome is not None for outcome in of.values())
@@ -303,7 +304,8 @@ def main() -> None:
     importlib.import_module("torch").set_num_threads(1)
     rooms = [name for room, patterns in ROOMS.items() if room in options.files for name in files(patterns)]
     chosen, done = dict.fromkeys([*rooms, *(name for name in options.files if name not in ROOMS)]), known()
-    tried = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
+    left = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
+    tried = [mutant for mutant in left if mutant.name not in explained()]
     if tried:
         try_all(sorted(tried, key=digest), options.patience)  # what is tried first is a fair sample
 
