@@ -21,7 +21,7 @@ from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from tricks.ladder import LADDER, NEEDS, named
+from tricks.ladder import LADDER, NEEDS, PRESETS, named
 from tricks.runs.learning_curve import read_table
 
 Found = tuple[Study, Design]
@@ -218,5 +218,6 @@ def subject_of(runs: pd.DataFrame) -> str:
 
 
 def _rung(runs: pd.DataFrame) -> str:
+    """As it was named, in words or by a name that still has these flags; else by the nearest preset."""
     rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
-    return rung if flags(named(rung)) == on else short_name(on)
+    return short_name(on) if {rung} <= {*PRESETS, *NEEDS} and flags(named(rung)) != on else rung

@@ -4,12 +4,14 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import tricks
 from tricks.core.rollout import Batch
@@ -97,3 +99,18 @@ def test_mypy_finds_nothing() -> None:
     root = Path(__file__).parents[2]
     found = subprocess.run([sys.executable, "-m", "mypy"], cwd=root, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_the_lock_has_every_package_at_a_version_that_is_allowed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+        *project["optional-dependencies"]["parity"],
+    ]
+    lock = [Requirement(line) for line in (ROOT / ".ci" / "lock.txt").read_text().splitlines() if line[0] != "#"]
+    locked = {
+        each.name: str(each.specifier).removeprefix("==") for each in lock if not each.marker or each.marker.evaluate()
+    }
+    for wanted in map(Requirement, named):
+        assert wanted.name == "ppo-tricks" or locked[wanted.name.lower()] in wanted.specifier

@@ -3,76 +3,69 @@
     PYTHONPATH=tests python -m support.mutation tricks core analysis training worlds    # rooms, or single files
     PYTHONPATH=tests python -m support.mutation --table                                 # what is known of all rooms
 
-Each mutant is tried in a fork of a process that has imported the libraries, and nothing of this project: it imports
-the changed file, and runs the tests that reach the change, the cheapest first.
+Every test runs once, to see how long it takes and which lines it reaches. Then each mutant is tried by the tests that
+reach the change, the cheapest first: in a fork of a process that has collected them, in which the changed function
+takes the place of the one that is there. What survives that, or runs on import, is tried once more in a fork of a
+process that has imported the libraries, and nothing of this project.
 """
 
+import gc
 import importlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from coverage import Coverage
 from support.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 RESULTS, EXPLAINED = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
+REACHED = RESULTS.with_name("reached.json")
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
-OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
+OPTIONS = ["-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 SLOW = (  # tests whose laws quicker ones hold, too
     "within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned or learns_from_images "
     "or falls_on_the_time_limit or trains_what_is_drawn"
 )
 NO_TRICKS = "__init__ __main__ config errors flags ladder loop one_agent one_game one_run own_trick replaced restore"
 NO_TRICKS += " texts training values version"
-ROOMS = {  # the parts of the code: their files, without those after the bar, and their tests: `runs/run` is test_run.py
-    "loop": (
-        "tricks/loop tricks/training",
-        "laws/reference laws/laws laws/language ladder/reuse ladder/shared_trunk ladder/clip ladder/groups runs/folder "
-        "runs/checkpoint runs/evaluation runs/listeners",
-    ),
-    "one_agent": ("tricks/one_agent", "laws/one_agent"),
-    "tricks": (f"tricks/* | {NO_TRICKS}", "ladder/[!l]* laws/reference laws/language"),
-    "core": (
-        "tricks/core/* tricks/fast/passes | __init__ env extras machine",
-        "core/[!o]* laws/contracts laws/reference laws/laws envs/contract runs/run runs/evaluation runs/checkpoint "
-        "ladder/ladder ladder/shared_trunk ladder/reuse ladder/return_norm",
-    ),
-    "compiled": ("tricks/*/compiled_* | compiled_product", "laws/interpreted"),
-    "fast": (
-        "tricks/fast/[dr]* tricks/fast/formulas tricks/fused/[!c]* | __init__ digests",
-        "core/fast core/nets core/formulas laws/contracts laws/fused* laws/stepping_aside laws/interpreted",
-    ),
-    "analysis": ("ablations/analysis/* | __init__", "analysis/* findings/[rt]* training/stored_files experiments/run*"),
-    "training": ("ablations/training/rates ablations/training/tuning", "training/question"),
-    "worlds": ("ablations/experiments/worlds", "experiments/run*"),
+RUNS = "run evaluation checkpoint folder listeners"
+TESTS = "analysis core ladder laws question envs/test_contract.py training/test_question.py "
+TESTS += "training/test_stored_files.py " + " ".join(f"runs/test_{name}.py" for name in RUNS.split())
+ROOMS = {  # the parts of the code: their files, without those after the bar
+    "loop": "tricks/loop tricks/training",
+    "one_agent": "tricks/one_agent",
+    "tricks": f"tricks/* | {NO_TRICKS}",
+    "core": "tricks/core/* tricks/fast/passes | __init__ env extras machine",
+    "compiled": "tricks/*/compiled_* | compiled_product",
+    "fast": "tricks/fast/[dr]* tricks/fast/formulas tricks/fused/[!c]* | __init__ digests",
+    "analysis": "ablations/analysis/* | __init__",
+    "training": "ablations/training/rates ablations/training/tuning",
+    "worlds": "ablations/experiments/worlds",
 }
-Reached = list[tuple[str, float, dict[str, list[int]]]]  # each test's id, its seconds, and the lines it ran
+WATCHED = ("tricks/*", "ablations/*")
 
 
 def files(patterns: str) -> list[str]:
     kept, _, left_out = patterns.partition("|")
     found = (path for each in kept.split() for path in sorted(ROOT.glob(f"{each}.py")))
     return [path.relative_to(ROOT).as_posix() for path in found if path.stem not in left_out.split()]
-
-
-def tests(names: str) -> list[str]:
-    return files(" ".join("tests/{}/test_{}".format(*name.split("/")) for name in names.split()))
 
 
 def forked(work: Callable[[], int], seconds: float) -> int:
@@ -95,68 +88,122 @@ def forked(work: Callable[[], int], seconds: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-class Baseline:
-    """A pytest plugin that notes how long each test takes, and which lines of these files it runs."""
+def folders() -> list[str]:
+    return [f"tests/{name}" for name in TESTS.split()]
 
-    def __init__(self, watched: Sequence[str]) -> None:
-        self.paths, self.reached = {str(ROOT / file): file for file in watched}, Reached()
+
+class Reach:
+    """Which tests run which lines, and how long each takes. As a pytest plugin, it finds out."""
+
+    def __init__(self) -> None:
+        self.coverage = Coverage(data_file=None, include=[str(ROOT / each) for each in WATCHED])
+        self.seconds, self.lines = dict[str, float](), dict[str, dict[str, list[str]]]()
+        self.failed = set[str]()  # without any mutant
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        lines, start = dict[str, set[int]](), time.process_time()
-
-        def local(frame: FrameType, event: str, _: Any) -> Any:
-            lines.setdefault(self.paths[frame.f_code.co_filename], set()).add(frame.f_lineno)
-            return local
-
-        def enter(frame: FrameType, event: str, _: Any) -> Any:
-            return local if frame.f_code.co_filename in self.paths else None
-
-        threading.settrace(enter)
-        sys.settrace(enter)
+        start = time.process_time()
+        self.coverage.switch_context(item.nodeid)
         found = yield
-        sys.settrace(None)
-        taken = time.process_time() - start
-        self.reached.append((item.nodeid, taken, {file: sorted(at) for file, at in lines.items()}))
+        self.coverage.switch_context("")
+        self.seconds[item.nodeid] = time.process_time() - start
         return found
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
-def baseline(room: str, options: list[str]) -> Reached:
-    """What the tests of a room reach, which is asked of them once for each state of the code."""
-    kept = RESULTS.with_name(f"mutation_{room}.json")
-    changed = max(path.stat().st_mtime for top in ("tricks", "ablations", "tests") for path in Path(top).rglob("*.py"))
+    def measure(self, options: list[str]) -> int:
+        self.coverage.start()
+        pytest.main([*options, f"-knot ({SLOW})", *folders()], [self])
+        self.coverage.stop()
+        data, left_out = self.coverage.get_data(), {"", *self.failed}
+        for path in data.measured_files():
+            lines = data.contexts_by_lineno(path).items()
+            by_line = {str(line): [test for test in at if test not in left_out] for line, at in lines}
+            self.lines[Path(path).relative_to(ROOT).as_posix()] = by_line
+        REACHED.write_text(json.dumps([self.seconds, self.lines]))
+        print("".join(f"fails without a mutant, and is left out: {test}\n" for test in sorted(self.failed)), flush=True)
+        return 0
 
-    def work() -> int:
-        plugin = Baseline(files(ROOMS[room][0]))
-        status = int(pytest.main([*options, f"-knot ({SLOW})", *tests(ROOMS[room][1])], [plugin]))
-        kept.write_text(json.dumps(plugin.reached))
-        return status
+    def known(self, options: list[str]) -> "Reach":
+        """Asked of the tests once for each state of the code."""
+        tops = ("tricks", "ablations", "tests")
+        changed = max(path.stat().st_mtime for top in tops for path in Path(top).rglob("*.py"))
+        if (not REACHED.exists() or REACHED.stat().st_mtime < changed) and forked(lambda: self.measure(options), 7200):
+            raise SystemExit("the tests could not be measured")
+        self.seconds, self.lines = json.loads(REACHED.read_text())
+        return self
 
-    if (not kept.exists() or kept.stat().st_mtime < changed) and forked(work, 3600):
-        kept.unlink(missing_ok=True)
-        raise SystemExit("the tests must pass without a mutant")
-    found: Reached = json.loads(kept.read_text())
-    return found
+    def nearest(self, mutant: Mutant, patience: float) -> tuple[list[str], float]:
+        """The tests that run the mutant's lines, and then others of their modules; their seconds, up to `patience`.
 
-
-def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str], float]:
-    """The tests that run the mutant's lines, and then others of the same modules; their seconds, up to `patience`.
-
-    The others may reach the mutant through what an earlier test has cached. The cheapest comes first: the first that
-    fails is the one by which the fast tests notice the mutant.
-    """
-    first, last = mutant.reach
-    places = [(name, name.split("::")[0], seconds, lines.get(mutant.file, [])) for name, seconds, lines in reached]
-    hits = {name for name, _, _, at in places if any(first <= x <= last or not mutant.body for x in at)}
-    touched = {module for name, module, _, _ in places if name in hits}
-    near = [(name, seconds) for name, module, seconds, at in places if at and module in touched]
-    near.sort(key=lambda test: (test[0] not in hits, test[1]))
-    ends = list(accumulate(seconds for _, seconds in near))
-    names = [name for (name, _), end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
-    return names, sum(ends[len(names) - 1 : len(names)])
+        The others may reach the mutant through what an earlier test has cached. The cheapest comes first: the first
+        that fails is the one by which the fast tests notice the mutant.
+        """
+        first, last = mutant.reach
+        of_file = {int(line): at for line, at in self.lines.get(mutant.file, {}).items()}
+        reached = {test for at in of_file.values() for test in at}
+        hits = {test for line, at in of_file.items() if first <= line <= last or not mutant.body for test in at}
+        touched = {test.split("::")[0] for test in hits}
+        near = [test for test in reached if test.split("::")[0] in touched]
+        near.sort(key=lambda test: (test not in hits, self.seconds[test], test))
+        ends = list(accumulate(self.seconds[test] for test in near))
+        names = [test for test, end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
+        return names, sum(ends[len(names) - 1 : len(names)])
 
 
-class Trial:
+class Swapped:
+    """A pytest plugin that collects the tests once, and tries each mutant in a fork, with its functions in place."""
+
+    def __init__(self, tried: Sequence[Mutant], reach: Reach, patience: float, note: Callable[..., None]) -> None:
+        self.tried, self.reach, self.patience, self.note = tried, reach, patience, note
+        self.functions = dict[str, list[FunctionType]]()  # of each file, those that exist
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        for each in gc.get_objects():
+            if type(each) is FunctionType:  # not isinstance, which would import what libraries import lazily
+                self.functions.setdefault(each.__code__.co_filename, []).append(each)
+        gc.freeze()  # so that no fork copies what it only looks through
+        with tempfile.NamedTemporaryFile("r") as killer:
+            for mutant in self.tried:
+                names, seconds = self.reach.nearest(mutant, self.patience)
+                self.killer = Path(killer.name)
+                self.killer.write_text("")
+                code = forked(lambda: self.run(mutant, names), 10 + 4 * seconds) if names else 0  # noqa: B023 - at once
+                if code:
+                    self.note(mutant, code, self.killer.read_text())
+        return True
+
+    def run(self, mutant: Mutant, names: Sequence[str]) -> int:
+        path = str(ROOT / mutant.file)
+        changed = dict(nested(compile(mutant.source, path, "exec")))
+        for function in self.functions.get(path, []):
+            code = function.__code__
+            new = changed.get((code.co_qualname, code.co_firstlineno), code)
+            if new != code and new.co_freevars == code.co_freevars:
+                function.__code__ = new
+        for name in names:
+            item = self.items[name]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        return 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.killer.write_text(report.nodeid)
+            os._exit(1)
+
+
+def nested(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
+    """Every function in this code, by name and line. Of several lambdas in a line, the last."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield (each.co_qualname, each.co_firstlineno), each
+            yield from nested(each)
+
+
+class Imported:
     """Imports the mutant for its file, and notes the test that fails. Known to Python's imports and to pytest."""
 
     def __init__(self, mutant: Mutant, killer: Path) -> None:
@@ -175,7 +222,7 @@ class Trial:
 
     def run(self, options: list[str], names: list[str]) -> int:
         sys.meta_path.insert(0, self)
-        return min(1, int(pytest.main([*options, *names], [self])))
+        return min(1, int(pytest.main(["-x", *options, *names], [self])))
 
 
 def digest(mutant: Mutant) -> str:
@@ -192,21 +239,35 @@ def known() -> dict[tuple[str, str], str]:
     return {(entry["file"], entry["digest"]): entry["outcome"] for entry in map(json.loads, lines)}
 
 
-def try_room(room: str, tried: list[Mutant], patience: float) -> None:
-    with tempfile.TemporaryDirectory() as folder, RESULTS.open("a") as log:
-        options, killer = [*OPTIONS, f"--basetemp={folder}/pytest"], Path(folder, "killer")
-        reached, said = baseline(room, options), explained()
+def note(mutant: Mutant, code: int, test: str) -> None:
+    outcome = {0: "survived", 1: "killed"}.get(code, "too long")
+    entry = {"outcome": outcome, "file": mutant.file, "line": mutant.line, "digest": digest(mutant), "test": test}
+    with RESULTS.open("a") as log:
+        log.write(json.dumps(entry) + "\n")
+
+
+def try_all(tried: list[Mutant], patience: float) -> None:
+    """First with the function swapped, which takes half a second, and what that does not notice from the start."""
+    folder = Path(tempfile.mkdtemp())
+    options = [*OPTIONS, f"--basetemp={folder / 'pytest'}"]
+    try:
+        reach = Reach().known(options)
+        plugin = Swapped([mutant for mutant in tried if mutant.body], reach, patience, note)
+        if forked(lambda: int(pytest.main([*options, *folders()], [plugin])), 200_000):
+            raise SystemExit("the mutants could not be tried")
+        outcomes = known()
         for mutant in tried:
-            names, seconds = nearest(reached, mutant, patience)
-            killer.write_text("")
-            trial = Trial(mutant, killer)
-            code = forked(lambda: trial.run(options, names), 30 + 4 * seconds) if names else 0  # noqa: B023 - at once
-            outcome = {0: "survived", 1: "killed"}.get(code, "too long")
-            entry = {"outcome": outcome, "file": mutant.file, "line": mutant.line, "digest": digest(mutant)}
-            log.write(json.dumps(entry | {"test": killer.read_text()}) + "\n")
-            log.flush()
-            if outcome == "survived" and mutant.name not in said:
-                print(f"survived: line {mutant.line} of {mutant.name}", flush=True)
+            if outcomes.get((mutant.file, digest(mutant)), "survived") == "survived":
+                names, seconds = reach.nearest(mutant, patience)
+                killer = folder / "killer"
+                killer.write_text("")
+                trial = Imported(mutant, killer)
+                code = forked(lambda: trial.run(options, names), 30 + 4 * seconds) if names else 0  # noqa: B023 - at once
+                note(mutant, code, killer.read_text())
+                if code == 0:
+                    print(f"survived: line {mutant.line} of {mutant.name}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def table() -> None:
@@ -214,8 +275,9 @@ def table() -> None:
     outcomes, said, lost = known(), explained(), list[Mutant]()
     print("| part | mutants | killed | equivalent | other survivors | killed, of those that can be |")
     print("|---|---|---|---|---|---|")
-    for room, (patterns, _) in ROOMS.items():
-        of = {m: outcomes.get((m.file, digest(m))) for file in files(patterns) for m in mutants(ROOT, file)}
+    for room, patterns in ROOMS.items():
+        every = [mutant for file in files(patterns) for mutant in mutants(ROOT, file)]
+        of = {m: outcomes.get((m.file, digest(m)), "survived" if m.name in said else None) for m in every}
         left = [m for m, outcome in of.items() if outcome == "survived"]
         others = [m for m in left if m.name not in said]
         count = sum(outcome is not None for outcome in of.values())
@@ -240,11 +302,12 @@ def main() -> None:
     for library in LIBRARIES.split():
         importlib.import_module(library)
     importlib.import_module("torch").set_num_threads(1)
-    for room, (patterns, _) in ROOMS.items():
-        chosen, done = [f for f in files(patterns) if {f, room} & {*options.files}], known()
-        tried = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
-        if tried:
-            try_room(room, sorted(tried, key=digest), options.patience)  # what is tried first is a fair sample
+    rooms = [name for room, patterns in ROOMS.items() if room in options.files for name in files(patterns)]
+    chosen, done = dict.fromkeys([*rooms, *(name for name in options.files if name not in ROOMS)]), known()
+    left = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
+    tried = [mutant for mutant in left if mutant.name not in explained()]
+    if tried:
+        try_all(sorted(tried, key=digest), options.patience)  # what is tried first is a fair sample
 
 
 if __name__ == "__main__":
