@@ -53,17 +53,17 @@ def tried(few: int, many: int) -> pytest.MarkDecorator:
 
 @tried(50, 600)
 def test_command_lines(count: int, saved: Path, cut: Path) -> None:
-    survives(command_lines.TRICKS, partial(command_lines.attack, saved=saved, cut=cut), count)
+    survives(command_lines.TRICKS, partial(command_lines.attack, main=tricks, saved=saved, cut=cut), count)
 
 
 @tried(16, 200)
 def test_command_lines_of_the_ablations(count: int, saved: Path, cut: Path) -> None:
-    survives(command_lines.ABLATIONS, partial(command_lines.attack, saved=saved, cut=cut), count)
+    survives(command_lines.ABLATIONS, partial(command_lines.attack, main=ablations, saved=saved, cut=cut), count)
 
 
 @tried(150, 500)
 def test_calls_from_python(count: int, saved: Path) -> None:
-    survives(python_calls.calls(), partial(python_calls.attack, run=load(saved)), count)
+    survives(python_calls.CASES, partial(python_calls.attack, run=load(saved)), count)
 
 
 @tried(60, 200)
@@ -73,7 +73,6 @@ def test_environments_that_misbehave(count: int) -> None:
 
 Content = Callable[[Path], object]
 Targets = dict[str, tuple[Path, Content, list[str]]]
-KINDS = ("run", "checkpoint", "job", "study", "learning rates")
 
 
 @pytest.fixture(scope="session")
@@ -98,38 +97,26 @@ def test_the_files_are_what_is_read(targets: Targets) -> None:
 
 
 @tried(30, 100)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["run", "checkpoint", "job", "study", "learning rates"])
 def test_damaged_files(kind: str, count: int, targets: Targets) -> None:
     folder, content, files = targets[kind]
     case = partial(harm.attack, folder=folder, read=content, original=content(folder))
     survives(harm.damage(files), case, count)
 
 
-MAIN = {"tricks": tricks, "ablations": ablations}
-
-
-@pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, object]]:
+def undisturbed(command: str, folder: Path) -> dict[str, object]:
     """What a command leaves if nothing happens to it."""
-    known: dict[str, dict[str, object]] = {}
-
-    def left(command: str) -> dict[str, object]:
-        if command not in known:
-            module, arguments = COMMANDS[command]
-            with contextlib.chdir(tmp_path_factory.mktemp(command)):
-                assert MAIN[module]([*arguments]) == 0
-                known[command] = content(Path(OUT))
-        return known[command]
-
-    return left
+    module, arguments = COMMANDS[command]
+    folder.mkdir()
+    with contextlib.chdir(folder):
+        assert (tricks if module == "tricks" else ablations)([*arguments]) == 0
+        return content(Path(OUT))
 
 
-@pytest.mark.parametrize(
-    ("commands", "earliest", "count"),
-    [(("checkpoints",), 2.0, 1), pytest.param(tuple(COMMANDS), 0.0, 50, marks=pytest.mark.slow)],
-)
-def test_kills(
-    commands: tuple[str, ...], earliest: float, count: int, undisturbed: Callable[[str], dict[str, object]]
-) -> None:
-    expected = {command: undisturbed(command) for command in commands}
+SOME, ALL = (("checkpoints",), 2.0, 1), (tuple(COMMANDS), 0.0, 50)
+
+
+@pytest.mark.parametrize(("commands", "earliest", "count"), [SOME, pytest.param(*ALL, marks=pytest.mark.slow)])
+def test_kills(commands: tuple[str, ...], earliest: float, count: int, tmp_path: Path) -> None:
+    expected = {command: undisturbed(command, tmp_path / command) for command in commands}
     survives(kills(*commands, earliest=earliest), partial(attack, undisturbed=expected), count)

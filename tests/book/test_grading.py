@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fixtures import Capture, Patch
 from support.pages import ROOT
 from support.submissions import CHECK, HOSTILE, RIGHT, WRONG, cells, handed_in
 
@@ -31,7 +32,6 @@ from tricks.cli.shell import guarded
 
 SURROGATE, _ = (each for each in exercises("03_clip") if each.check)
 ASK = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
-SOLUTIONS = pytest.mark.skipif(not (CHAPTERS / "solutions").exists(), reason="a student's copy has no solutions")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no time on the processor and no memory")
 BODY = "def my_surrogate(ratio, advantage, epsilon):\n    "
 LATE = " (a statement before it raised ZeroDivisionError: division by zero)"
@@ -91,7 +91,7 @@ def test_only_what_the_last_answer_needs_is_run_and_an_answer_without_its_check_
     assert broken["fault"].startswith("its cell is not Python: cell 99, line 2: ")
 
 
-def test_what_a_student_prints_patches_or_leaves_costs_only_its_own_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_student_prints_patches_or_leaves_costs_only_its_own_points(monkeypatch: Patch) -> None:
     monkeypatch.setenv("SECRET", "hidden")
     assert apart_from_here(HOSTILE["patches"]).status in ("wrong", "stopped")
     hostile = HOSTILE["patches"].replace("range(3, 30)", "range(0)").replace("json.dump = ", "x = ")
@@ -102,7 +102,7 @@ def test_what_a_student_prints_patches_or_leaves_costs_only_its_own_points(monke
 
 @LINUX
 @pytest.mark.parametrize("asleep", [False, True])
-def test_an_answer_that_loops_is_stopped_while_nobody_watches_it(asleep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_loops_is_stopped_while_nobody_watches_it(asleep: bool, monkeypatch: Patch) -> None:
     if asleep:  # as if this process, or the computer, slept meanwhile
         monkeypatch.setattr("time.monotonic", lambda: 0.0)
     found = apart_from_here(BODY + "while True: pass", seconds=1)
@@ -124,7 +124,7 @@ def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None
     assert "Network is unreachable" in done.stderr
 
 
-def test_a_class_is_a_table_and_a_report_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_class_is_a_table_and_a_report_without_commands(tmp_path: Path, capsys: Capture) -> None:
     for folder in ("ada", ".ipynb_checkpoints"):
         (tmp_path / folder).mkdir()
     handed_in(tmp_path / "ada" / "mine.ipynb", RIGHT, ("# **Exercise 2: think.**", "# Never:\n\nevery ratio is 1."))
@@ -152,16 +152,13 @@ def test_a_class_is_a_table_and_a_report_without_commands(tmp_path: Path, capsys
     assert plain("\x1b[2Jred\r\n\tx" + os.linesep) == "?[2Jred x"
 
 
-def solution(name: str) -> str:
-    return (CHAPTERS / "solutions" / f"{name}.py").read_text(encoding="utf-8")
-
-
-@SOLUTIONS
+@pytest.mark.skipif(not (CHAPTERS / "solutions").exists(), reason="a student's copy has no solutions")
 @pytest.mark.parametrize("name", [name for name in names() if exercises(name)])
 def test_the_solutions_are_right_in_cases_at_random_too(name: str) -> None:
+    solution = (CHAPTERS / "solutions" / f"{name}.py").read_text(encoding="utf-8")
     for asked in filter(lambda asked: asked.check, exercises(name)):
         check, cases = exercise(asked), cases_of(asked, 12)
-        reply = answered(cells(solution(name), name=name), asked.check, asked.answer, cases, check.gradients)
+        reply = answered(cells(solution, name=name), asked.check, asked.answer, cases, check.gradients)
         assert verdict(check, asked, json.loads(json.dumps(reply)), cases).status == "right"
 
 
@@ -199,9 +196,7 @@ def new(text: str) -> Notebook:
 
 @pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
 @pytest.mark.parametrize("name", known())
-def test_an_answer_is_credited_to_its_exercise(
-    name: str, ids: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_is_credited_to_its_exercise(name: str, ids: bool, tmp_path: Path, monkeypatch: Patch) -> None:
     for asked in (each for each in exercises(name) if not each.check):
         below, inside = stored(name, ids=ids), stored(name, ids=ids)
         below["cells"].insert(place_of(below, asked) + 1, new(TEXT))
@@ -241,7 +236,7 @@ def test_moved_cells_and_lost_headings_keep_an_answer_where_it_belongs(tmp_path:
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def judged(monkeypatch: Patch) -> list[str]:
     """The labels of exercises that were judged, without running any."""
     found: list[str] = []
 
@@ -261,9 +256,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "class"
 
 
-def test_an_interrupted_run_keeps_what_is_graded_and_the_next_one_goes_on(
-    folder: Path, judged: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_an_interruption_it_goes_on(folder: Path, judged: list[str], monkeypatch: Patch, capsys: Capture) -> None:
     out, graded = folder.parent / "grades.csv", grade.sheet
     command = ["grade", str(folder), "--out", str(out), "--workers", "1", "--seed", "4"]
 
@@ -292,9 +285,7 @@ def test_an_interrupted_run_keeps_what_is_graded_and_the_next_one_goes_on(
     assert len(judged) == 2 + 3
 
 
-def test_whatever_is_wrong_is_a_row_and_ends_nothing(
-    folder: Path, judged: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_whatever_is_wrong_is_a_row_and_ends_nothing(folder: Path, judged: list[str], capsys: Capture) -> None:
     good = (folder / "ada.ipynb").read_text(encoding="utf-8")
     cell = {"cell_type": "markdown", "metadata": {}, "source": "**Exercise " + "9" * 5000 + ": x.**"}
     strange = {
@@ -327,7 +318,7 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(
     assert [Path(each["notebook"]).stem for each in rows].count("ada") == 1  # named twice
 
 
-def test_any_message_is_written_and_no_file_of_others_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_message_is_written_and_no_file_of_others_over(folder: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(grade, "judge", lambda *_: Verdict("fails", "raises X: \udcff\x1b[2J"))
     grades = folder / "grades.json"
     for ending in ("json", "csv"):
@@ -420,16 +411,12 @@ def test_the_right_function_is_right_and_mistakes_have_their_hints_in_cases_at_r
 
 def test_a_reply_that_is_no_number_is_an_error_and_not_an_object() -> None:
     assert not callable(decoded({"function": ["os", "system"], "with": {}}))  # it is not looked up
-    for sent in (
-        {"tensor": [1], "dtype": "object", "shape": [1]},
-        {"tensor": [1], "dtype": "f8,O", "shape": [1]},
-        {"tensor": [1], "dtype": "float32", "shape": [10**12]},
-        {"array": [[1], [2, 3]], "dtype": "float64", "shape": [3]},
-        {"tensor": [1], "tuple": []},
-        {},
-    ):
+    kinds = ("object", 1), ("f8,O", 1), ("float32", 10**12)
+    sent: list[Any] = [{"tensor": [1], "dtype": kind, "shape": [size]} for kind, size in kinds]
+    sent += [{"array": [[1], [2, 3]], "dtype": "float64", "shape": [3]}, {"tensor": [1], "tuple": []}, {}]
+    for each in sent:
         with pytest.raises((ValueError, TypeError, KeyError)):
-            decoded(sent)
+            decoded(each)
 
 
 def test_a_student_reads_no_answer_and_harms_nobody(tmp_path: Path) -> None:

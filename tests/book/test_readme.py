@@ -1,4 +1,4 @@
-"""What the README and the other pages say is so: tables, the glossary, the wall chart, and the teacher's kit."""
+"""What the README and the other pages say is so: tables, the glossary, the wall chart, the teacher's kit, recipes."""
 
 import math
 import os
@@ -20,11 +20,10 @@ import pandas as pd
 import pytest
 import torch
 from support import pages
+from support.fixtures import Capture, Patch
 from support.pages import PAGES, ROOT, blocks_of, region
 
-from ablations import cli
-from ablations.analysis.records import RESULTS
-from ablations.analysis.stats import holm
+from ablations import RESULTS, cli, holm
 from ablations.cli import COMMANDS, command_at
 from ablations.experiments import compare, design_runs
 from ablations.experiments.options import parsed
@@ -147,7 +146,7 @@ def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> N
     (tmp_path / "mine.py").write_text(code)
     with_it = [(name, each.split()) for name, every in EVERY.items() for each in every if "--trick " in each]
     run = (
-        "from {0} import main\nfrom ablations.experiments import compare\ncompare.answer = print\nassert main({1}) == 0"
+        "from ablations.experiments import compare; compare.answer = print; from {0} import main; assert not main({1})"
     )
     for name, words in with_it:
         place = "tricks.cli.main" if name == "tricks" else "ablations.cli"
@@ -192,11 +191,8 @@ def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPat
     assert len([check() for name, check in checks.items() if name.startswith("test_")]) == 3
 
 
-DETAILS = [
-    tuple(cell.strip() for cell in line.strip("|").split("|"))
-    for line in PAGES["docs/details.md"].splitlines()
-    if re.match(r"\| [\w ]+ \d+\. ", line)
-]
+ROWS = re.findall(r"^\| ([\w ]+ \d+\. .*) \|$", PAGES["docs/details.md"], re.MULTILINE)
+DETAILS = [tuple(map(str.strip, row.split("|"))) for row in ROWS]
 TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/glossary.md"], re.MULTILINE)
 
 
@@ -254,7 +250,6 @@ def test_the_wall_chart_has_ppo_s_defaults_and_is_one_page(tmp_path: Path) -> No
 
 PAGE = PAGES["docs/teaching.md"]
 EXAM = CHAPTERS / "solutions" / "exam.md"
-ANSWERED = pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")
 
 
 def row(*numbers: float) -> torch.Tensor:
@@ -281,9 +276,7 @@ def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
     (block,) = (each for each in blocks_of("sh", PAGE) if "runs/week1" in each)
     rows = region("syllabus").splitlines()[2:]
     for line, command in zip(rows, block.splitlines(), strict=True):
-        _, which, reading, given, experiment, hours, checked, read = (
-            each.strip() for each in line.strip("|").split("|")
-        )
+        _, which, reading, given, experiment, hours, checked, read = map(str.strip, line.strip("|").split("|"))
         week = [chapters[each] for each in which.split(", ")]
         asked = [each for name, _, _ in week for each in exercises(name)]
         minutes = sum(first + further * bool(beyond(name)) for name, first, further in week) - EXERCISE * len(asked)
@@ -310,7 +303,7 @@ def beyond(name: str) -> list[str]:
     return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
 
 
-@ANSWERED
+@pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")
 def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_library_computes() -> None:
     _, *answers = re.split(r"^\d+\. ", EXAM.read_text(encoding="utf-8"), flags=re.MULTILINE)
     asked = re.findall(r"^(\d+)\. ", PAGE.split("## An exam")[1], re.MULTILINE)
@@ -349,3 +342,36 @@ def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_libra
         assert [each for each in said if each not in answer] == [], question
     told = next(line for line in region("take-home").splitlines() if line.startswith("2. "))
     assert all(each in told for each in ("-0.51", "+0.47", "+0.09", "-0.000", "+0.17"))
+
+
+PARTS = pages.PAGES["docs/recipes.md"].split("\n## ")[1:]
+INSTALLS = {part.split("\n")[0]: "".join(pages.blocks_of("sh", part)).partition("#")[0].strip() for part in PARTS}
+RECIPES = {part.split("\n")[0]: "".join(pages.blocks_of("python", part)) for part in PARTS}
+LEAVES = {"Weights & Biases": "wandb", "MLflow": "mlflow.db", "TensorBoard": "runs/board"}
+OTHERS = {"MLflow": "mlflow", "TensorBoard": "tensorboard", "Optuna": "optuna", "rliable": "rliable.library"}
+PACKAGES = {"Weights & Biases": "wandb"} | OTHERS
+SAYS = {"Stop when it's solved": "solved after", "Optuna": "on new seeds", "rliable": "the whole ladder: interquartile"}
+SMALLER = [(r"steps=[\d_]+", "steps=2000"), (r"Solved\(475\)", "Solved(15)"), (r"n_trials=\d+", "n_trials=3")]
+
+
+def test_every_recipe_leaves_or_says_something() -> None:
+    assert {*RECIPES} == {*LEAVES, *SAYS}
+    assert {name for name, line in INSTALLS.items() if line.startswith("pip install ")} == {*PACKAGES}
+    assert all(RECIPES.values())
+
+
+@pytest.mark.filterwarnings("ignore")  # the tools' own
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs(name: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+    try:
+        import_module(PACKAGES.get(name, "tricks"))
+    except Exception as error:  # rliable raises a TypeError beside pandas 3
+        pytest.skip(f"the recipe {name} needs {INSTALLS[name]} ({type(error).__name__}: {error})")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    code = RECIPES[name]
+    for long, short in SMALLER:
+        code = re.sub(long, short, code)
+    exec(compile(code, name, "exec"), {"__name__": "__main__"})
+    assert (tmp_path / LEAVES.get(name, ".")).exists() and SAYS.get(name, "") in capsys.readouterr().out

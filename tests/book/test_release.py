@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import nbformat
 import pytest
+from support.fixtures import Patch, Refuses
 from support.pages import ROOT
 from support.submissions import RIGHT, handed_in
 from support.wheels import built, environment
@@ -27,7 +28,6 @@ ANSWER, HINT = (f"<details><summary>{kind}</summary>\n\n{{}}\n\n</details>\n\n" 
 NEVER = ANSWER.format("Never.")
 EXERCISE = f"**Question.** Why?\n\n{ANSWER.format('Because.')}**Exercise 2: think.** How often?\n\n"
 EXERCISE += f"{HINT.format('Count.')}{NEVER}**Exercise 3: spot the bug.** Where?"
-OUTSIDE = ["02_reuse", "25_the_whole_ladder", "a1_qr_signs"]
 RUN = """
 import sys, nbformat, nbclient
 notebook = nbformat.read("chapter.ipynb", as_version=4)
@@ -108,41 +108,35 @@ def test_a_wheel_has_no_solutions_and_grades_anywhere(tmp_path: Path, tmp_path_f
     assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout
 
 
-class Place(NamedTuple):
-    """An environment without the package, and where pip finds the wheel."""
-
-    python: Path
-    wheels: Path
-
-    @property
-    def installed(self) -> set[str]:
-        (folder,) = (self.python.parents[1]).rglob("site-packages")
-        return {path.name for path in folder.iterdir()}
+def installed(python: Path) -> set[str]:
+    (folder,) = python.parents[1].rglob("site-packages")
+    return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """An environment without the package, and where pip finds the wheel."""
     pytest.importorskip("nbclient", reason="no nbclient: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("place")
     python = environment(folder, without=("torch-",))
     torch = folder / "packages" / "torch-99.0.dist-info"
     torch.mkdir()
     (torch / "METADATA").write_text(NEWER)
-    place = Place(python, built(tmp_path_factory).parent)
-    assert place.installed == {"linked.pth"}
-    yield place
+    assert installed(python) == {"linked.pth"}
+    yield python, built(tmp_path_factory).parent
     names = {"tricks", "ablations", "chapters", "linked.pth"}
-    assert {name for name in place.installed if not name.startswith("ppo_tricks-")} == names  # and no other PyTorch
+    assert {name for name in installed(python) if not name.startswith("ppo_tricks-")} == names  # and no other PyTorch
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["02_reuse", "25_the_whole_ladder", "a1_qr_signs"])
+def test_a_chapter_runs_with_its_notebook_and_the_wheel_alone(name: str, place: Any, tmp_path: Path) -> None:
+    python, wheels = place
     notebook = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(WHERE))
     nbformat.write(notebook, tmp_path / "chapter.ipynb")
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
-    done = subprocess.run([place.python, "-c", RUN], cwd=tmp_path, env=env, capture_output=True, text=True)
+    env |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run([python, "-c", RUN], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     modules = json.loads((tmp_path / "modules.json").read_text())
     assert {"tricks", "ablations", "chapters.book", "torch"} <= set(modules)
@@ -171,9 +165,7 @@ command = partial(guarded, main)
         ("grade torn.ipynb --seconds 0", "must be more than 0"),
     ],
 )
-def test_bad_input_is_one_line(
-    words: str, said: str, refuses: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_is_one_line(words: str, said: str, refuses: Refuses, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(handout, "CLONE", tmp_path)
     Path("empty").mkdir()
@@ -184,9 +176,7 @@ def test_bad_input_is_one_line(
 
 
 @pytest.mark.parametrize(("words", "needed"), [("build", "chapters"), ("site", "site")])
-def test_missing_packages_have_extras(
-    words: str, needed: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_have_extras(words: str, needed: str, refuses: Refuses, monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "jupytext", None)
     refuses(command, [words], "cannot import jupytext")
     refuses(command, [words], f'pip install "ppo-tricks[{needed}]"')

@@ -11,6 +11,7 @@ import jupytext
 import nbformat
 import pytest
 from support.browsing import Browser
+from support.refusal import refusal
 
 import ablations
 import tricks
@@ -24,7 +25,6 @@ from chapters.book.site.staging import covered
 from chapters.book.site.website import replace
 from chapters.book.slides.outline import CODE_LINES, blocks, in_parts, key_line, outline
 from chapters.book.two_hours import STOPS
-from tricks.errors import InputError
 from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
@@ -167,8 +167,7 @@ def test_a_chapter_stands_at_its_rung_and_a_folder_with_something_else_is_not_re
     assert (found["00_reinforce"], found["03_clip"], found["16_annealing"]) == ("reinforce", "clip", "clip_anneal")
     assert (found["18_ppg"], found["25_the_whole_ladder"]) == ("ppg", LADDER[-1])
     (tmp_path / "thesis.tex").write_text("two years")
-    with pytest.raises(InputError, match="holds something else than a site"):
-        replace(tmp_path / "made", tmp_path)
+    refusal("holds something else than a site", replace, tmp_path / "made", tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 
 

@@ -30,11 +30,8 @@ def test_six_stops_take_twenty_minutes_have_every_tagged_cell_and_say_where_they
 @pytest.mark.parametrize("number", range(1, len(STOPS) + 1))
 def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_it_lacks(number: int) -> None:
     stop, made = STOPS[number - 1], notebook(number)
-    found, *theirs = (
-        [(cell.id, cell.source, cell.metadata, cell.get("outputs")) for cell in cells]
-        for cells in (stored(stop.name).cells, made.cells)
-    )
-    assert [found] == theirs
+    pairs = zip(stored(stop.name).cells, made.cells, strict=True)
+    assert all(a.get(part) == b.get(part) for a, b in pairs for part in ("id", "source", "metadata", "outputs"))
     of_chapters = {cell.source for chapter in stop.parts for cell in stored(chapter).cells}
     own = [cell for cell in made.cells if cell.source not in of_chapters]
     assert len(own) == 2 + sum(bool(words) for words in stop.parts.values())

@@ -1,21 +1,20 @@
 """The command lines: what they print, and one line and exit status 2 for what they cannot do."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.commands import begin, ended
+from support.fixtures import Capture, Patch, Refuses, Told
+from support.refusal import refusal
 
-from tricks import ATARI, PPO, REINFORCE, Config, InputError, Tricks
+from tricks import ATARI, ATARI_CONFIG, PPO, REINFORCE, Config, Tricks
 from tricks.cli import start
 from tricks.cli.main import main
 from tricks.cli.shell import parse
-from tricks.config import ATARI_CONFIG
 from tricks.ladder import NEEDS, named
 
-Told = Callable[..., str]
 TINY = "--env ShortCartPole-v0 --steps 120 --lanes 2 --horizon 16"
 
 
@@ -33,8 +32,7 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
     written = "--steps 1e5 --lanes=1.6e1 --seeds 1e0 --lr 1e-3 --hidden 1e1 20"
     _, (config,) = parse(written.split(), "train", Config)
     assert config == Config(steps=100_000, lanes=16, seeds=1, lr=1e-3, hidden=(10, 20))
-    with pytest.raises(InputError, match="--steps: takes a whole number"):
-        parse(["--steps", "1.23e1"], "train", Config)
+    refusal("--steps: takes a whole number", parse, ["--steps", "1.23e1"], "train", Config)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +57,7 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("trian", "unknown command 'trian' (did you mean train?)"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(
-    words: str, message: str, monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
-) -> None:
+def test_bad_input_is_one_line_and_status_2(words: str, message: str, monkeypatch: Patch, refuses: Refuses) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     refuses(main, words.split(), message)
     assert not list(Path().iterdir())
@@ -72,9 +68,7 @@ def test_the_one_line_is_the_same_where_no_box_can_be_drawn() -> None:
     assert ended(begin("tricks", ["train", "--lr", "abc"], Path(), PYTHONIOENCODING="ascii")) == (2, "", said)
 
 
-def test_ctrl_c_during_the_imports_is_one_line_and_other_ends_hand_on_their_status(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_during_imports_is_one_line_and_other_ends_hand_on_a_status(monkeypatch: Patch, capsys: Capture) -> None:
     def stopped(_: str) -> None:
         raise KeyboardInterrupt
 
@@ -86,9 +80,7 @@ def test_ctrl_c_during_the_imports_is_one_line_and_other_ends_hand_on_their_stat
     assert capsys.readouterr().err == "interrupted\n"
 
 
-def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(
-    capsys: pytest.CaptureFixture[str], told: Told
-) -> None:
+def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys: Capture, told: Told) -> None:
     for rung, clip_range in (([], 0.2), (["atari"], 0.1)):
         with pytest.raises(SystemExit):
             main(["train", *rung, "--help"])
@@ -101,7 +93,7 @@ def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(
         assert told(words).startswith("usage: python -m tricks")
 
 
-def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_in_which_every_seed_diverges_says_so(capsys: Capture) -> None:
     assert main(f"train reinforce {TINY} --seeds 2 --lr 1e38 --steps 2000".split()) == 2
     captured = capsys.readouterr()
     assert "seed 0: diverged at step" in captured.out

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.commands import ROOT, TINY, begin, ended, largest_file
+from support.fixtures import Capture, Patch
 from support.studies import study
 
 from ablations.analysis.records import save
@@ -29,13 +30,10 @@ from tricks.fast import allocator
 
 FULL = Path("/dev/full")
 SAVED = ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
-needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 unix = pytest.mark.skipif(sys.platform == "win32", reason="limits as Unix has them")
 
 
-def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_does_not(monkeypatch: Patch) -> None:
     train(Config(seeds=1, steps=1, lanes=1, horizon=8), REINFORCE)  # loads what is compiled, through ctypes
     told = list[str]()
     libc = SimpleNamespace(mallopt=lambda option, size: told.append(option))
@@ -73,18 +71,14 @@ def test_every_text_file_is_utf_8_in_any_locale() -> None:
             if not isinstance(call, ast.Call):
                 continue
             name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            mode = [x.value for x in call.args if isinstance(x, ast.Constant) and isinstance(x.value, str)]
-            opens = (
-                name == "open"
-                and ast.unparse(call.func) not in ("os.open", "Image.open")
-                and not any("b" in x for x in mode)
-            )
+            mode = "".join(x.value for x in call.args if isinstance(x, ast.Constant) and isinstance(x.value, str))
+            opens = name == "open" and ast.unparse(call.func) not in ("os.open", "Image.open") and "b" not in mode
             if (opens or name in ("read_text", "write_text")) and "encoding" not in {k.arg for k in call.keywords}:
                 bare.append(f"{path.name}: {ast.unparse(call)}")
     assert not bare
 
 
-@needs_full
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_output_that_is_lost_costs_no_training_but_is_reported() -> None:
     with FULL.open("w", encoding="utf-8") as full:
         status, _, err = ended(begin("tricks", ["train", *TINY, "--out", "x"], Path(), stdout=full))
@@ -112,9 +106,7 @@ def test_closed_streams_get_into_no_file() -> None:
 
 @unix
 @pytest.mark.parametrize("size", [0, 4000, 20_000])
-def test_a_disk_that_fills_up_during_a_report_is_one_line_and_no_half_file(
-    size: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_disk_that_fills_up_during_a_report_is_one_line_and_no_half_file(size: int, capsys: Capture) -> None:
     Path("x").mkdir()
     save(study(ladder(["baseline"]), lambda on: 0), Path("x"))
     capsys.readouterr()
@@ -151,7 +143,7 @@ SMALL = ["--env", "rooms:make", "--steps", "40", "--seeds", "1", "--lanes", "2",
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
     """The current folder, with a module that imports another one there."""
     (tmp_path / "rooms.py").write_text(ROOMS)
     (tmp_path / "furniture.py").write_text("LIMIT = 5")
@@ -161,9 +153,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(folder: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(sys, "argv", ["tricks", "train", *SMALL, "-q"])
     before = list(sys.path)
     assert start_command("tricks.cli.main") == 0

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from support.fixtures import Capture, Patch, Refuses, Told
 from support.training import SMALL, writers
 
 from tricks import PPO, Checkpoints, Config, Run, load, train
@@ -22,7 +23,6 @@ from tricks.runs import checkpoint, progress
 from tricks.runs.files import CHECKPOINT
 from tricks.runs.learning_curve import over
 
-Told = Callable[..., str]
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,))
 TINY = "train ppo --env ShortCartPole-v0 --steps 120 --lanes 2 --horizon 16 --hidden 8 --seeds"
 ONE = f"{TINY} 1"
@@ -39,7 +39,7 @@ def test_the_folder_holds_what_run_save_writes_and_a_figure(told: Told) -> None:
     pd.testing.assert_frame_equal(load("run").curve, run.curve)
 
 
-def test_the_command_uses_one_thread_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_the_command_uses_one_thread_unless_told_otherwise(monkeypatch: Patch, told: Told) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     torch.set_num_threads(2)  # as PyTorch starts on two cores, or with this variable
     told(ONE)
@@ -53,9 +53,7 @@ def test_the_command_uses_one_thread_unless_told_otherwise(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("taken", "said"), [((120, 120), []), ((128, 128), ["128"]), ((128, 1310), ["128 to 1,310"])])
-def test_the_summary_says_how_many_steps_were_taken_if_that_is_not_the_budget(
-    taken: tuple[int, int], said: list[str]
-) -> None:
+def test_the_summary_says_how_many_steps_were_taken_if_not_the_budget(taken: tuple[int, int], said: list[str]) -> None:
     run = train(CONFIG, PPO)
     last = pd.DataFrame({"seed": [0, 1], "step": taken, "episodes": [1, 1], "return": [9.0, 9.0]})
     text = summary(replace(run, curve=pd.concat([run.curve[run.curve["step"] < 120], last])))
@@ -79,7 +77,7 @@ CTRL_C = Mock(side_effect=KeyboardInterrupt)
 
 
 @pytest.mark.parametrize("more", ["", "--checkpoint-every 100000"])
-def test_an_interrupted_run_leaves_its_curve_so_far(more: str, monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_an_interrupted_run_leaves_its_curve_so_far(more: str, monkeypatch: Patch, told: Told) -> None:
     monkeypatch.setattr(Player, "rollout", at_rollout(2, CTRL_C))
     said = told(f"{TINY} 2 --out x {more}", 130)
     said = said.splitlines()[-1]  # before it, what is only said once in a process
@@ -88,9 +86,7 @@ def test_an_interrupted_run_leaves_its_curve_so_far(more: str, monkeypatch: pyte
     assert [path.name for path in Path("x").iterdir()] == ["curve.csv"]
 
 
-def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(
-    monkeypatch: pytest.MonkeyPatch, told: Told
-) -> None:
+def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(monkeypatch: Patch, told: Told) -> None:
     told(f"{ONE} --out x")
     before = load("x").curve
     monkeypatch.setattr(Player, "rollout", at_rollout(0, CTRL_C))
@@ -119,7 +115,7 @@ def test_the_summary_has_an_interval_over_five_seeds_and_all_of_them(told: Told)
     assert over(pd.Series([*five, np.nan])) == "3.0 (of 5 of 6 seeds: no interval)"
 
 
-def test_a_resumed_run_goes_on_with_tensorboard(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_a_resumed_run_goes_on_with_tensorboard(monkeypatch: Patch, told: Told) -> None:
     written = writers(monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Player, "rollout", at_rollout(3, CTRL_C))
@@ -131,9 +127,7 @@ def test_a_resumed_run_goes_on_with_tensorboard(monkeypatch: pytest.MonkeyPatch,
     assert steps[1] == pd.read_csv("x/curve.csv")["step"].tolist()[3:]
 
 
-def test_a_quiet_training_prints_and_draws_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quiet_training_prints_and_draws_nothing(capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(progress, "EVERY", 0)
     for option in ("-q", "--quiet"):
         assert main([*ONE.split(), "--out", f"run{option}", option]) == 0
@@ -170,17 +164,13 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ppo --checkpoint-every 0 --out DIR/new", "checkpoints must be at least 1 step apart, not 0"),
     ],
 )
-def test_what_cannot_be_resumed_is_one_clear_line(
-    words: str, message: str, unfinished: Path, refuses: Callable[..., None]
-) -> None:
+def test_what_cannot_be_resumed_is_one_clear_line(words: str, message: str, unfinished: Path, refuses: Refuses) -> None:
     whole = (unfinished / CHECKPOINT).read_bytes()
     refuses(main, ["train", *words.replace("DIR", str(unfinished)).split()], message)
     assert (unfinished / CHECKPOINT).read_bytes() == whole
 
 
-def test_the_home_directory_is_expanded_wherever_a_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Told
-) -> None:
+def test_the_home_directory_is_expanded_where_a_folder_is_named(tmp_path: Path, monkeypatch: Patch, told: Told) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     told(f"{ONE} --out ~/run")
     told("play ~/run --episodes 1 --no-gif")
@@ -189,7 +179,7 @@ def test_the_home_directory_is_expanded_wherever_a_folder_is_named(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "run"]
 
 
-def test_training_over_a_finished_run_has_to_be_asked_for(refuses: Callable[..., None], told: Told) -> None:
+def test_training_over_a_finished_run_has_to_be_asked_for(refuses: Refuses, told: Told) -> None:
     told(f"{ONE} --out run")
     before = Path("run/run.json").read_bytes()
     refuses(main, [*ONE.split(), "--out", "run"], "run holds a finished run; add --overwrite to replace it")
@@ -211,7 +201,7 @@ def test_a_refused_training_leaves_nothing(wrong: str, more: str, told: Told) ->
     assert list(Path().rglob("*")) == [Path("a")]
 
 
-def test_a_run_whose_folder_is_gone_is_saved_elsewhere(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_a_run_whose_folder_is_gone_is_saved_elsewhere(monkeypatch: Patch, told: Told) -> None:
     def replaced() -> None:
         """A file takes the folder's place."""
         shutil.rmtree("a")
@@ -228,9 +218,7 @@ def test_a_run_whose_folder_is_gone_is_saved_elsewhere(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["agent.pt", "curve.csv", "run.json", "checkpoint.pt", "curve.png"])
-def test_a_folder_in_the_way_of_a_file_is_found_before_the_training(
-    name: str, monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
-) -> None:
+def test_a_folder_in_a_files_way_is_found_before_the_training(name: str, monkeypatch: Patch, refuses: Refuses) -> None:
     Path("run", name).mkdir(parents=True)
     monkeypatch.setattr(Player, "rollout", lambda _: pytest.fail("it trained"))
     refuses(main, [*ONE.split(), "--out", "run"], f"cannot write run/{name}")

@@ -3,7 +3,6 @@
 import itertools
 import re
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from statistics import StatisticsError
 from typing import Any
@@ -16,15 +15,15 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from support.contracts import Counting
 from support.misbehaving import Misbehaving, play, processes
+from support.refusal import refusal
 from support.register import register
 from support.waiting import linux
 
-from tricks import PPO, Config, InputError, train
+from tricks import PPO, Config, switched, train
 from tricks.cli.main import main
 from tricks.envs.contract import Contract
 from tricks.envs.make import make_env
 from tricks.errors import in_words
-from tricks.ladder import switched
 from tricks.worlds import WORLDS
 
 CONFIG = Config("own", seeds=(3,), steps=200, lanes=2, horizon=16)
@@ -44,9 +43,7 @@ SMALL = Config(seeds=(3,), steps=40, lanes=2, horizon=10, hidden=(4,))
 )
 def test_an_environment_that_breaks_its_contract_is_one_line(how: str, message: str) -> None:
     tricks = switched(["baseline", "reuse", "action_mask", "segments"])
-    with pytest.raises(InputError, match=f"^{message}") as caught:
-        train(CONFIG, tricks, env=lambda: Misbehaving(how))
-    assert "\n" not in str(caught.value)
+    refusal(f"^{message}", train, CONFIG, tricks, env=lambda: Misbehaving(how))
 
 
 def limited(env: gym.Env) -> gym.Env:
@@ -57,10 +54,7 @@ def limited(env: gym.Env) -> gym.Env:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (
-            own.FourValues,
-            r"step\(\) must .*return 5 values .*info\)(; this returned 4, as before Gymnasium 0.26| \(not enough)",
-        ),
+        (own.FourValues, r"step\(\) must .*return 5 values .*\)(; this returned 4, as before Gymnasium| \(not enough)"),
         (own.OnlyAnObservation, r"reset\(\) must return \(observation, info\); .* of shape \(3,\), as before Gym"),
         (own.TakesNoSeed, r"reset\(\) must take seed and options \(def reset\(self, \*, seed=None, options=None\)\)"),
         (own.TwoRewards, r"the reward of step\(\) must be a number, not array\(\[[\d., ]+\]"),
@@ -68,20 +62,15 @@ def limited(env: gym.Env) -> gym.Env:
         (own.Fractions, r"the observation of reset\(\) is float32 \[3\], but its space has uint8 \[3\]"),
     ],
 )
-def test_a_breach_says_which_call_what_came_and_what_is_expected(
-    kind: type[gym.Env], message: str, backend: str, around: Callable[[gym.Env], gym.Env] | None
-) -> None:
+def test_a_breach_says_what_came_and_was_expected(kind: type[gym.Env], message: str, backend: str, around: Any) -> None:
     pattern = f"^{kind.__name__}: {message}.*; gymnasium.utils.env_checker.check_env finds such faults \\(seed 3\\)$"
-    with pytest.raises(InputError, match=pattern):
-        train(replace(SMALL, backend=backend), PPO, env=lambda: around(kind()) if around else kind())
+    refusal(pattern, train, replace(SMALL, backend=backend), PPO, env=lambda: around(kind()) if around else kind())
 
 
 def test_what_keeps_the_contract_passes_through_and_what_is_no_space_is_named() -> None:
-    with pytest.raises(InputError, match=r"observation_space must be a gymnasium.Space, not 'Box\(3\)'"):
-        train(SMALL, PPO, env=own.OldNames)
+    refusal(r"observation_space must be a gymnasium.Space, not 'Box\(3\)'", train, SMALL, PPO, env=own.OldNames)
     raised = r"^BreaksInAWorker: ValueError: the floor .+, in contracts.py, line \d+ \(seed 3\)$"
-    with pytest.raises(InputError, match=raised):
-        train(SMALL, PPO, env=lambda: limited(own.BreaksInAWorker()))
+    refusal(raised, train, SMALL, PPO, env=lambda: limited(own.BreaksInAWorker()))
     lane, bare = Contract(Counting()), Counting()
     assert np.array_equal(lane.reset(seed=1)[0], bare.reset(seed=1)[0])
     for _ in range(3):
@@ -99,11 +88,7 @@ def test_a_reward_in_an_array_of_one_is_a_number(backend: str) -> None:
     ("space", "obs", "message"),
     [
         (Dict({"a": Discrete(3)}), {"b": 1}, r"the observation of reset\(\) is {'b': 1}, without observation\['a'\]"),
-        (
-            Dict({"a": Box(0, 1, (2,))}),
-            {"a": np.zeros(3)},
-            r"observation\['a'\] of reset\(\) is float64 \[3\], but its space has float32 \[2\]",
-        ),
+        (Dict(a=Box(0, 1, (2,))), {"a": np.zeros(3)}, r"observation\['a'\] .*64 \[3\], but its space has .*32 \[2\]"),
         (MultiBinary(3), None, r"the observation of reset\(\) is None, but its space has int8 \[3\]"),
     ],
 )
@@ -114,8 +99,7 @@ def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, mess
         def see(self) -> Any:
             return obs
 
-    with pytest.raises(InputError, match=f"^Seen: {message}"):
-        train(SMALL, PPO, env=Seen)
+    refusal(f"^Seen: {message}", train, SMALL, PPO, env=Seen)
 
 
 def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,10 +160,7 @@ DIED = r"^Failing-{}-v0: the worker process of lane 0 has died \({}\) \(seed 3\)
     ],
 )
 def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        for _ in play(make_env(processes(id, backend)), 40):
-            pass
-    assert re.search(message, str(caught.value)) and "\n" not in str(caught.value)
+    refusal(message, lambda: [*play(make_env(processes(id, backend)), 40)])
 
 
 @linux
@@ -211,12 +192,10 @@ def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wron
         caught.value.__traceback__ = caught.tb.tb_next  # without this test's own frame
         assert in_words(caught.value) == f"StatisticsError: sigma must be non-negative, in {name}, line 2"
     assert in_words(KeyError("lr")) == "KeyError: 'lr'"  # what no code of the user's raises has no place
-    with pytest.raises(InputError, match=r"unexpected keyword argument 'gravity'[^,]*$"):
-        train(Config("CartPole-v1", env_args=("gravity=9",), seeds=1, steps=10), PPO)
+    refusal(r"unexpected keyword argument 'gravity'[^,]*$", train, Config(env_args=("gravity=9",), seeds=1), PPO)
 
     def failing() -> gym.Env:
         raise ValueError("no map")
 
     register("Mapless-v3", failing)
-    with pytest.raises(InputError, match=r"'Mapless': ValueError: no map, in test_contract.py, line \d+$"):
-        train(Config("Mapless", seeds=1), PPO)
+    refusal(r"'Mapless': ValueError: no map, in test_contract.py, line \d+$", train, Config("Mapless", seeds=1), PPO)

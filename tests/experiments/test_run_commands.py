@@ -14,7 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
+from support.fixtures import Capture, Patch, Refuses
 from support.jobs import finished
+from support.refusal import refusal
 from support.studies import study
 
 from ablations.analysis import outcomes
@@ -27,15 +29,10 @@ from ablations.question.designs import ladder
 from ablations.question.trial import Dose, Trial
 from ablations.training import rates as rate_table
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
-from tricks import Config, InputError
-from tricks.config import CONTINUOUS_CONFIG
-from tricks.ladder import Tricks
+from tricks import CONTINUOUS_CONFIG, Config, Tricks
 from tricks.runs.files import HOST
 from tricks.version import ALGORITHM
 
-Capture = pytest.CaptureFixture[str]
-Patch = pytest.MonkeyPatch
-Refuses = Callable[..., None]
 FEW = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]
 TINY = ["--steps", "1024", "--workers", "1"]
 TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
@@ -170,8 +167,7 @@ def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose(trials: C
     found = worlds.picked("baseline,entropy", "tricks/Loan0Pay0.1-v0")
     assert ([trial.trick for trial in found], len(worlds.picked("entropy"))) == (["baseline", "entropy"], 3)
     trials(*(replace(TRIAL, doses=(Dose(1, replace(TRIAL.config, env=env)),)) for env in "AB"))
-    with pytest.raises(InputError, match=r"there is no trial in Elsewhere; there are trials in A, B$"):
-        worlds.picked("", "Elsewhere")
+    refusal(r"there is no trial in Elsewhere; there are trials in A, B$", worlds.picked, "", "Elsewhere")
     placed = worlds.asked(TRIAL, TRIAL.doses[0], (0, 1), "cuda:7")
     assert {placed.job(arm).config.device for arm in placed.arms} == {"cuda:7"}
     usual = worlds.Options()  # nothing is tried again unasked
@@ -189,20 +185,14 @@ def test_worlds_tries_again_what_it_has_seen(tmp_path: Path, monkeypatch: Patch,
     assert set(study.again.runs.numbers) == {"lanes=2 horizon=10"}  # at its largest dose
 
 
-def store_rates(areas: str) -> None:
-    """Scores of both arms of TRIAL: by the area, 0.01 is the best rate, and by the last 10%, 0.03."""
-    config = TRIAL.config
-    arms = [(config.env, config.steps, numbers(config), flags(arm)) for arm in (TRIAL.without, TRIAL.having)]
-    rows = [(*arm, *score, 1, areas) for arm in arms for score in ((0.01, 5.0, 1.0), (0.03, 5.0, 2.0))]
-    rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
-
-
 @pytest.mark.parametrize(("score", "rate"), [("area", 0.01), ("late", 0.03)])
-def test_trials_run_at_their_best_rate(
-    score: Literal["area", "late"], rate: float, tmp_path: Path, trials: Callable[..., None]
-) -> None:
+def test_a_trial_is_at_its_best_rate(score: Literal["area", "late"], rate: float, tmp_path: Path, trials: Any) -> None:
+    """Of both arms of TRIAL: by the area, 0.01 is the best rate, and by the last 10%, 0.03."""
     trials(replace(TRIAL, score=score))
-    store_rates("5")
+    config, scores = TRIAL.config, ((0.01, 5.0, 1.0), (0.03, 5.0, 2.0))
+    arms = [(config.env, config.steps, numbers(config), flags(arm)) for arm in (TRIAL.without, TRIAL.having)]
+    rows = [(*arm, *score, 1, "5") for arm in arms for score in scores]
+    rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
     assert (run_worlds(tmp_path), set(load_all(tmp_path)[0].runs.lr)) == (0, {rate})
 
 
@@ -212,9 +202,7 @@ def store(folder: Path, name: str, command: str, algorithm: str = "1", clean: st
     save(replace(made, name=name, runs=runs, about=made.about | {"command": command}), folder)
 
 
-def test_a_study_by_another_algorithm_or_by_a_tree_with_changes_is_stale(
-    tmp_path: Path, capsys: Capture, refuses: Refuses
-) -> None:
+def test_studies_of_another_algorithm_or_tree_are_stale(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
     words = ["status", "--out", str(tmp_path)]
     refuses(main, words, "no run files")
     store(tmp_path, "ours", "x", str(ALGORITHM))
@@ -247,9 +235,7 @@ def ran(monkeypatch: Patch) -> Callable[[int | None], list[tuple[list[str], floa
     return ending
 
 
-def test_what_is_stale_is_trained_anew_by_its_own_command_the_largest_study_first_and_none_twice(
-    tmp_path: Path, ran: Callable[..., Any]
-) -> None:
+def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Path, ran: Any) -> None:
     found = ran(0)
     store(tmp_path, "ours", "python -m ablations run --seeds 9", str(ALGORITHM))
     for name in ("one", "two"):  # which a single command made
@@ -263,9 +249,7 @@ def test_what_is_stale_is_trained_anew_by_its_own_command_the_largest_study_firs
 
 
 @pytest.mark.parametrize("ends", [None, 2, 130])
-def test_a_command_that_fails_or_takes_longer_than_the_budget_is_the_last(
-    ends: int | None, tmp_path: Path, ran: Callable[..., Any]
-) -> None:
+def test_a_command_that_fails_or_takes_too_long_is_the_last(ends: int | None, tmp_path: Path, ran: Any) -> None:
     for seeds in (2, 3):
         store(tmp_path, f"study{seeds}", f"python -m ablations run --seeds {seeds}")
     found = ran(ends)
@@ -274,7 +258,7 @@ def test_a_command_that_fails_or_takes_longer_than_the_budget_is_the_last(
 
 
 @pytest.mark.parametrize("budget", ["90", "h", "-2h", "0m", "nans", "2x"])
-def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, ran: Callable[..., Any]) -> None:
+def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, ran: Any) -> None:
     found = ran(0)
     store(tmp_path, "mine", "another program")
     words = ["refresh", "--out", str(tmp_path)]

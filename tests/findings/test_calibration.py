@@ -1,7 +1,6 @@
 """Calibration: intervals cover as they should. Games: their scores in words. Speed: measuring changes nothing."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.fixtures import Capture, Patch, Refuses
 from support.studies import study
 
 from ablations.analysis.records import SHARES, Study, save
@@ -21,7 +21,6 @@ from ablations.tools.calibrate import SIZES, TunedArm, calibration, false_alarms
 from ablations.tools.games import games_in_words
 from ablations.tools.speed import PEER, speed_text
 
-Patch = pytest.MonkeyPatch
 DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
 ONE = replace(DESIGN, comparisons=DESIGN.comparisons[:1])
 MADE = study(DESIGN, lambda on: 0)
@@ -116,9 +115,7 @@ def test_an_alarm_is_a_p_value_below_the_level(
     assert false_alarms(population(MADE, "score"), design, 5, 1, alike=False, again=again) == alarms
 
 
-def test_the_table_has_a_row_per_question_and_size(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
-) -> None:
+def test_the_table_has_a_row_per_question_and_size(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
     made, results = normal(), ["calibrate", "--results", str(tmp_path)]
     frame = calibration(made, 5)
     assert set(frame.seeds) == set(SIZES)
@@ -142,10 +139,6 @@ def test_the_table_has_a_row_per_question_and_size(
     save(study(ladder(["baseline"]), lambda on: 0), few)
     refuses(main, ["calibrate", "--results", str(few)], "no run files (*.runs.csv.gz) with 30 seeds of every arm")
     assert main(["calibrate", "--draws", "0"]) == 2
-
-
-Capture = pytest.CaptureFixture[str]
-Refuses = Callable[..., None]
 
 
 def played(agents: int, **about: Any) -> Study:

@@ -1,15 +1,14 @@
 """The stored results are complete, were made as they say, and support every sentence about them."""
 
+import re
+
 import numpy as np
 import pytest
 from support.pages import ROOT
 
-from ablations.analysis.effects import scores
-from ablations.analysis.records import RESULTS, Study, load_all
+from ablations import RESULTS, SUITES, Arm, Study, load_all, scores
 from ablations.findings.pages import stale
 from ablations.findings.said import SAID, Facts, fault, untrue
-from ablations.question.arms import Arm
-from ablations.question.designs import SUITES
 from ablations.report import tables
 from ablations.training.rates import best_of, rows_of
 from tricks.ladder import PPO
@@ -60,10 +59,6 @@ def test_ppo_is_the_smallest_of_the_candidates_that_scored_within_a_hundredth_of
     near = [name for name in score if score[name] > max(score.values()) - 0.01]
     assert arms[min(near, key=size.__getitem__)].tricks == PPO
     page = (ROOT / "docs" / "internal" / "presets.md").read_text(encoding="utf-8")
-    rows = [
-        line.replace("*", "").split("|")[-3:-1]
-        for line in page.splitlines()
-        if line.startswith("| ") and " | ." in line
-    ]
-    said = [(float(mean), int(count)) for mean, count in rows]
+    rows = re.findall(r"^\| .* \| \.\d.*$", page.replace("*", ""), re.MULTILINE)
+    said = [(float(mean), int(count)) for mean, count in (row.split("|")[-3:-1] for row in rows)]
     assert said == sorted(((round(score[name], 3), size[name]) for name in score), reverse=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
+from support.fixtures import Patch
 from support.studies import MADE_BY, study
 
 from ablations.analysis import outcomes
@@ -45,7 +46,6 @@ def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]
     return row
 
 
-Patch = pytest.MonkeyPatch
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
 BASE = {seed: float(seed) for seed in range(6)}
 MORE = {seed: x + 1 for seed, x in BASE.items()}
@@ -256,12 +256,8 @@ def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, A
 @pytest.mark.parametrize(
     ("says", "verdict", "expected"),
     [
-        (1, HELPS, AGREES),
-        (1, HURTS, DISAGREES),
-        (1, NOTHING, DISAGREES),
-        (0, NOTHING, AGREES),
-        (0, HURTS, DISAGREES),
-        (-1, HURTS, AGREES),
+        *((says, verdict, AGREES) for says, verdict in ((1, HELPS), (0, NOTHING), (-1, HURTS))),
+        *((says, verdict, DISAGREES) for says, verdict in ((1, HURTS), (1, NOTHING), (0, HURTS))),
         *((says, UNKNOWN, UNCLEAR) for says in (-1, 0, 1)),
     ],
 )
@@ -340,9 +336,8 @@ def test_the_trick_that_is_missed_most_is_named_for_each_environment_of_which_no
 def test_what_is_beyond_the_ladder_and_on_robots_is_told_as_on_their_pages() -> None:
     trunk = study(beyond(["shared_trunk", "ppg"]), lambda on: -60 * ("shared_trunk" in on))
     (sentence,) = home(trunk)
-    assert sentence.startswith(
-        "On top of `ppo`, in 1 environment (8 seeds): `shared_trunk` hurts on CartPole-v1 (-0.13)"
-    )
+    hurts = "`shared_trunk` hurts on CartPole-v1 (-0.13)"
+    assert sentence.startswith(f"On top of `ppo`, in 1 environment (8 seeds): {hurts}")
     effect = {"gae": 400, "recompute": -300, "clip": 250, "huber": 120}
     made = study(around_continuous([]), lambda on: sum(effect.get(name, 0) for name in on), ROBOT)
     (published,) = home(made)

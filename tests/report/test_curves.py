@@ -16,16 +16,13 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 from support.studies import MADE_BY, about
 
-from ablations.analysis.effects import effects
+from ablations import SCALES, effects, interval, style
 from ablations.analysis.records import COLUMNS, SHARES, Study
-from ablations.analysis.scales import SCALES
-from ablations.analysis.stats import interval
 from ablations.findings.our_designs import beyond
 from ablations.question.arms import Arm, Design, Label, added, flags, taken
 from ablations.question.designs import DESIGNS as REGISTERED
 from ablations.question.designs import add_one_in, factorial, ladder, leave_one_out, screen
 from ablations.report import multiples as curves
-from ablations.report import style
 from ablations.report.cells import UNKNOWN, Panel, Seen, about_rates, cell_text, forest_figure, heatmap_figure, strip
 from ablations.report.style import save
 from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE
@@ -120,9 +117,7 @@ def heading(figure: Figure) -> str:
     return figure.get_suptitle().replace("\n", " ")
 
 
-def effect(
-    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
-) -> dict[str, Any]:
+def effect(design: str, env: str, trick: str, difference: float, p: float, label: Any = None) -> dict[str, Any]:
     """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
     detected = int(np.sign(difference) * (p < 0.01))
     row: dict[str, Any] = {"design": design, "env": env, "scaled": env in SCALES, "trick": trick}
@@ -249,15 +244,11 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
     assert "95% intervals (Welch's t)" in heading(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
-def test_what_other_seeds_showed_stands_thin_below_unconfirmed_cells_are_hatched(
-    tmp_path: Path, figures: list[Figure]
-) -> None:
+def test_what_other_seeds_show_stands_below_and_hatches_what_they_refute(tmp_path: Path, figures: list[Figure]) -> None:
     second = {"again": 0.1, "again_low": 0.02, "again_high": 0.18, "confirmed": 1.0}
     refuted = {"again": -0.1, "again_low": -0.18, "again_high": -0.02, "confirmed": 0.0}
-    rows = [
-        effect("add-one-in", "CartPole-v1", "clip", 0.3, 0.001) | second,
-        effect("add-one-in", "CartPole-v1", "gae", 0.3, 0.001) | refuted,
-    ]
+    again = {"clip": second, "gae": refuted}
+    rows = [effect("add-one-in", "CartPole-v1", name, 0.3, 0.001) | more for name, more in again.items()]
     forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
     assert marks == [(0.1, 0.1), (-0.1, 1.1)]
@@ -323,9 +314,8 @@ def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched(tmp_path
     ]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     one = {(0, 0): ("≈ 0", False), (0, 1): ("+0.010", True), (0, 2): ("+0.030", False), (0, 3): ("+0.030", True)}
-    assert drawn(figures[0].axes[0]) == one | {(1, 0): ("+0.01", True)} | dict.fromkeys(
-        ((1, 1), (1, 2), (1, 3)), ("–", False)
-    )
+    two = {(1, 0): ("+0.01", True), **{(1, k): ("–", False) for k in (1, 2, 3)}}
+    assert drawn(figures[0].axes[0]) == one | two
 
 
 def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path: Path, figures: list[Figure]) -> None:

@@ -2,7 +2,7 @@
 there is nothing whole to read; its sentences agree with the effects, and what files say of themselves is only text."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.fixtures import Capture, Patch, Refuses
 from support.studies import study
 
 from ablations.analysis.effects import effects
@@ -30,7 +31,6 @@ from ablations.report.sentences import beyond as of_beyond
 from ablations.report.tables import arms_table, arms_text, failures
 from tricks.ladder import switched
 
-Refuses = Callable[..., None]
 NAMES, ENVS = ["baseline", "entropy"], ("CartPole-v1", "Acrobot-v1")
 
 
@@ -115,7 +115,7 @@ def test_report_draws_what_run_saved_the_same_again(tmp_path: Path, refuses: Ref
 
 
 def test_a_report_on_many_studies_prints_no_tables_and_one_on_the_stored_ones_has_its_own_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refuses: Refuses
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch, refuses: Refuses
 ) -> None:
     made, stored, mine = study(ladder(["baseline"]), lambda on: 0), tmp_path / "stored", tmp_path / "runs/ablations"
     for folder in (stored, mine):
@@ -137,7 +137,6 @@ def test_a_report_on_many_studies_prints_no_tables_and_one_on_the_stored_ones_ha
 NOTHING = "no run files (*.runs.csv.gz) in"
 FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its content, and what `report` says
     ("", None, NOTHING),
-    ("jobs/0.csv", b"x\n", NOTHING),
     ("compare_x/comparison.md", b" \n", NOTHING),
     ("inner/x.runs.csv.gz", b"x\n", NOTHING),
     ("x.runs.csv.gz", b"x\n", "x.runs.csv.gz is damaged, of another version, or not a run file"),
@@ -219,9 +218,8 @@ def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> Non
     for drawn in ("curves_two-on-gae", "effects"):
         assert (tmp_path / "made_CartPole-v1" / f"{drawn}.png").exists()
     assert set(pd.read_csv(tmp_path / "heatmap.csv").design) == {"two-on-gae"}
-    assert sentences.of(both[0]) == [
-        "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
-    ]
+    said = "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
+    assert sentences.of(both[0]) == [said]
     assert sentences.across(both) == (
         "In 2 environments (8 seeds), put on gae, detected as helping in one place and hurting in another: none. "
         "Never detected on gae: `grad_clip`."
@@ -276,18 +274,14 @@ def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
 def test_environments_are_set_against_each_other_but_for_those_with_other_seeds() -> None:
     here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
     assert across([here]) == across([here, here]) == ""  # one environment, twice
-    assert across([here, there]).endswith(
-        "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
-    )
+    neither = "neither alone nor when taken out: `baseline`."
+    assert across([here, there]).endswith(f"hurting in another: `clip`. Detected {neither}")
     sure = replace(here, again=here)
     assert across([here, replace(there, again=there)]) == ""  # only one of them was tried again
-    assert across([sure, replace(there, again=there)]).endswith(
-        "confirmed as helping in one place and hurting in another: `clip`. Confirmed neither alone nor when taken out: "
-        "`baseline`."
-    )
+    assert across([sure, replace(there, again=there)]).endswith(f"hurting in another: `clip`. Confirmed {neither}")
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
     for both, said in (([sure, replace(there, again=nothing)], "Confirmed"), ([here, nothing], "Detected")):
-        assert across(both).endswith(f"in another: none. {said} neither alone nor when taken out: `baseline`.")
+        assert across(both).endswith(f"in another: none. {said} {neither}")
     here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
     fewer = replace(there, about=there.about | {"seeds": [0, 7]}, runs=there.runs[there.runs.seed < 7])
     assert across([here, fewer]) == ""

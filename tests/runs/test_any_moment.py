@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from support.refusal import refusal
 from support.training import SMALL, interrupted, same
 
-from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Tricks, further, load, resume, train
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import Stoppable
 from tricks.ladder import closed, switched
@@ -67,8 +68,7 @@ def test_a_signal_in_the_last_update_costs_nothing_and_a_second_one_does_not_wai
     with pytest.raises(KeyboardInterrupt):
         train(SMALL, STEADY, checkpoints=Checkpoints("y"), on_update=raising(signal.SIGINT, 0, times=2))
     assert not Path("y", CHECKPOINT).exists()
-    with pytest.raises(InputError):
-        train(replace(SMALL, env="nothing-v0"), STEADY, checkpoints=Checkpoints("z"))
+    refusal("nothing", train, replace(SMALL, env="nothing-v0"), STEADY, checkpoints=Checkpoints("z"))
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
@@ -98,8 +98,7 @@ def test_a_continuation_that_was_stopped_is_not_begun_again() -> None:
     with pytest.raises(KeyboardInterrupt):
         further("x", 300, on_update=raising(signal.SIGINT, 10))
     assert load("x").config.steps == 900  # the finished run is still there
-    with pytest.raises(InputError, match="holds an unfinished run; resume it with"):
-        further("x", 300)
+    refusal("holds an unfinished run; resume it with", further, "x", 300)
     same(resume("x"), train(replace(SMALL, steps=1200), STEADY))
 
 
@@ -110,8 +109,7 @@ def test_a_part_of_a_run_has_no_state_to_go_on_from() -> None:
         part.save("x", overwrite=True)
         assert load("x").last is None
         assert not Path("x", LAST).exists()
-    with pytest.raises(InputError, match="its run was saved without it, as a part of a run is; --start-from"):
-        further("x", 100)
+    refusal("its run was saved without it, as a part of a run is; --start-from", further, "x", 100)
 
 
 def test_what_a_refusal_tells_to_type_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,8 +126,7 @@ def test_what_a_refusal_tells_to_type_does_what_it_says(capsys: pytest.CaptureFi
     assert load("a run").config.steps == 1000
     assert main(advice("--continue", "it's cut", "--steps", "9")) == 0
     assert load("it's cut").config.steps == 900
-    with pytest.raises(InputError, match=r"there is no last\.pt; it holds no run$"):
-        further(".", 9)
+    refusal(r"there is no last\.pt; it holds no run$", further, ".", 9)
 
 
 CONFIG = Config(seeds=2, lanes=2, horizon=50, steps=400, hidden=(8,))
@@ -198,11 +195,9 @@ def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypat
 def test_a_run_without_its_state_does_not_go_on() -> None:
     last = Path(finished("a"), LAST)
     last.write_bytes(Path(finished("b", PPO), LAST).read_bytes())
-    with pytest.raises(InputError, match=r"is damaged: last\.pt: it does not match its checksum"):
-        further("a", 100)
+    refusal(r"is damaged: last\.pt: it does not match its checksum", further, "a", 100)
     last.write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"last\.pt is damaged"):
-        further("a", 100)
+    refusal(r"last\.pt is damaged", further, "a", 100)
 
 
 def test_other_agents_are_no_start() -> None:
@@ -213,8 +208,7 @@ def test_other_agents_are_no_start() -> None:
         (replace(CONFIG, hidden=(4,)), PLAIN, r"is \[4, 8\] there and \[4, 4\] here; train with the same --hidden"),
         (CONFIG, PPO, "this training has no obs_stats.rows; train with the same tricks"),
     ):
-        with pytest.raises(InputError, match=f"^cannot start from x: .*{message}"):
-            train(config, tricks, start=load("x").agent)
+        refusal(f"^cannot start from x: .*{message}", train, config, tricks, start=load("x").agent)
 
 
 def test_the_shell_goes_on_and_starts_from(told: Callable[..., str]) -> None:

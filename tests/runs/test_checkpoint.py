@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from support.fixtures import Capture, Patch
+from support.refusal import refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail, interrupted, same
 
-from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, InputError, resume, train
+from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, named, resume, train
 from tricks.core.rollout import Player, Rollout
 from tricks.fast.dispatch import plain
-from tricks.ladder import named
 from tricks.runs import checkpoint, files
 
 WORLDS = ["CartPole-v1", "Pendulum-v1", *(f"tricks/{id}-v0" for id in ("Trading", "CartPoleJump", "Commute", "Sums"))]
@@ -36,9 +37,7 @@ HERE = Path("x")
 
 
 @pytest.mark.parametrize(("env", "kind"), PAIRS)
-def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
-    env: str, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(env: str, kind: str, monkeypatch: Patch) -> None:
     tricks = KINDS[kind]
     if env != "tricks/Trading-v0":  # the others have no illegal actions
         tricks = replace(tricks, action_mask=False)
@@ -48,9 +47,7 @@ def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
     same(resume(HERE), train(config, tricks))
 
 
-def test_a_run_may_be_interrupted_many_times_in_the_middle_of_a_block_of_chance(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_may_be_interrupted_many_times_in_the_middle_of_a_block_of_chance(monkeypatch: Patch) -> None:
     def write_and_fail(path: Path, content: bytes) -> None:
         files.write_whole(path, content)
         fail()
@@ -66,7 +63,7 @@ def test_a_run_may_be_interrupted_many_times_in_the_middle_of_a_block_of_chance(
     same(resume(HERE), train(config, UNMASKED))
 
 
-def test_a_seed_that_diverged_or_is_done_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_that_diverged_or_is_done_stays_so(monkeypatch: Patch) -> None:
     config = replace(SMALL, lr=(1e38, 0.003))
     interrupted(HERE, config, WHOLE_EPISODES, 3, monkeypatch)
     run = resume(HERE)
@@ -89,9 +86,7 @@ def test_checkpoints_change_nothing_and_are_written_when_they_are_due() -> None:
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
 @plain()  # since what is replaced here would be a remark
-def test_an_environment_that_cannot_be_put_back_begins_episodes_that_are_new(
-    backend: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_environments_that_cannot_resume_begin_new_episodes(backend: str, monkeypatch: Patch, capsys: Capture) -> None:
     if backend == "envpool":
         pytest.importorskip("envpool")
     rolled, first = Player.rollout, list[np.ndarray]()
@@ -117,13 +112,13 @@ def test_an_environment_that_cannot_be_put_back_begins_episodes_that_are_new(
     assert checkpoint.read(HERE).parts["env"] == {"resumed": 1}
 
 
-def test_what_was_open_does_not_count_where_episodes_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_open_does_not_count_where_episodes_begin_anew(monkeypatch: Patch) -> None:
     interrupted(HERE, replace(SMALL, env="Pendulum-v1", backend="gymnasium"), PPO, 1, monkeypatch)
     assert checkpoint.read(HERE).parts["log"]["open"][..., 1].tolist() == [[100, 100], [100, 100]]
     assert set(resume(HERE).curve["length"].dropna()) == {200}  # and not 300 of the first
 
 
-def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_whole_or_not_at_all(monkeypatch: Patch) -> None:
     files.write_whole(HERE, b"old")
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", lambda *_: fail())
@@ -132,6 +127,5 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     assert HERE.read_bytes() == b"old"
     if Path("/dev/full").exists():
         files.partial_path(HERE).symlink_to("/dev/full")
-        with pytest.raises(InputError, match=r"^cannot write x: No space left on device$"):
-            files.write_whole(HERE, b"new")
+        refusal(r"^cannot write x: No space left on device$", files.write_whole, HERE, b"new")
         assert HERE.read_bytes() == b"old"

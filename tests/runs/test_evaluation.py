@@ -8,9 +8,10 @@ import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
+from support.refusal import refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
-from tricks import PPO, Agent, Checkpoints, Config, Evaluation, InputError, Run, Tricks, further, load, resume, train
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, resume, train
 from tricks.cli.train import summary
 from tricks.ladder import named
 from tricks.runs.log import Rows, beginning
@@ -25,10 +26,8 @@ def test_it_is_what_the_agent_then_earns_greedily(tricks: Tricks) -> None:
 
 
 def test_each_seed_is_evaluated_when_its_own_steps_are_due_whatever_other_seeds_do() -> None:
-    of = {
-        seeds: train(replace(SMALL, seeds=seeds), WHOLE_EPISODES, evaluation=Evaluation(250, 3)).curve
-        for seeds in ((1,), (3, 1))
-    }
+    own = Evaluation(250, 3)
+    of = {s: train(replace(SMALL, seeds=s), WHOLE_EPISODES, evaluation=own).curve for s in ((1,), (3, 1))}
     for _, part in of[3, 1].groupby("seed"):
         due = part["step"] // 250 > part["step"].shift(fill_value=0) // 250
         assert part["eval_return"].notna().tolist() == due.tolist()
@@ -92,15 +91,13 @@ def test_the_best_can_be_that_of_a_recorded_number() -> None:
 
 
 def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match="keep_best is by 'won', but the training records lost; name it in record"):
-        train(replace(SMALL, record=("lost",)), PPO, env=Lost, evaluation=replace(KEPT, keep_best="won"))
-    with pytest.raises(InputError, match="keep_best is empty"):
-        replace(KEPT, keep_best="")
-    run = train(replace(SMALL, record=("won",)), PPO, env=Lost, evaluation=replace(KEPT, keep_best="won"))
+    won, lost = replace(KEPT, keep_best="won"), replace(SMALL, record=("lost",))
+    refusal("by 'won', but the training records lost; name it in record", train, lost, PPO, env=Lost, evaluation=won)
+    refusal("keep_best is empty", replace, KEPT, keep_best="")
+    run = train(replace(SMALL, record=("won",)), PPO, env=Lost, evaluation=won)
     assert "an evaluation failed: seed 3 has no 'won'" in capsys.readouterr().err
     assert run.curve.eval_return.isna().all()
-    with pytest.raises(InputError, match="no best agent"):
-        run.at_best()
+    refusal("no best agent", run.at_best)
 
 
 def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +115,7 @@ def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monk
     one = loaded.only(1).at_best()
     assert torch.equal(one.agent.policy_net.head.weight[0], loaded.at_best().agent.policy_net.head.weight[1])
     loaded.at_best().save("best")
-    with pytest.raises(InputError, match="kept no best agents; only one trained with --keep-best"):
-        plain.at_best()
+    refusal("kept no best agents; only one trained with --keep-best", plain.at_best)
     alike(load("best").at_best(), whole.at_best())
     longer = further("x", 1, "end")
     best = longer.curve.groupby("seed")["eval_return"].max()
@@ -129,8 +125,7 @@ def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monk
 def test_a_seed_that_was_never_evaluated_has_no_best_agent() -> None:
     run = train(replace(SMALL, lr=(1e38, 0.003)), PPO, evaluation=KEPT)
     assert run.only(1).at_best().seconds == run.seconds
-    with pytest.raises(InputError, match="seed 3 has no best agent, because it was never evaluated"):
-        run.at_best()
+    refusal("seed 3 has no best agent, because it was never evaluated", run.at_best)
 
 
 def test_a_tie_a_missing_score_and_weights_that_are_not_finite_replace_nothing() -> None:

@@ -1,6 +1,5 @@
 """Films of an agent, and what plays in them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.pictured import Pictured, untrained
+from support.refusal import refusal
 
-from tricks import InputError
-from tricks.ladder import switched
+from tricks import switched
 from tricks.runs.film import filmed, picture
 
 GIF = Path("x.gif")
@@ -29,25 +28,17 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     assert filmed(untrained("OnlyOneLegal-v0").only(), greedy=False)[1] < 0
 
 
-def raising(error: Exception) -> Callable[..., Any]:
-    def fails(*_: object) -> Any:
-        raise error
-
-    return fails
-
-
 FAILED = r"RuntimeError: there is no OpenGL context, in test_film.py, line \d+ \(.*MUJOCO_GL=egl\), or add --no-gif$"
 
 
 @pytest.mark.parametrize(
     ("member", "said"),
     [
-        (raising(RuntimeError("there is no\nOpenGL context")), FAILED),
+        (lambda _: (_ for _ in ()).throw(RuntimeError("there is no\nOpenGL context")), FAILED),
         (lambda _: None, ""),
         (lambda _: np.full((2, 2, 3), 9.0), ""),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(member: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pictured, "render", member)
-    with pytest.raises(InputError, match=f"^cannot draw Pictured-v0: {said}"):
-        picture(untrained("Pictured-v0").only(), GIF, greedy=False)
+    refusal(f"^cannot draw Pictured-v0: {said}", picture, untrained("Pictured-v0").only(), GIF, greedy=False)

@@ -14,15 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from support.training import SMALL, Power, fail, interrupted, same
+from support.fixtures import Patch
+from support.refusal import refusal
+from support.training import SMALL, Power, cart, fail, interrupted, same
 from support.waiting import until
 
-from tricks import PPO, Checkpoints, Config, InputError, Run, load, resume, train
+from tricks import PPO, Checkpoints, Config, Run, Spaces, load, resume, train
 from tricks.core.nets import Dense
-from tricks.core.spaces import Spaces
 from tricks.runs import files
 from tricks.runs.files import CHECKPOINT, HOST, hold, opened
 
@@ -47,13 +47,12 @@ def holding(how: str) -> tuple[subprocess.Popen[str], set[int]]:
     return first, {int(first.stdout.readline()) for _ in range(2 if how == "fork" else 1)} - {0, 1}
 
 
-def test_a_second_process_is_told_of_the_first_until_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_process_is_told_of_the_first_until_that_is_killed(monkeypatch: Patch) -> None:
     interrupted(HERE, SMALL, PPO, 2, monkeypatch)
     finished = train(SMALL, PPO)
     first, _ = holding("alone")
     for use in (lambda: resume(HERE), lambda: Checkpoints(HERE, 9), lambda: finished.save(HERE)):
-        with pytest.raises(InputError, match=f"^x is in use: process {first.pid} on "):
-            use()
+        refusal(f"^x is in use: process {first.pid} on ", use)
     first.kill()
     first.communicate()
     assert LOCK.exists()  # and it locks nothing
@@ -67,8 +66,7 @@ def test_a_forked_worker_neither_releases_the_lock_nor_keeps_it() -> None:
     HERE.mkdir()
     first, (worker,) = holding("fork")
     try:
-        with pytest.raises(InputError, match=f"is in use: process {first.pid} on "):
-            hold(HERE)
+        refusal(f"is in use: process {first.pid} on ", hold, HERE)
         first.kill()
         first.wait()
         hold(HERE).close()
@@ -89,12 +87,11 @@ def test_one_process_may_hold_a_folder_several_times_and_checkpoints_hold_it_as_
     del checkpoints
     until(lambda: not LOCK.exists(), seconds=5)
     LOCK.mkdir()
-    with pytest.raises(InputError, match=r"^cannot write to x: Is a directory$"):
-        hold(HERE)
+    refusal(r"^cannot write to x: Is a directory$", hold, HERE)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="flock is of Unix")
-def test_without_locks_nothing_is_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_nothing_is_locked(monkeypatch: Patch) -> None:
     def refuse(file: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -111,27 +108,17 @@ def body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Dense:
     return Dense(generators, (spaces.features, 8))
 
 
-def make() -> gym.Env:
-    return gym.make("CartPole-v1")
-
-
 @pytest.mark.parametrize(
     ("brought", "asks"),
     [
-        (
-            {"env": make, "body": body},
-            [({}, r"body: resume\('.*', env=\.\.\., body=\.\.\.\)"), ({"body": body}, "add --env mod")],
-        ),
+        ({"env": cart, "body": body}, [({}, r"body: resume\('.*', env=.*, body="), ({"body": body}, "add --env mod")]),
         ({"body": body}, [({}, "was started with a custom body")]),
     ],
 )
-def test_a_resumed_run_asks_for_what_it_was_started_with(
-    brought: Any, asks: list[tuple[Any, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resuming_asks_for_what_the_run_had(brought: Any, asks: list[tuple[Any, str]], monkeypatch: Patch) -> None:
     interrupted(HERE, SMALL, PPO, 1, monkeypatch, **brought)
     for given, said in asks:
-        with pytest.raises(InputError, match=said):
-            resume(HERE, **given)
+        refusal(said, resume, HERE, **given)
     assert resume(HERE, **brought).curve["step"].max() >= 900
 
 
@@ -153,18 +140,16 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(capsys: p
 )
 def test_what_cannot_be_a_path_is_one_line(path: Any, said: str) -> None:
     for use in (load, resume, lambda path: Checkpoints(path, 9)):
-        with pytest.raises(InputError, match=re.escape(said)):
-            use(path)
+        refusal(re.escape(said), use, path)
 
 
-def test_a_folder_is_really_written_to_before_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_really_written_to_before_the_training(monkeypatch: Patch) -> None:
     HERE.mkdir()
     with opened(HERE):
         pass
     assert not list(HERE.iterdir())
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(InputError, match=r"^cannot write to x: No space left on device$"):
-        Checkpoints(HERE, 9)
+    refusal(r"^cannot write to x: No space left on device$", Checkpoints, HERE, 9)
     assert not list(HERE.iterdir())
 
 
@@ -186,7 +171,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def step_by_step(patch: pytest.MonkeyPatch, last: int) -> None:
+def step_by_step(patch: Patch, last: int) -> None:
     """The power goes off at the `last`-th change of a name on the disk."""
     count = itertools.count(1)
 
@@ -198,9 +183,7 @@ def step_by_step(patch: pytest.MonkeyPatch, last: int) -> None:
     patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans up nothing
 
 
-def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
-    run: Run, other: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(run: Run, other: Run, monkeypatch: Patch) -> None:
     outcomes, stopped = [], True
     for last in itertools.count(1):
         folder = Path(str(last))
@@ -230,9 +213,8 @@ def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
 
 def elsewhere(run: Run, folder: str, said: str) -> None:
     """The run cannot be saved in the folder, and is kept in a temporary one."""
-    with pytest.raises(InputError, match=rf"{said}.*; the run is saved in ") as refused:
-        run.save(folder)
-    spare = Path(str(refused.value).rsplit(" ", 1)[1])
+    refused = refusal(rf"{said}.*; the run is saved in ", run.save, folder)
+    spare = Path(refused.rsplit(" ", 1)[1])
     assert (load(spare).config, load(spare).curve.equals(run.curve)) == (run.config, True)
     shutil.rmtree(spare)
 
@@ -251,9 +233,7 @@ def test_a_run_that_cannot_be_saved_where_it_should_is_kept_elsewhere(run: Run, 
 
 
 @pytest.mark.parametrize("part", ["agent", "curve"])
-def test_a_run_with_the_curve_or_the_agents_of_the_one_that_is_there_is_not_the_same(
-    part: str, run: Run, other: Run
-) -> None:
+def test_a_run_with_the_curve_or_the_agents_of_another_is_not_the_same(part: str, run: Run, other: Run) -> None:
     run.save("x")
     elsewhere(replace(run, **{part: getattr(other, part)}), "x", "holds a finished run; add --overwrite ")
     same(load("x"), run)

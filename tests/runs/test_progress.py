@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
+from support.fixtures import Capture, Patch
 from support.waiting import until
 from tqdm import tqdm
 
@@ -14,16 +15,14 @@ from tricks.runs.progress import Lines
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def clock(monkeypatch: Patch) -> Callable[[float], None]:
     """Sets the time, in seconds since the start."""
     now = [0.0]
     monkeypatch.setattr("tricks.runs.progress.time.monotonic", lambda: now[0])
     return lambda seconds: now.__setitem__(0, seconds)
 
 
-def test_a_file_gets_a_line_every_half_minute(
-    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_gets_a_line_every_half_minute(clock: Callable[[float], None], capsys: Capture) -> None:
     bar = progress.progress(10_000)
     for second in range(1, 100):
         clock(second)
@@ -41,9 +40,7 @@ def test_a_file_gets_a_line_every_half_minute(
     assert capsys.readouterr().err == "80%: 8.00k of 10.0k steps in 00:32, 00:32 left\n"
 
 
-def test_in_a_with_block_lines_come_while_nothing_is_finished(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_a_with_block_lines_come_while_nothing_is_finished(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.01)
     with progress.progress(100) as bar:
         until(lambda: "0%: " in capsys.readouterr().err)
@@ -51,9 +48,7 @@ def test_in_a_with_block_lines_come_while_nothing_is_finished(
     assert bar._left.is_set()
 
 
-def test_a_terminal_gets_a_bar_and_nothing_is_shown_if_it_is_not_to_be_seen(
-    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_gets_a_bar_or_nothing(clock: Callable[[float], None], monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with monkeypatch.context() as patch:
         patch.setattr(progress, "silent", True)
@@ -71,7 +66,7 @@ class ZMQInteractiveShell:
     """What IPython's shell is called in a kernel."""
 
 
-def test_a_notebook_gets_its_own_bar_and_its_workers_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_gets_its_own_bar_and_its_workers_none(monkeypatch: Patch) -> None:
     shell = ZMQInteractiveShell()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     with progress.progress(100) as bar:

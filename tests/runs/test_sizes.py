@@ -3,20 +3,20 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.fixtures import Capture, Patch, Refuses
+from support.refusal import refusal
 
-from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, train, training
+from tricks import PPG, PPO, REINFORCE, Config, Tricks, named, train, training
 from tricks.cli.main import main
 from tricks.core import machine
 from tricks.core.machine import Need, free_memory, in_words, left_in_groups, refuse_too_large
 from tricks.envs import make
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.ladder import named
 from tricks.training import needs
 from tricks.worlds import World
 
@@ -37,23 +37,20 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--recurrent --recurrent-size 4096 --lanes 4096", "4,096, and this machine has 100 GB free; lower"),
     ],
 )
-def test_what_cannot_fit_is_refused_at_once(
-    options: str, said: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_fit_is_refused_at_once(options: str, said: str, refuses: Refuses, monkeypatch: Patch) -> None:
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**11)
     refuses(main, ["train", "ppo", *options.split()], said)
 
 
 def test_games_that_cannot_fit_are_refused() -> None:
-    with pytest.raises(InputError, match=r"1,000,000,000 games at once, and this machine has .*; lower --episodes"):
-        train(TINY, PPO).evaluate(1_000_000_000)
+    said = r"1,000,000,000 games at once, and this machine has .*; lower --episodes"
+    refusal(said, train(TINY, PPO).evaluate, 1_000_000_000)
 
 
-def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: Patch) -> None:
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 20 * 10**9)
     said = r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
-    with pytest.raises(InputError, match=said):
-        refuse_too_large(needs(Config(lanes=10**7, horizon=1024), PPO))
+    refusal(said, refuse_too_large, needs(Config(lanes=10**7, horizon=1024), PPO))
     refuse_too_large([Need("a list", 20 * 10**9, ("lanes",))])  # just fits
     assert [in_words(x) for x in (10, 6.4e12, 2.04e10, 1e30)] == ["10 bytes", "6.4 TB", "20.4 GB", "1.0e+12 EB"]
 
@@ -124,13 +121,12 @@ def test_a_control_group_with_a_limit_counts_and_those_above_it_do(tmp_path: Pat
     ],
 )
 def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: Tricks, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        train(replace(TINY, **numbers), tricks)
+    refusal(said, train, replace(TINY, **numbers), tricks)
     train(replace(TINY, **numbers), REINFORCE)  # it has neither epochs nor minibatches
     train(replace(TINY, minibatches=32, epochs=1), tricks)  # as many as rows
 
 
-def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_without_a_compiler_says_so(refuses: Refuses, monkeypatch: Patch) -> None:
     monkeypatch.setenv("CXX", "/nowhere/g++")
     refuses(main, ["train", "ppo", "--compile"], "compile needs the C++ compiler /nowhere/g++, which is not installed")
     monkeypatch.delenv("CXX")
@@ -138,16 +134,14 @@ def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkey
     refuses(main, ["train", "ppo", "--compile"], "which is not installed")
 
 
-def test_compiling_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiling_is_announced(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(make, "find_compiler", lambda device: None)
     for config, said in ((Config(), ""), (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n")):
         make.announce(config, None)
         assert capsys.readouterr().err == said
 
 
-def test_what_takes_much_memory_is_announced_from_the_same_estimate(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_takes_much_memory_is_announced_from_the_same_estimate(monkeypatch: Patch, capsys: Capture) -> None:
     made = list[int]()
 
     def counting(world: World, config: Config, purpose: str) -> TensorEnv:

@@ -1,7 +1,7 @@
 """Jobs of a second or less, what tests ask of their results, and files with damage of every kind."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,17 @@ from typing import Any
 from ablations.training.jobs import Job, Result, compute
 from ablations.training.store import JOBS as FILE
 from ablations.training.store import Store
-from tricks import REINFORCE, Config
-from tricks.ladder import switched
+from tricks import REINFORCE, Config, switched
 
 TINY = Config(seeds=(0, 1), steps=200, lanes=2, horizon=16)
 JOB = Job(TINY, REINFORCE)
 SMALL = Job(Config(seeds=1, steps=20, lanes=1, horizon=16), REINFORCE)  # its curve has two rows or so
 JOBS = [Job(Config(seeds=(k, k + 1), steps=3000, lanes=8, horizon=64), switched(["baseline"])) for k in range(4)]
+
+
+def in_turn(jobs: Sequence[Any], workers: int, task: Callable[[Any], Any]) -> Iterator[tuple[Any, Any]]:
+    """In place of `in_pool`: a pool of workers costs seconds before it trains anything."""
+    return ((job, task(job)) for job in jobs)
 
 
 def result(job: Job) -> Result:

@@ -15,11 +15,9 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks import Config, InputError, Tricks, loop
+from tricks import Agent, Config, InputError, Spaces, Tricks, loop
 from tricks.core.adam import Adam
-from tricks.core.agent import Agent
 from tricks.core.rollout import Batch, Rollout
-from tricks.core.spaces import Spaces
 from tricks.fast.dispatch import plain
 from tricks.fused.losses import Kernels
 from tricks.grad_clip import shorten

@@ -1,17 +1,11 @@
-"""As many finished jobs as you like, with made-up curves of the usual size, to measure how reading them scales.
+"""As many finished jobs as you like, with made-up curves of the usual size."""
 
-`python -m support.many_jobs FOLDER [SEEDS]` makes a study by hand (in tests/), `--random AGENTS` a random design.
-"""
-
-import sys
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ablations.experiments.design_runs import What, questions
 from ablations.question.grids import PER_SET, drawn
 from ablations.question.words import usable
 from ablations.training.jobs import Job, Result
@@ -20,29 +14,15 @@ from tricks import Config
 from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.provenance import MadeWith, provenance_of_a_run
 
-DESIGNS = "ladder,leave-one-out,add-one-in"  # 47 distinct arms
-
-
-def fill(out: Path, seeds: int) -> list[Job]:
-    """Store a result for every job of the three designs on CartPole-v1, as `run --out` would, without training."""
-    (asked,) = questions(What(design=DESIGNS, out=out), str(seeds))
-    jobs = list(asked.jobs(asked.table_rates))
-    put(out, jobs, [200 + 5 * (number % len(asked.arms)) for number in range(len(jobs))])
-    return jobs
-
 
 def fill_random(out: Path, draws: int) -> list[Job]:
     """Store a result for every job of the random design on CartPole-v1, as `random --draws --out` would."""
     base = Config(seeds=1)
     jobs = [Job(each.config, each.tricks) for each in drawn(base, usable(base), draws // PER_SET)]
-    put(out, jobs, [200.0] * len(jobs))
-    return jobs
-
-
-def put(out: Path, jobs: Sequence[Job], ceilings: Sequence[float]) -> None:
     store, rng = Store(out), np.random.default_rng(0)
-    for job, ceiling in zip(jobs, ceilings, strict=True):
-        store.put(job, made_up(job, ceiling, rng))
+    for job in jobs:
+        store.put(job, made_up(job, 200.0, rng))
+    return jobs
 
 
 def made_up(job: Job, ceiling: float, rng: np.random.Generator, noise: float = 40.0) -> Result:
@@ -62,8 +42,3 @@ def made_up(job: Job, ceiling: float, rng: np.random.Generator, noise: float = 4
 @cache
 def made_with() -> MadeWith:
     return provenance_of_a_run("cpu")
-
-
-if __name__ == "__main__":
-    folder, *rest = sys.argv[1:]
-    (fill_random if rest[:1] == ["--random"] else fill)(Path(folder), int(rest[-1]) if rest else 430)

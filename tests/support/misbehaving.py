@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import Space
 from gymnasium.spaces import Box, Discrete
 from support.probes import Endless
 from support.register import register
@@ -90,10 +89,7 @@ def dies(*outcome: Any) -> Any:
     return outcome
 
 
-SPACES: dict[str, tuple[Space[Any], Space[Any]]] = {
-    "too large": (Discrete(3), TWO),
-    "does nothing": (BOX, Box(-1, 1, (0,))),
-}
+SPACES: dict[str, Any] = {"too large": (Discrete(3), TWO), "does nothing": (BOX, Box(-1, 1, (0,)))}
 ANSWERS: dict[str, Callable[..., Outcome]] = {
     "obs": lambda obs, *rest: (obs * np.nan, *rest),
     "reward": lambda obs, reward, *rest: (obs, np.inf, *rest),

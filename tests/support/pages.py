@@ -4,15 +4,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = {
-    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (
-        ROOT / "README.md",
-        *sorted(ROOT.glob("C*.md")),
-        *sorted((ROOT / "docs").rglob("*.md")),
-        ROOT / "chapters" / "README.md",
-    )
-}
+PATHS = ROOT / "README.md", *sorted(ROOT.glob("C*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "chapters/README.md"
+PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in PATHS}
 STANDS_FOR = {"RUNG": "gae", "NAME": "gae"}  # what a command on a page leaves open
 
 
@@ -28,9 +21,7 @@ def commands(program: str) -> list[str]:
     found = []
     for text in PAGES.values():
         blocks = "\n".join(blocks_of("sh", text)).replace(" \\\n", " ")
-        found += re.findall(
-            rf"^(?:\.venv/bin/)?python -m {program}(?![\w.])(.*?)(?:\s+#.*|\s+>.*)?$", blocks, re.MULTILINE
-        )
+        found += re.findall(rf"(?m)^(?:\.venv/bin/)?python -m {program}(?![\w.])(.*?)(?:\s+#.*|\s+>.*)?$", blocks)
         found += re.findall(rf"`python -m {program}(?![\w.])([^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     words = [[STANDS_FOR.get(word, word) for word in command.split()] for command in found]
     return list(dict.fromkeys(" ".join(command) for command in words))

@@ -12,9 +12,8 @@ from support.restless import pictures, shown
 from torch import Tensor
 
 import tricks.loop as loop
-from tricks import Config, Run, Tricks, train
+from tricks import Agent, Config, Run, Tricks, train
 from tricks.core.adam import Adam
-from tricks.core.agent import Agent
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import stream
 from tricks.ppg import AuxiliaryPhase

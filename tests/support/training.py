@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
@@ -71,6 +72,10 @@ def same(one: Run, other: Run) -> None:
     mine, theirs = one.agent.state_dict(), other.agent.state_dict()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
     assert (one.config, one.tricks, one.diverged) == (other.config, other.tricks, other.diverged)
+
+
+def cart() -> gym.Env:
+    return gym.make("CartPole-v1")
 
 
 UNMASKED = replace(EVERY, action_mask=False)  # for environments in which everything is legal

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
@@ -18,8 +18,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.commands import ROOT
+from support.fixtures import Capture, Patch, Refuses
 from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
 from support.many_jobs import fill_random
+from support.refusal import refusal
 from support.studies import study
 
 from ablations import compare, read
@@ -35,18 +37,16 @@ from ablations.training.scores import area, late, on_grid, scored
 from ablations.training.store import Store, prepare
 from ablations.training.tagged import tagged, untagged
 from ablations.training.workers import in_one_pool, in_pool, run_jobs
-from tricks import PPO, REINFORCE, Config, InputError, train
+from tricks import PPO, REINFORCE, Config, train
 from tricks.ladder import OWN
 from tricks.runs import provenance
 from tricks.runs.files import HOST
 from tricks.runs.learning_curve import late_return
 from tricks.version import ALGORITHM
 
-Capture = pytest.CaptureFixture[str]
-Patch = pytest.MonkeyPatch
-Refuses = Callable[..., None]
 DEAD = 999_999_999  # no process has this number
 OTHER = Job(replace(SMALL.config, lr=0.5), REINFORCE)
+Made = dict[Job, Result]
 MADE = study(ladder(["baseline"]), lambda on: 0, seeds=5)
 
 
@@ -69,9 +69,7 @@ def here(monkeypatch: Patch) -> list[Job]:
     return trained
 
 
-def test_a_result_is_read_back_with_six_digits_and_its_scores_are_those_of_the_curve(
-    made: dict[Job, Result], tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_result_is_read_back_with_the_scores_of_its_curve(made: Made, tmp_path: Path, monkeypatch: Patch) -> None:
     disk, run = Store(tmp_path), train(JOB.config, JOB.tricks)
     assert (disk.read(JOB), disk.scored(JOB), disk.has(JOB)) == (None, None, False)
     disk.put(JOB, made[JOB])
@@ -134,7 +132,7 @@ def test_a_trick_s_own_file_counts_in_the_jobs_that_have_it(monkeypatch: Patch) 
     assert len({*keys}) == 3
 
 
-def test_a_row_under_the_key_of_another_job_is_damage(made: dict[Job, Result], tmp_path: Path, capsys: Capture) -> None:
+def test_a_row_under_the_key_of_another_job_is_damage(made: Made, tmp_path: Path, capsys: Capture) -> None:
     disk = Store(tmp_path)
     disk.put(OTHER, made[OTHER])
     with disk._disk as each:
@@ -151,7 +149,7 @@ def changed(folder: Path, column: str, value: bytes | str) -> None:
 
 @pytest.mark.parametrize("column", ["what", "about", "curve", "scoring", "scores", "checksum"])
 def test_one_flipped_bit_in_a_stored_row_is_noticed_and_that_job_alone_trains_anew(
-    column: str, made: dict[Job, Result], tmp_path: Path, here: list[Job], capsys: Capture
+    column: str, made: Made, tmp_path: Path, here: list[Job], capsys: Capture
 ) -> None:
     disk = Store(tmp_path)
     for job in (SMALL, OTHER):
@@ -170,9 +168,7 @@ def test_one_flipped_bit_in_a_stored_row_is_noticed_and_that_job_alone_trains_an
     assert here == [SMALL] and content(disk, SMALL) == content(disk, SMALL) and disk.has(SMALL)
 
 
-def test_a_file_that_is_no_database_is_kept_aside_and_looking_does_not_move_it(
-    made: dict[Job, Result], tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_file_that_is_no_database_is_kept_aside_unless_one_looks(made: Made, tmp_path: Path, capsys: Capture) -> None:
     path, foreign = tmp_path / FILE, [b"not a database" * 100, b"\x00" * 99, gzip.compress(b"x" * 999)]
     for number, text in enumerate(foreign, 1):
         path.write_bytes(text)
@@ -180,9 +176,7 @@ def test_a_file_that_is_no_database_is_kept_aside_and_looking_does_not_move_it(
         disk, aside = Store(tmp_path), path.with_suffix(f".damaged{number if number > 1 else ''}")
         assert not disk.has(SMALL)
         said = capsys.readouterr().err
-        assert said.startswith(f"{path} is damaged (") and said.endswith(
-            f"its jobs will be retrained; kept as {aside.name}\n"
-        )
+        assert said.startswith(f"{path} is damaged (") and said.endswith(f" be retrained; kept as {aside.name}\n")
         assert aside.read_bytes() == text
         disk.put(SMALL, made[SMALL])
         assert content(Store(tmp_path), SMALL) == content(disk, SMALL)
@@ -229,17 +223,14 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     assert all(disk.has(job) for job in every) and len(finished(tmp_path)) == 60
 
 
-def test_another_s_endless_writing_is_one_line_and_nothing_is_lost(
-    made: dict[Job, Result], tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_anothers_endless_writing_is_one_line_and_loses_nothing(made: Made, tmp_path: Path, monkeypatch: Patch) -> None:
     disk = Store(tmp_path)
     disk.put(SMALL, made[SMALL])
     monkeypatch.setattr(store, "PATIENCE", 0.0)
     other = Store(tmp_path)
     with closing(sqlite3.connect(disk.path)) as endless:
         endless.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InputError, match=r"^cannot write .*: database is locked$"):
-            other.put(JOB, made[JOB])
+        refusal(r"^cannot write .*: database is locked$", other.put, JOB, made[JOB])
         assert other.has(SMALL)  # reading goes on
     other.put(JOB, made[JOB])
     assert [Store(tmp_path).has(job) for job in (SMALL, JOB)] == [True, True]
@@ -249,14 +240,11 @@ def test_what_cannot_be_a_store_is_one_line_and_looking_makes_nothing(tmp_path: 
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "x", Path("/dev/null/x")):
-        with pytest.raises(InputError, match=f"^cannot (make the folder|write results to) {folder}: "):
-            Store(folder)
+        refusal(f"^cannot (make the folder|write results to) {folder}: ", Store, folder)
     (tmp_path / "x" / FILE).mkdir(parents=True)
     for look_only, said in ((False, "write"), (True, "read")):
-        with pytest.raises(
-            InputError, match=f"^cannot {said} {tmp_path / 'x' / FILE}: (unable to open database file|disk I/O error)$"
-        ):
-            Store(tmp_path / "x", look_only).has(JOB)
+        line = f"^cannot {said} {tmp_path / 'x' / FILE}: (unable to open database file|disk I/O error)$"
+        refusal(line, lambda look_only=look_only: Store(tmp_path / "x", look_only).has(JOB))
     assert not Store(tmp_path / "nowhere", look_only=True).has(JOB) and not (tmp_path / "nowhere").exists()
 
 
@@ -291,8 +279,7 @@ def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) 
     pd.testing.assert_frame_equal(again.runs, saved.runs)
     plain = pd.read_csv(path, comment="#")  # without this package: REINFORCE's flags are no empty cell
     assert plain.tricks[0] == "reinforce" and plain["100%"].notna().all()
-    with pytest.raises(InputError, match="nothing"):
-        load(tmp_path / "nothing")
+    refusal("nothing", load, tmp_path / "nothing")
 
 
 def test_a_study_that_is_torn_or_has_a_flipped_bit_is_refused_by_its_path(tmp_path: Path) -> None:
@@ -306,8 +293,7 @@ def test_a_study_that_is_torn_or_has_a_flipped_bit_is_refused_by_its_path(tmp_pa
     sealed = (text.replace(about["sha256"], "", 1).encode() for text in other)
     for damage in (*torn, *map(gzip.compress, (nested, *sealed, *list(flips(unpacked))[::31]))):
         path.write_bytes(damage)
-        with pytest.raises(InputError, match=rf"^{re.escape(str(path))} is damaged, of another version, or not a run "):
-            load(path)
+        refusal(rf"^{re.escape(str(path))} is damaged, of another version, or not a run ", load, path)
 
 
 def asking(question: str, seeds: int = 5) -> Study:
@@ -315,9 +301,7 @@ def asking(question: str, seeds: int = 5) -> Study:
     return replace(made, about=made.about | {"question": question})
 
 
-def test_what_is_stored_gives_way_to_more_seeds_of_its_question_and_to_nothing_else(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_what_is_stored_gives_way_to_more_seeds_of_its_question_alone(tmp_path: Path, capsys: Capture) -> None:
     _, path = save(asking("a"), tmp_path)
     save(asking("a", seeds=8), tmp_path)
     assert capsys.readouterr().out == ""
@@ -401,8 +385,7 @@ def test_studies_of_two_origins_never_join(
     one, two = made_by(**ours), made_by(first=8, **theirs)
     paths, named = [save(each, tmp_path)[1] for each in (one, two)], f"{two.name} is by {said}"
     for gives in (load_all, read):
-        with pytest.raises(InputError, match=rf"{named}.*can't be combined"):
-            gives(tmp_path)
+        refusal(rf"{named}.*can't be combined", gives, tmp_path)
     if one.origins == [f"ALGORITHM {NOW}"]:  # a report takes this version's and says what it leaves out
         assert main(["report", "--out", str(tmp_path)]) == 0
         assert f"left out: {two.name} ({said})" in capsys.readouterr().err
@@ -413,8 +396,7 @@ def test_studies_of_two_origins_never_join(
     (tmp_path / "two").mkdir()
     save(made_by(env="Acrobot-v1", **theirs), tmp_path / "two")  # nor those of two environments
     save(one, tmp_path / "two")
-    with pytest.raises(InputError, match=said):
-        load_all(tmp_path / "two")
+    refusal(said, load_all, tmp_path / "two")
 
 
 def test_games_of_another_origin_leave_no_study_out(tmp_path: Path, capsys: Capture) -> None:
@@ -445,9 +427,7 @@ def test_commits_of_one_algorithm_are_one_origin() -> None:
     assert one.origins == two.origins
 
 
-def test_comparisons_say_their_algorithm_and_other_rates_are_refused(
-    tmp_path: Path, here: list[Job], monkeypatch: Patch
-) -> None:
+def test_comparisons_and_rates_are_of_one_algorithm(tmp_path: Path, here: list[Job], monkeypatch: Patch) -> None:
     config = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16)
     for now in (NOW, NOW + 1):
         by(now, monkeypatch)
@@ -463,12 +443,10 @@ def test_comparisons_say_their_algorithm_and_other_rates_are_refused(
         store_table(rows)
         assert len(read_table(path)) == 1
         by(NOW + 1, monkeypatch)
-        with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}"):
-            rate_table.table()
+        refusal(f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}", rate_table.table)
         for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
             path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
-            with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose"):
-                read_table(path)
+            refusal(f"ALGORITHM {NOW} chose", read_table, path)
         assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
     finally:
         use(None)

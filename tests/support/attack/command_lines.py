@@ -4,19 +4,19 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from support.attack.law import Said, run
+from support.attack.law import Main, run
+from support.jobs import in_turn
 
 from ablations.analysis.records import RESULTS, SUFFIX
 from ablations.cli import ReportOptions
-from ablations.cli import main as ablations
 from ablations.experiments import design_runs, drawn, worlds
 from ablations.question.designs import DESIGNS, TRIALS
 from ablations.question.trial import Dose
@@ -48,12 +48,6 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
 }  # fmt: skip
 TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
 TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1", "out": NEW}
-
-
-@dataclass(frozen=True)
-class Line:
-    module: str
-    arguments: tuple[str, ...]
 
 
 def dashed(name: str) -> str:
@@ -122,7 +116,7 @@ TRICKS = st.one_of(
     joined(st.sampled_from(["listing", "export"]), MAYBE_RUNG, SWITCHES, JUNK),
     joined("diff", RUNGS, RUNGS, JUNK),
     joined(st.sampled_from(["list", "trian", "", "γ", LONG, "play"]), JUNK),
-).map(lambda arguments: Line("tricks", arguments))
+)
 ABLATIONS = st.one_of(
     joined("run", options(design_runs.Options, usual=TINY_STUDY)),
     joined("run", "--dry-run", options(design_runs.Options, usual=TINY_STUDY)),
@@ -134,7 +128,7 @@ ABLATIONS = st.one_of(
     joined("calibrate", options(calibrate.Options, usual={"draws": "2", "out": NEW})),
     joined("speed", options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
     joined(st.sampled_from(["rnu", "", "γ", "report", "Run"]), JUNK, options(ReportOptions, usual={"out": NEW})),
-).map(lambda arguments: Line("ablations", arguments))
+)
 
 
 @contextlib.contextmanager
@@ -162,9 +156,6 @@ def in_this_process(folder: Path) -> Iterator[None]:
         shutil.copy(path, shipped)
     short = tuple(replace(trial, doses=(Dose(1, replace(trial.config, steps=64)),)) for trial in TRIALS)
 
-    def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
-        return ((job, task(job)) for job in jobs)
-
     with (
         mock.patch.object(workers, "in_pool", in_turn),
         mock.patch.object(speed, "in_pool", in_turn),
@@ -177,23 +168,21 @@ def in_this_process(folder: Path) -> Iterator[None]:
     rate_table.table.cache_clear()
 
 
-def attack(line: Line, saved: Path, cut: Path) -> str:
+def attack(words: tuple[str, ...], main: Main, saved: Path, cut: Path) -> str:
     with arena(saved, cut) as folder, in_this_process(folder):
-        said = run(tricks if line.module == "tricks" else ablations, line.arguments)
-        return said.broken or _unusable(line, said, folder)
+        status, _, broken = run(main, words)
+        return broken or _unusable(words, main, status, folder)
 
 
-def _unusable(line: Line, said: Said, folder: Path) -> str:
+def _unusable(words: tuple[str, ...], main: Main, status: int, folder: Path) -> str:
     """How the folder NEW is in the way of the next command, if the command wrote there."""
     if not (folder / NEW).is_dir():
         return ""
     after = ["report", "--out", NEW]
-    if line.module == "tricks" and said.status == 0:
-        after = ["play", NEW, "--episodes", "1", "--no-gif"]
-    elif line.module == "tricks":
-        after = ["train", *TINY_WORDS, "--out", NEW]
-    elif said.status == 2 or line.arguments[0] in ("tune", "speed") or not [*(folder / NEW).glob("*.runs.csv.gz")]:
+    if main is tricks:
+        played = ["play", NEW, "--episodes", "1", "--no-gif"]
+        after = ["train", *TINY_WORDS, "--out", NEW] if status else played
+    elif status == 2 or words[0] in ("tune", "speed") or not [*(folder / NEW).glob("*.runs.csv.gz")]:
         return ""
-    then = run(tricks if line.module == "tricks" else ablations, after)
-    good = (0,) if line.module == "tricks" else (0, 1)
-    return "" if then.status in good else f"afterwards, {' '.join(after)}: {then.broken or then.err}"
+    then, err, broken = run(main, after)
+    return "" if then in ((0,) if main is tricks else (0, 1)) else f"afterwards, {' '.join(after)}: {broken or err}"

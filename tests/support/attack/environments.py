@@ -1,35 +1,24 @@
 """Environments that misbehave, each in one way at one moment: in what they raise, pay, show, and say."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from hypothesis import strategies as st
 from support.attack.law import refused
+from support.probes import Endless
 
 from tricks import Config, Run, train
 from tricks.ladder import PRESETS, closed, switched
 
 nan, inf = float("nan"), float("inf")
-LENGTH = 5  # steps of an episode
 
 
-class Own(Exception):
-    """An exception of an environment's own."""
-
-
-class OwnExit(SystemExit):
-    """A way out that no `except Exception` catches."""
-
-
-class OwnInterrupt(KeyboardInterrupt):
-    """The same, like Ctrl-C."""
-
-
-class Unprintable(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
+# Exceptions of an environment's own, ways out that no `except Exception` catches, and one that cannot say what it is.
+BASES = Exception, SystemExit, KeyboardInterrupt
+Own, OwnExit, OwnInterrupt = (type(f"Own{base.__name__}", (base,), {}) for base in BASES)
+Unprintable = type("Unprintable", (Exception,), {"__str__": lambda self: 1 / 0})
 
 
 def table(*texts: str) -> dict[str, Any]:
@@ -77,70 +66,57 @@ HARMLESS = {  # with these, every seed must be trained to the end
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What an environment does wrong, how, in which of its steps, and how it is played."""
-
-    where: str
-    what: str
-    step: int
-    rung: str
-    backend: str
-    lanes: int
-
-
-FAULTY = st.sampled_from(list(FAULTS)).flatmap(
-    lambda where: st.builds(
-        Fault,
-        st.just(where),
-        st.sampled_from(list(FAULTS[where])),
-        st.sampled_from([1, 4, 5, 6, 20]),
-        st.sampled_from([*PRESETS, "action_mask", "state_norm"]),
-        st.sampled_from(["gymnasium"] * 9 + ["processes"]),
-        st.sampled_from([1, 2]),
-    )
+# What an environment does wrong, how, in which of its steps, and how it is played.
+Fault = namedtuple("Fault", "where what step rung backend lanes")
+PLAYED: Any = [1, 4, 5, 6, 20], [*PRESETS, "action_mask", "state_norm"], ["gymnasium"] * 9 + ["processes"], [1, 2]
+FAULTY = st.sampled_from([*FAULTS]).flatmap(
+    lambda where: st.builds(Fault, *(st.sampled_from(each) for each in ([where], [*FAULTS[where]], *PLAYED)))
 )
 
 
-class Faulty(gym.Env):
+class Faulty(Endless):
     """Well-behaved but for one fault."""
 
-    action_space = gym.spaces.Discrete(2)
-    observation_space = gym.spaces.Box(-1, 1, (3,), np.float32)
+    observation_space, length = gym.spaces.Box(-1, 1, (3,), np.float32), 5
 
     def __init__(self, fault: Fault) -> None:
-        self.fault, self.count, self.t = fault, 0, 0
+        self.fault, self.count = fault, 0
         self._raise("the constructor")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        super().reset(seed=seed)
-        self.t = 0
+    def reset(self, **asked: Any) -> Any:
+        return self._or("reset returns", super().reset(**asked))
+
+    def begin(self) -> None:
         if self.count >= self.fault.step:
             self._raise("reset")
-        obs = self._or("first observation", np.zeros(3, np.float32))
-        return self._or("reset returns", (obs, self._info()))
 
-    def step(self, action: int) -> Any:
-        self.count, self.t = self.count + 1, self.t + 1
-        if self.count < self.fault.step:
-            return np.zeros(3, np.float32), 1.0, self.t == LENGTH, False, {"action_mask": np.ones(2, np.int8)}
-        self._raise("step")
-        terminated, truncated = self._or("ending", (self.t >= LENGTH and self.fault.where != "never ends", False))
-        obs, reward = self._or("observation", np.zeros(3, np.float32)), self._or("reward", 1.0)
-        return self._or("returns", (obs, reward, terminated, truncated, self._info()))
+    def step(self, action: Any) -> Any:
+        self.count += 1
+        if self.count >= self.fault.step:
+            self._raise("step")
+        obs, reward, terminated, truncated, info = super().step(action)
+        ending = self._or("ending", (terminated and self.fault.where != "never ends", truncated))
+        return self._or("returns", (obs, reward, *ending, info))
+
+    def see(self) -> Any:
+        return self._or("observation" if self.t else "first observation", np.zeros(3, np.float32))
+
+    def pay(self, action: Any) -> Any:
+        return self._or("reward", 1.0)
+
+    def info(self) -> Any:
+        return self._or("info", {"action_mask": self._or("mask", np.ones(2, np.int8))})
 
     def close(self) -> None:
         self._raise("close")
 
     def _or(self, where: str, right: Any) -> Any:
-        return FAULTS[where][self.fault.what] if self.fault.where == where else right
+        begun = self.count == 0 or self.count >= self.fault.step
+        return FAULTS[where][self.fault.what] if self.fault.where == where and begun else right
 
     def _raise(self, where: str) -> None:
         if self.fault.where == f"raises in {where}":
             raise ERRORS[self.fault.what]
-
-    def _info(self) -> Any:
-        return self._or("info", {"action_mask": self._or("mask", np.ones(2, np.int8))})
 
 
 def attack(fault: Fault) -> str:
@@ -149,7 +125,7 @@ def attack(fault: Fault) -> str:
     settings: dict[str, Any] = {"seeds": 2, "steps": 48, "horizon": 8, "hidden": (4,), "epochs": 2, "minibatches": 2}
     config = Config(env="Faulty-v0", backend=fault.backend, lanes=fault.lanes, **settings)
     run, broken = refused(lambda: train(config, flags, env=lambda: Faulty(fault)))
-    if fault.what == "OwnInterrupt()" and "OwnInterrupt" in broken:
+    if fault.what == "OwnInterrupt()" and "OwnKeyboardInterrupt" in broken:
         return ""  # the same as Ctrl-C in the environment
     if not broken and run is None and fault.what in HARMLESS.get(fault.where, ()):
         broken = "is refused although it is right"

@@ -9,14 +9,12 @@ import pickle
 import shutil
 import sys
 import tempfile
+from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pandas as pd
-import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import refused
@@ -28,6 +26,7 @@ from ablations.training.jobs import Result
 from ablations.training.store import Store
 from tricks import Run, load
 from tricks.runs import checkpoint
+from tricks.runs.about import tensor_bytes
 
 FLAG = "TRICKS_ATTACKED"  # set in the environment by the code that a hostile file names
 MODULE = f"import os\nos.environ['{FLAG}'] = 'yes'\n"  # of stolen.py, beside the files
@@ -46,22 +45,8 @@ class Touch:
         return exec, (MODULE,)
 
 
-def ran() -> bool:
-    """Whether such code has run since the last time that this was asked."""
-    imported = "stolen" in sys.modules
-    if imported:
-        del sys.modules["stolen"]
-    return bool(os.environ.pop(FLAG, "")) or imported
-
-
-@dataclass(frozen=True)
-class Damage:
-    """What is done to a file: how, where (a share of its length), and with which value."""
-
-    file: str
-    how: str
-    place: float
-    value: int
+# What is done to a file: how, where (a share of its length), and with which value.
+Damage = namedtuple("Damage", "file how place value")
 
 
 def _line(content: bytes, damage: Damage) -> bytes:
@@ -76,15 +61,14 @@ def _line(content: bytes, damage: Damage) -> bytes:
 
 
 def _flip(content: bytes, damage: Damage) -> bytes:
-    if not content:
-        return b"x"
     at = int(damage.place * len(content))
-    return content[:at] + bytes([content[at] ^ (1 << damage.value % 8)]) + content[at + 1 :]
+    return content[:at] + bytes(byte ^ (1 << damage.value % 8) for byte in content[at : at + 1]) + content[at + 1 :]
 
 
-def _put(content: bytes, damage: Damage) -> bytes:
-    at = int(damage.place * len(content))
-    return content[:at] + {"NUL": b"\x00", "not UTF-8": b"\xff\xfe"}[damage.how] + content[at:]
+def _splice(content: bytes, damage: Damage) -> bytes:
+    """With something else in place of nothing, a byte, many, or the whole rest."""
+    at, put = int(damage.place * len(content)), (b"", b"\x00", b"\xff\xfe", b"x\n")[damage.value % 4]
+    return content[:at] + put + content[at + (0, 1, 100, len(content))[damage.value // 4 % 4] :]
 
 
 def _digit(content: bytes, damage: Damage) -> bytes:
@@ -125,20 +109,13 @@ WAYS: dict[str, Callable[[bytes, Damage], bytes]] = {
     "flip a bit": _flip,
     "change a digit": _digit,
     "change a field": _field,
-    "cut": lambda content, damage: content[: int(damage.place * len(content))],
+    **dict.fromkeys(["splice", "splice once more"], _splice),
     **dict.fromkeys(["duplicate a line", "drop a line", "swap lines"], _line),
-    **dict.fromkeys(["NUL", "not UTF-8"], _put),
     "more at the end": lambda content, damage: content + b"x\n",
     "another file": lambda content, damage: FOREIGN[damage.value % len(FOREIGN)].encode(),
     "a pickle that runs code": lambda content, damage: pickle.dumps(Touch()),
-    "a checkpoint that runs code": lambda content, damage: _torch_file(),
+    "a checkpoint that runs code": lambda content, damage: tensor_bytes({"about": "{}", "step": 1, "parts": Touch()}),
 }
-
-
-def _torch_file() -> bytes:
-    box = io.BytesIO()
-    torch.save({"about": "{}", "step": 1, "parts": Touch()}, box)
-    return box.getvalue()
 
 
 def damage(files: Sequence[str]) -> SearchStrategy[Damage]:
@@ -158,34 +135,23 @@ def attack(damage: Damage, folder: Path, read: Callable[[Path], object], origina
         path.write_bytes(gzip.compress(after, mtime=0) if zipped and damage.value % 3 else after)
         with contextlib.chdir(copied), mock.patch("sys.path", [str(copied), *sys.path]):
             found, broken = refused(lambda: read(copied), damage.file)
-        if ran():
+        sys.modules.pop("stolen", None)
+        if os.environ.pop(FLAG, ""):
             return f"{damage.file}, {damage.how}: runs code that the file names"
-    if not broken and found is not None and not alike(found, original):
+    if not broken and found is not None and found != original:
         broken = "is read as something else"
     return broken and f"{damage.file}, {damage.how}: {broken}"
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two things that were read are equal, to the last bit."""
-    if isinstance(one, torch.Tensor):
-        return isinstance(other, torch.Tensor) and torch.equal(one.nan_to_num(7), other.nan_to_num(7))
-    if isinstance(one, pd.DataFrame):
-        return bool(one.equals(other))
-    if isinstance(one, dict):
-        return isinstance(other, dict) and one.keys() == other.keys() and all(alike(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other) or (one != one and other != other)
-
-
 def run_content(folder: Path) -> object:
     run: Run = load(folder)
-    return run.config, run.tricks.on, run.curve, run.diverged, run.seconds, dict(run.agent.state_dict())
+    agents = tensor_bytes(dict(run.agent.state_dict()))
+    return run.config, run.tricks.on, run.curve.to_csv(), run.diverged, run.seconds, agents
 
 
 def checkpoint_content(folder: Path) -> object:
     saved = checkpoint.read(folder)
-    return saved.config, saved.tricks.on, saved.every, saved.step, saved.parts, saved.evaluation
+    return saved.config, saved.tricks.on, saved.every, saved.step, tensor_bytes(saved.parts), saved.evaluation
 
 
 def job_content(folder: Path) -> object:
@@ -195,20 +161,17 @@ def job_content(folder: Path) -> object:
     assert said.getvalue().count("\n") <= (result is None), f"said: {said.getvalue()}"
     if result is None:
         return None
-    return result.curve, dict(result.diverged), result.seconds, result.steps, dict(result.made_with)
+    return result.curve.to_csv(), dict(result.diverged), result.seconds, result.steps, dict(result.made_with)
 
 
 def study_content(folder: Path) -> object:
-    return [
-        (study.name, [design.name for design in study.designs], study.runs, dict(study.about))
-        for study in load_all(folder)
-    ]
+    return [(study.name, study.designs, study.runs.to_csv(), dict(study.about)) for study in load_all(folder)]
 
 
 def rates_content(folder: Path) -> object:
     with mock.patch.object(rate_table, "TABLE", folder / rate_table.TABLE.name):
         rate_table.table.cache_clear()
         try:
-            return rate_table.table()
+            return rate_table.table().to_csv()
         finally:
             rate_table.table.cache_clear()

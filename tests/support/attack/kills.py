@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -32,45 +31,41 @@ COMMANDS = {
 LIMIT = 6.0  # seconds within which a command is stopped; all take a little longer than half of that
 STOPS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 ENTRY = "sys.exit(start("  # in a traceback: the command itself had begun
-EXACT = (".md", ".png", ".svg")
 
 
-@dataclass(frozen=True)
-class Kill:
-    """Which command is stopped after how many seconds, each time with which signal, and whether its group is, too."""
-
-    command: str
-    stops: tuple[tuple[float, str, bool], ...]
+Kill = tuple[str, list[tuple[float, str, bool]]]
 
 
 def kills(*commands: str, earliest: float = 0.0) -> SearchStrategy[Kill]:
+    """Which command is stopped after how many seconds, each time with which signal, and whether its group is, too."""
     moments = st.integers(0, 100).map(lambda share: earliest + (LIMIT - earliest) * share / 100)
     stops = st.lists(st.tuples(moments, st.sampled_from(STOPS), st.booleans()), min_size=1, max_size=2)
-    return st.builds(Kill, st.sampled_from(commands), stops.map(tuple))
+    return st.tuples(st.sampled_from(commands), stops)
 
 
 def attack(kill: Kill, undisturbed: dict[str, dict[str, object]]) -> str:
     """Stop the command and give it again: no orphan, no leftover, and in the end what an undisturbed one leaves."""
+    command, stops = kill
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            for after, how, group in kill.stops:
-                if broken := _stopped(kill.command, folder, after, how, group):
-                    return f"{kill.command}, {how}: {broken}"
-            if _finished(kill.command, folder):
-                if any(how == "SIGKILL" for _, how, _ in kill.stops):  # after the run was saved, before its folder was
+            for after, how, group in stops:
+                if broken := _stopped(command, folder, after, how, group):
+                    return f"{command}, {how}: {broken}"
+            if _finished(command, folder):
+                if any(how == "SIGKILL" for _, how, _ in stops):  # after the run was saved, before its folder was
                     (folder / OUT / LOCK).unlink(missing_ok=True)  # released: then the file stays, and locks nothing
             else:
-                status, _, err = ended(_begin(kill.command, folder))
+                status, _, err = ended(_begin(command, folder))
                 if status:
-                    return f"{kill.command}: when given again, status {status}: {err}"
+                    return f"{command}: when given again, status {status}: {err}"
         except BaseException as error:
-            return f"{kill.command}: {in_words(error)}"
-        found, expected = content(folder / OUT), undisturbed[kill.command]
+            return f"{command}: {in_words(error)}"
+        found, expected = content(folder / OUT), undisturbed[command]
     if found.keys() != expected.keys():
-        return f"{kill.command}: other files: {', '.join(sorted(found.keys() ^ expected.keys()))}"
+        return f"{command}: other files: {', '.join(sorted(found.keys() ^ expected.keys()))}"
     different = sorted(path for path in found if found[path] != expected[path])
-    return f"{kill.command}: other content: {', '.join(different)}" if different else ""
+    return f"{command}: other content: {', '.join(different)}" if different else ""
 
 
 def _begin(command: str, folder: Path) -> subprocess.Popen[str]:
@@ -111,13 +106,12 @@ def content(folder: Path) -> dict[str, object]:
     The picture of a run's curve is left out: a kill can come after the run was saved and before it was drawn.
     """
     found: dict[str, object] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_file() and path.name != "curve.png":
-            found[name] = path.read_bytes() if path.suffix in EXACT and path.stem != "report" else None
-        if path.is_file() and path.name.endswith((".csv", SUFFIX)):
-            text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            found[name] = text.split(b"\n", 1)[1]  # rows, without the line that says how they were made
+    for path in (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "curve.png"):
+        whole = path.read_bytes()
+        if path.name.endswith((".csv", SUFFIX)):  # rows, without the line that says how they were made
+            whole = (gzip.decompress(whole) if path.suffix == ".gz" else whole).split(b"\n", 1)[1]
+        same = path.name.endswith((".csv", SUFFIX, ".md", ".png", ".svg")) and path.stem != "report"
+        found[str(path.relative_to(folder))] = whole if same else None
     if (folder / FILE).is_file():
         found[FILE] = sorted(finished(folder))
     if (folder / "run.json").is_file():

@@ -6,7 +6,6 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import TypeVar
 
@@ -26,15 +25,15 @@ class TooLong(BaseException):
 
 
 @contextlib.contextmanager
-def bounded(seconds: float = PATIENCE) -> Iterator[None]:
-    """Raise TooLong after so many seconds, and let requests for much memory fail."""
+def bounded() -> Iterator[None]:
+    """Raise TooLong when patience ends, and let requests for much memory fail."""
 
     def give_up(number: int, frame: FrameType | None) -> None:
-        raise TooLong(f"no answer within {seconds:g} seconds")
+        raise TooLong(f"no answer within {PATIENCE:g} seconds")
 
     before, (soft, hard) = signal.signal(signal.SIGALRM, give_up), resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     try:
         yield
     finally:
@@ -53,22 +52,15 @@ def heard() -> Iterator[list[warnings.WarningMessage]]:
         yield found
 
 
-@dataclass(frozen=True)
-class Said:
-    """How a command ended: its status, standard output and error; `broken` says how it broke the law, if it did."""
-
-    status: int
-    out: str
-    err: str
-    broken: str = ""
+Main = Callable[[list[str]], int]
 
 
-def run(main: Callable[[list[str]], int], arguments: Sequence[str], seconds: float = PATIENCE) -> Said:
-    """Run a command line in this process and judge it."""
-    out, err, status, broken = io.StringIO(), io.StringIO(), -1, ""
-    with heard() as found, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+def run(main: Main, arguments: Sequence[str]) -> tuple[int, str, str]:
+    """The status of a command line in this process, what it says on standard error, and how it breaks the law."""
+    err, status, broken = io.StringIO(), -1, ""
+    with heard() as found, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
         try:
-            with bounded(seconds):
+            with bounded():
                 status = main(list(arguments))
         except SystemExit as stop:  # --help
             status = int(stop.code or 0)
@@ -76,7 +68,7 @@ def run(main: Callable[[list[str]], int], arguments: Sequence[str], seconds: flo
             broken = in_words(error)
     said = err.getvalue()
     broken = broken or judged(status, said) or "; ".join(f"warns: {each.message}" for each in found)
-    return Said(status, out.getvalue(), said, " ".join(broken.split())[:300])
+    return status, said, " ".join(broken.split())[:300]
 
 
 def in_words(error: BaseException) -> str:
@@ -89,16 +81,9 @@ def in_words(error: BaseException) -> str:
 
 def judged(status: int, err: str) -> str:
     """How a status and the text on standard error break the law; empty if they don't."""
-    if status not in STATUSES:
-        return f"status {status}: {err}"
-    if "Traceback" in err:
-        return f"traceback: {err[-200:]}"
     errors = [line for line in err.splitlines() if line.startswith("error: ")]
-    if len(errors) != (status == 2):
-        return f"status {status} with {len(errors)} lines that start with 'error: ': {err}"
-    if status == 2 and not err.endswith(f"{errors[0]}\n"):
-        return f"more lines after the error: {err}"
-    return ""
+    one_at_the_end = len(errors) == (status == 2) and err.endswith(f"{errors[0]}\n" if errors else "")
+    return "" if status in STATUSES and "Traceback" not in err and one_at_the_end else f"status {status}: {err[-200:]}"
 
 
 def refused(call: Callable[[], object], *named: str) -> tuple[object, str]:
@@ -109,9 +94,9 @@ def refused(call: Callable[[], object], *named: str) -> tuple[object, str]:
             with bounded():
                 value = call()
         except InputError as error:
-            text, missing = str(error), [name for name in named if name not in str(error)]
-            lines = f"not one line: {text}" if not text or "\n" in text else ""
-            return None, lines or (f"does not name {missing[0]}: {text}" if missing else "")
+            text = str(error)
+            right = text and "\n" not in text and all(name in text for name in named)
+            return None, "" if right else f"not one line that has {named}: {text}"
         except BaseException as error:
             return None, in_words(error)
     return value, "; ".join(f"warns: {each.message}" for each in found)[:300]

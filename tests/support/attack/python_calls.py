@@ -1,9 +1,9 @@
 """Calls from Python with arguments of any type."""
-# ruff: noqa: F401 - texts of CALLS and ANYTHING are evaluated here
+# ruff: noqa: F401 - texts of CASES are evaluated here
 
 import contextlib
 import tempfile
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +24,19 @@ ANYTHING = (
     "torch.tensor(0.5)", "torch.zeros(4)", "torch.device('cpu')", "np.random.default_rng(0)", "Path('nowhere')",
     "Config(**TINY)", "PPO", "print", "lambda: None",
 )  # fmt: skip
-CALLS = (  # field, flag: the first value, for a field of a Config, or of a Tricks
-    "trained(Config(**TINY | field))", "saved(replace(run, config=Config(**TINY | field)), folder)",
-    "Tricks(**flag).on", "Tricks(x).on", "Config(x)", "train(x, y)", "train(tiny, x)", "train(tiny, PPO, env=x)",
-    "train(tiny, PPO, body=x)", "train(tiny, PPO, on_update=x)", "train(tiny, PPO, checkpoints=x)",
-    "train(tiny, PPO, evaluation=x)", "Checkpoints(folder, x)", "Checkpoints(x, 10)", "Evaluation(x, y)", "load(x)",
-    "resume(x)", "listing(x)", "export(x)", "diff(x, y)", "run.only(x)", "run.save(x)", "run.evaluate(x, y)",
-    "run.agent[0].act(x)", "run.agent[0].act(np.zeros(4), x)", "run.agent[0].act(np.zeros(4), None, x)",
-    "run.agent[x]",
+CALLS = (
+    "Tricks(x).on", "Config(x)", "train(x, y)", "train(tiny, x)", "train(tiny, PPO, env=x)", "train(tiny, PPO, body=x)",
+    "train(tiny, PPO, on_update=x)", "train(tiny, PPO, checkpoints=x)", "train(tiny, PPO, evaluation=x)",
+    "Checkpoints(folder, x)", "Checkpoints(x, 10)", "Evaluation(x, y)", "load(x)", "resume(x)", "listing(x)",
+    "export(x)", "diff(x, y)", "run.only(x)", "run.save(x)", "run.evaluate(x, y)", "run.agent[0].act(x)",
+    "run.agent[0].act(np.zeros(4), x)", "run.agent[0].act(np.zeros(4), None, x)", "run.agent[x]",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Call:
-    """One of CALLS, with two of ANYTHING; the first is for this field."""
-
-    what: str
-    x: str
-    y: str
-    field: str
+FIELDS = [f"Tricks({name}=x).on" for name in NEEDS]
+for field in fields(Config):
+    made = f"Config(**TINY | {{'{field.name}': x}})"
+    FIELDS += [f"trained({made})", f"saved(replace(run, config={made}), folder)"]
+# One of these calls, and two of ANYTHING.
+CASES = st.tuples(*map(st.sampled_from, ([*FIELDS, *CALLS * 6], ANYTHING, ANYTHING)))
 
 
 def trained(config: Config) -> object:
@@ -55,20 +49,9 @@ def saved(run: Run, folder: Path) -> object:
     return load(folder / "x")
 
 
-@st.composite
-def calls(draw: Any) -> Call:
-    """One call; those with a Config's or a Tricks' field more often, since there are many fields."""
-    often = [name for name in CALLS if "field" in name or "flag" in name] * 4
-    what = draw(st.sampled_from([*often, *CALLS]))
-    known = [f.name for f in fields(Config)] if "field" in what else list(NEEDS) if "flag" in what else [""]
-    x, y = draw(st.tuples(st.sampled_from(ANYTHING), st.sampled_from(ANYTHING)))
-    return Call(what, x, y, draw(st.sampled_from(known)))
-
-
-def attack(call: Call, run: Run) -> str:
-    x, y = eval(call.x), eval(call.y)
+def attack(case: tuple[str, ...], run: Run) -> str:
+    what, x, y = case
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
-        given = {"run": run, "folder": Path(name), "tiny": Config(**TINY), "x": x, "y": y}
-        given |= {"field": {call.field: x}, "flag": {call.field: x}}
-        _, broken = refused(lambda: eval(call.what, globals(), given))
-    return broken and f"{call.what}: {broken}"
+        given = {"run": run, "folder": Path(name), "tiny": Config(**TINY), "x": eval(x), "y": eval(y)}
+        _, broken = refused(lambda: eval(what, globals(), given))
+    return broken and f"{what}: {broken}"
