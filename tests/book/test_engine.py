@@ -110,12 +110,15 @@ def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_doe
         illegal = {(x, y) for x, y in EVERY_WAY if (x > y and b in closed([a])) or (x < y and a in closed([b]))}
         found = {(a in tricks.on, b in tricks.on) for _, tricks in CASES.values()}
         assert found == {*EVERY_WAY} - illegal, (a, b)
-    assert set(NEEDS) - set(offered()) == {
-        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
-        *("reward_scaling", "recompute", "separate_optimizers"),
-        "squash",  # its worlds' actions are one choice from a few
-        *[*NEEDS][[*NEEDS].index("imitate") :],  # and have neither demonstrations nor prompts
-    }
+    assert (
+        set(NEEDS) - set(offered())
+        == {
+            *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
+            *("reward_scaling", "recompute", "separate_optimizers"),
+            "squash",  # its worlds' actions are one choice from a few
+            *[*NEEDS][[*NEEDS].index("imitate") :],  # and have neither demonstrations nor prompts
+        }
+    )
     assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
 
 
