@@ -382,7 +382,7 @@ for more in ([], ["reuse", "clip"]):
 # |---|---|
 # | **problem** | with whole episodes, the better the agent gets, the less often it learns |
 # | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
-# | **in the loop** | `rollout = play_segment(t.player, t.agent.policy, config.horizon, t.active)` <br> `dead = done & ~rollout.cut` |
+# | **in the loop** | `rollout = play_segment(t.player, policy, config.horizon, t.active)` <br> `dead = done & ~rollout.cut` |
 # | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
 # | **watch** | `explained_variance`: while $V$ knows nothing, a cut is nearly a death |
 # | **skip it when** | episodes are short, or $V$ gets only a few gradient steps |

@@ -149,10 +149,11 @@ def play(t: Training) -> Rollout:
         policy = demonstrator(t.env)
     if tricks.segments:
         rollout = play_segment(t.player, policy, config.horizon, t.active)
-    elif tricks.group_baseline:
-        rollout = play_episodes(t.player, policy, 1, t.active)  # so each lane plays one
     else:
-        rollout = play_episodes(t.player, policy, config.horizon * config.lanes, t.active)
+        if tricks.group_baseline:
+            rollout = play_episodes(t.player, policy, 1, t.active)  # so each lane plays one
+        else:
+            rollout = play_episodes(t.player, policy, config.horizon * config.lanes, t.active)
     if tricks.bootstrap:
         rollout = with_limits_cut(rollout)
     if tricks.reward_scaling:

@@ -38,8 +38,8 @@ def test_each_seed_is_pytorch_s_encoder_with_a_causal_mask_read_at_the_last_toke
         for k, block in enumerate(theirs.layers):
             weights = [(weight[1].T, bias[1, 0]) for weight, bias in net.blocks[5 * k : 5 * k + 5]]
             joint = [torch.cat(pair) for pair in zip(*weights[:2], strict=True)]
-            inward = block.self_attn.in_proj_weight, block.self_attn.in_proj_bias  # type: ignore[union-attr]
-            linear = [block.self_attn.out_proj, block.linear1, block.linear2]  # type: ignore[union-attr]
+            inward = block.self_attn.in_proj_weight, block.self_attn.in_proj_bias
+            linear = [block.self_attn.out_proj, block.linear1, block.linear2]
             outer = [(each.weight, each.bias) for each in linear]
             for mine, parts in zip([joint, *weights[2:]], [inward, *outer], strict=True):
                 for value, part in zip(mine, parts, strict=True):

@@ -193,16 +193,23 @@ def differences(recording: Recording) -> Iterator[tuple[str, str, float]]:
                 theirs = theirs[recording.rollouts[update].valid[k].flatten().numpy()]
             elif mine.ndim < theirs.ndim:  # a diagnostic of several tasks
                 theirs = theirs.mean()
-            yield where, name, apart(mine, theirs)
+            yield where, name, apart(mine, theirs, largest(agent, update, name))
         table = recording.run.curve[recording.run.curve.seed == seed].drop(columns="seed")
         for update, (own, row) in enumerate(zip_longest(curve, table.to_dict("records"), fillvalue=NONE)):
             for name in map(str, row):
                 mine = np.array(own.get(name, np.nan))
-                yield f"seed {seed}, update {update}, curve", name, apart(mine, np.array(row[name]))
+                size = largest(agent, update, name)
+                yield f"seed {seed}, update {update}, curve", name, apart(mine, np.array(row[name]), size)
 
 
-def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
+def largest(agent: Reference, update: int, name: str) -> float:
+    """The largest term of a sum that cancels: the loss of groups, whose advantages add up to 0."""
+    cancels = name == "policy_loss" and agent.tricks.group_baseline
+    return float(np.abs(agent.trace[update, "judge", "advantage"]).max(initial=0)) if cancels else 0.0
+
+
+def apart(mine: np.ndarray, theirs: np.ndarray, size: float = 0.0) -> float:
     if np.isnan(mine).all() and np.isnan(theirs).all():
         return 0.0
-    distance = np.abs(mine - theirs.reshape(mine.shape)).max(initial=0) / max(np.abs(mine).max(initial=0), SMALL)
+    distance = np.abs(mine - theirs.reshape(mine.shape)).max(initial=0) / max(np.abs(mine).max(initial=0), SMALL, size)
     return 1.0 if np.isnan(distance) else float(distance)

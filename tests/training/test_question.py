@@ -19,6 +19,7 @@ from ablations.experiments import design_runs
 from ablations.experiments.compare import design_of
 from ablations.experiments.design_runs import What, questions
 from ablations.question.arms import Arm, flags
+from ablations.question.around import fits
 from ablations.question.designs import SUITES, ladder
 from ablations.question.words import function_from, usable
 from ablations.training import jobs, tuning
@@ -149,7 +150,7 @@ def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_pi
     chosen = asked_for(suite="beyond", env="CartPole-v1", design="beyond")
     assert [(design.name, design.names) for design in chosen.designs] == [("beyond", SUITES["beyond"].beyond)]
     every, boxed = asked_for(design="beyond"), asked_for(design="beyond", env="Pendulum-v1")
-    assert boxed.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)
+    assert boxed.designs[0].names == tuple(name for name in NEEDS if name not in LADDER and fits(PPO, name))
     assert every.designs[0].names == tuple(name for name in boxed.designs[0].names if name != "squash")
     robots = {"continuous": {1_000_000}, "around-continuous": {300_000}, "ladder": {300_000, 1_000_000}}
     for design, budgets in robots.items():

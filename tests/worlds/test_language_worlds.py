@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,8 +131,8 @@ def test_typos_half_of_the_answers_are_replaced_and_ends_come_at_a_constant_rate
 def test_loophole_the_true_score_rises_and_falls_in_root_kl_and_plain_ascent_stays_at_what_is_frequent() -> None:
     windows, _, score = replies(loophole.LOOPHOLE)
     said = windows[:, 1].argmax(-1)
-    for k, (shown, true) in enumerate(zip(loophole.SHOWN, loophole.TRUE, strict=True)):
-        assert (said == k).float().mean().item() == near(shown, 4000) and set(score[said == k].tolist()) == {true}
+    for k, (shown, worth) in enumerate(zip(loophole.SHOWN, loophole.TRUE, strict=True)):
+        assert (said == k).float().mean().item() == near(shown, 4000) and set(score[said == k].tolist()) == {worth}
     start, paid, true = (torch.tensor(x).double() for x in (loophole.SHOWN, loophole.PAID, loophole.TRUE))
     found = []
     for beta in (1e9, 0.3, 0.1, 0.03):
@@ -174,7 +175,7 @@ def prompts(group: int, resets: int, seeds: tuple[int, ...] = (3, 7)) -> dict[tu
 
 def test_lanes_of_a_group_get_the_same_prompts_in_their_own_time_and_others_get_others() -> None:
     found = prompts(group=4, resets=2)
-    lists = {}
+    lists: dict[tuple[int, int, int], list[Any]] = {}
     for (reset, seed, lane), asked in found.items():
         lists.setdefault((reset, seed, lane // 4), []).append(asked)
     for lanes in lists.values():

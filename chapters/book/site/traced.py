@@ -14,12 +14,17 @@ from tricks import Config, Tricks, listing
 S, T, N, H = 3, 5, 7, 13  # unlike each other, and unlike the 2 features and 14 actions of this world, which has masks
 LETTERS = {N: "N", H: "H", 2: "D", 14: "A"}
 BOX_LETTERS = {N: "N", H: "H", 3: "D", 1: "A", 2: "2A"}  # of Pendulum
-TINY = Config("tricks/Grid10-v0", seeds=S, lanes=N, horizon=T, hidden=(H,), steps=N * T, minibatches=1, epochs=1)
+SUMS_LETTERS = {N: "N", H: "H", 77: "D", 7: "A"}  # 11 places for 7 words
+TINY = Config(
+    "tricks/Grid10-v0", seeds=S, lanes=N, horizon=T, hidden=(H,), steps=N * T, minibatches=1, epochs=1, group=N
+)
 
 
 def shapes(tricks: Tricks) -> dict[int, str]:
     """The tensors on each line of `listing(tricks)`: line number -> `advantage [S, B], ratio [S, B]`."""
     config, letters = (replace(TINY, env="Pendulum-v1"), BOX_LETTERS) if tricks.squash else (TINY, LETTERS)
+    if tricks.imitate:
+        config, letters = replace(TINY, env="tricks/Sums-v0"), SUMS_LETTERS
     source = str(listing(tricks))
     named = dict(_expressions(ast.parse(source)))
     found: dict[int, dict[str, str]] = {line: {} for line in named}
