@@ -133,7 +133,8 @@ torch.testing.assert_close(returns - returns.mean(), 3 / 4 * worth)
 torch.testing.assert_close(leave_one_out(returns + 10, group=4), worth)
 
 # unbiased: all 3 x 3 outcomes of a group of two, each times its probability
-logits, pays = torch.tensor([0.5, -1.0, 0.2], requires_grad=True), torch.tensor([3.0, 1.0, 7.0])
+logits = torch.tensor([0.5, -1.0, 0.2], requires_grad=True)
+pays = torch.tensor([3.0, 1.0, 7.0])
 probs = logits.softmax(0)
 (exact,) = torch.autograd.grad(probs @ pays, logits, retain_graph=True)
 pairs = torch.cartesian_prod(torch.arange(3), torch.arange(3))  # [9, 2]
@@ -197,14 +198,16 @@ print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 # ## Nobody asked it to think
 #
 # Here are an imitator's replies and those of the same agent after training, to the same prompts, each with its
-# advantage in its group of four.
+# advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of both
+# kinds before training, the third has them after it.)
 
 # %% tags=["hide-input"]
-after = replies(groups[0.0], lanes=12, group=4)
-first = replies(start, lanes=12, group=4)
+after, first = (replies(run, lanes=400, group=4) for run in (groups[0.0], start))
 pair = [("before", first), ("after", after)]
 advantages = [leave_one_out(each.score.unsqueeze(1), 4).squeeze(1) for _, each in pair]
-draw_replies(pair, range(12), advantages)
+contrast = [worth[0].view(-1, 4).any(1) for worth in advantages]
+told = [*contrast[0].nonzero()[:2, 0].tolist(), *contrast[1].nonzero()[:1, 0].tolist()]
+draw_replies(pair, [4 * k + each for k in told for each in range(4)], advantages)
 plt.show()
 end = replies(groups[0.0])
 for name, each in (("before", before), ("after", end)):
@@ -274,7 +277,7 @@ small = replace(sums, seeds=2, steps=2_000, hidden=(32,))
 run = train(small, IMITATE, body=Transformer)
 losses = run.curve.groupby("update").policy_loss.mean()
 weights = sum(p[0].numel() for p in run.agent.policy_net.parameters())
-print(f"{weights:,} weights; cross-entropy {losses.iloc[0]:.2f} at first, {losses.iloc[-1]:.2f} then")
+print(f"{weights:,} weights; cross-entropy", losses.iloc[[0, -1]].round(2).tolist())
 assert losses.iloc[-1] < losses.iloc[0]
 
 # %% [markdown]

@@ -94,7 +94,7 @@ source(in_deviations)
 # all four agree: 0.
 
 # %% tags=["open"]
-earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)  # [S, T, N]
+earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)
 centered = earned - earned.view(3, 4).mean(1).repeat_interleave(4)
 divided = in_deviations(centered * 4 / 3, group=4)  # it takes leave-one-out advantages
 wanted = torch.tensor([1.5, -0.5, -0.5, -0.5, 0.866, 0.866, -0.866, -0.866, 0, 0, 0, 0])
@@ -121,8 +121,8 @@ for weight, name, color in (
     ((p * (1 - p)).sqrt() * 2, "√(p(1 − p))", COLOR),
 ):
     axis.plot(p, weight, color=color)
-    place = 105 if "√" not in name else 15
-    axis.text(p[place], weight[place] + 0.03, name, color=color, weight="bold", ha="left" if place > 50 else "right")
+    at = (0.25, 0.66) if color == style.SOFT else (0.73, 0.94)
+    axis.text(*at, name, color=color, weight="bold")
 for right, name in zip((0.95, 0.5, 0.05), PROMPTS, strict=True):
     axis.axvline(right, color=style.FAINT, lw=1, zorder=0)
     axis.text(right, 1.14, name, ha="center", color=style.SOFT)

@@ -103,7 +103,7 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 source(mean_of_replies)
 
 # %% tags=["open"]
-reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens of one reply, eight of another
+reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens, and eight
 log_prob = torch.zeros(1, 10, requires_grad=True)
 worth = torch.tensor([[0.5] * 2 + [-0.5] * 8])
 every = torch.ones(1, 10, dtype=torch.bool)
@@ -153,8 +153,8 @@ source(clipped_apart)
 # **Predict.** DAPO's own limit is 1.28. How many batches does it save?
 
 # %%
-rare = Config("tricks/Rare-v0", seeds=10, steps=128 * 28, lanes=128, horizon=1, gamma=1.0)
-rare = replace(rare, hidden=(8,), lr=0.003, epochs=8, minibatches=1)
+rare = Config("tricks/Rare-v0", seeds=10, steps=128 * 28, lanes=128, horizon=1)
+rare = replace(rare, gamma=1.0, hidden=(8,), lr=0.003, epochs=8, minibatches=1)
 SAME = switched(("group_baseline", "reuse", "clip", "orthogonal_init"))
 HIGHER = replace(SAME, clip_higher=True)
 limits = {"1.2": train(rare, SAME)}
@@ -291,7 +291,8 @@ source(estimated_kl)
 logits = torch.tensor([0.8, 0.2]).log().requires_grad_()
 fixed = torch.tensor([0.5, 0.5]).log()
 chance = torch.tensor([0.8, 0.2])  # how likely each word is sampled: not differentiated
-for name, value, slope in (("k1", 0.193, 0.0), ("k2", 0.172, 0.222), ("k3", 0.193, 0.3)):
+by_hand = ("k1", 0.193, 0.0), ("k2", 0.172, 0.222), ("k3", 0.193, 0.3)
+for name, value, slope in by_hand:
     mean_k = (chance * estimated_kl(logits.log_softmax(0), fixed, name)).sum()
     (pull,) = torch.autograd.grad(mean_k, logits)
     assert abs(mean_k.item() - value) < 1e-3 and abs(pull[0].item() - slope) < 1e-3
@@ -310,12 +311,12 @@ PRICED = switched(("group_baseline", "kl_penalty", "lr_anneal"))
 
 def leashed(place, estimator, beta=0.3):
     """Ten agents under this price."""
-    priced = replace(hole, steps=32_000, kl_coef=beta, kl_in=place, kl_estimator=estimator)
-    return train(priced, PRICED, start=reference.agent)
+    price = {"kl_coef": beta, "kl_in": place, "kl_estimator": estimator}
+    return train(replace(hole, steps=32_000, **price), PRICED, start=reference.agent)
 
 
-leashes = {"k2 in the loss": leashed("loss", "k2"), "k1 in the reward": leashed("reward", "k1")}
-leashes |= {"k3 in the loss": leashed("loss", "k3"), "k1 in the loss": leashed("loss", "k1")}
+kinds = ("loss", "k2"), ("reward", "k1"), ("loss", "k3"), ("loss", "k1")
+leashes = {f"{k} in the {place}": leashed(place, k) for place, k in kinds}
 
 # %% tags=["predict", "hide-input"]
 _, aim, _ = best(0.3, begun)
@@ -364,8 +365,8 @@ apart = {}
 for name, numbers in (("one step", one_step), ("eight steps", eight)):
     few = replace(typos, seeds=2, steps=3_000, lr=0.003, **numbers)
     ends = [train(few, each, start=None).agent for each in (PER_TOKEN, PER_REPLY)]
-    weights = [torch.cat([w.flatten() for w in each.policy_net.parameters()]) for each in ends]
-    apart[name] = (weights[0] - weights[1]).abs().max().item()
+    nets = zip(*(each.policy_net.parameters() for each in ends), strict=True)
+    apart[name] = max((one - other).abs().max().item() for one, other in nets)
     print(f"{name} per batch: the two differ by {apart[name]:.1e} in a weight, at most")
 assert apart["one step"] < 1e-3 < apart["eight steps"]
 
