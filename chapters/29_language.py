@@ -177,8 +177,10 @@ assert same < 1e-6
 
 # %% [markdown] tags=["predict"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
-# the same number of tokens, because it first has to learn the 10. With rewards of 0 and 1, on the other hand, it is hard
-# to see any difference:
+# the same number of tokens, because it first has to learn the 10.
+
+# %% [markdown]
+# With rewards of 0 and 1, on the other hand, it is hard to see any difference:
 
 # %% tags=["hide-input"]
 plain = {"no baseline": runs["paid 0 or 1"], "value net": learned(VALUE), "leave-one-out": groups[0.0]}
@@ -265,7 +267,8 @@ assert max(abs(x) for gap in gaps.values() for x in gap) < 0.06
 # %% [markdown] tags=["predict"]
 # Little hangs on it here: no interval goes beyond 0.06. With $G = 32$ there are only four prompts in a batch, and what
 # one gains in the baseline one loses in prompts.
-#
+
+# %% [markdown]
 # ## A transformer in the same place
 #
 # A dense window has weights of its own for every place. A transformer reads every token with the same weights, and
@@ -307,7 +310,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it,** for a reward of each *token*, when one of the replies is broken. Replies whose `usable` is
+# **Exercise 1: write it,** for one group, when some of its replies are broken. Replies whose `usable` is
 # False are neither judged (their advantage is 0) nor used to judge others. A reply without usable others gets 0, too.
 
 
@@ -325,12 +328,14 @@ check_advantages(my_advantages)
 #
 # </details>
 #
-# **Exercise 2: predict.** With 0/1 rewards, a prompt's replies are right with probability $p$. Of groups of $G$, which
-# share teaches nothing? For $G = 8$, compute it at $p = 0.5$ and at $p = 0.95$.
+# **Exercise 2: predict a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$ does
+# $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
+# lengths follow.
 #
 # <details><summary>Answer</summary>
 #
-# All alike: $p^G + (1-p)^G$. At 0.5 that's 2/256, less than 1%. At 0.95 it's 66%: most of what you generate is waste.
+# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$,
+# about 0.15 at first. The threshold rises as the steps get more careful.
 #
 # </details>
 #
@@ -345,17 +350,6 @@ source(with_itself)
 # <details><summary>Hint</summary>
 #
 # Compute both for $G = 2$.
-#
-# </details>
-#
-# **Exercise 4: a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$ does
-# $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
-# lengths follow.
-#
-# <details><summary>Answer</summary>
-#
-# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$,
-# about 0.15 at first. The threshold rises as the steps get more careful.
 #
 # </details>
 #

@@ -198,7 +198,8 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 #
 # That's a tiny model. In a large one, prompts share most weights, and Adam sees only their sum. There $\sigma$ changes
 # which prompts win that sum, by the factors above.
-#
+
+# %% [markdown]
 # ## Where it does harm
 #
 # With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
@@ -282,7 +283,8 @@ assert gains["mixed, descent"][0] > 0
 # higher rate. Under Adam, hard prompts gain a hundredth: a factor that is the same for all batches would be undone, but
 # this one varies from batch to batch. A group without
 # contrast costs the time of its replies, and the size of a mean. Sampling others instead buys signal, for more time.
-#
+
+# %% [markdown]
 # It doesn't help
 #
 # - **to divide, under Adam, where prompts have weights of their own.** Nothing changes.
@@ -325,14 +327,13 @@ check_weights(my_weight)
 #
 # </details>
 #
-# **Exercise 2: predict.** Your `my_weight(0.05, 8)` is less than $\sqrt{0.05 \cdot 0.95} = 0.218$. Why? What does it
-# become as $p \to 0$, in proportion to $p$?
+# **Exercise 2: predict a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
+# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
 #
 # <details><summary>Answer</summary>
 #
-# Most groups have no right reply, and those count 0, however large $1/\sigma$ would be. As $p \to 0$, a group has one
-# right reply with probability $Gp$. So the weight goes as $p$, just like $p(1-p)$, and not as $\sqrt p$: for
-# prompts harder than $1/G$, dividing gains a constant factor and no more.
+# All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
+# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
 #
 # </details>
 #
@@ -348,16 +349,6 @@ source(over_batch)
 # <details><summary>Hint</summary>
 #
 # Which mean does it subtract?
-#
-# </details>
-#
-# **Exercise 4: a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
-# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
-#
-# <details><summary>Answer</summary>
-#
-# All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
-# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
 #
 # </details>
 #

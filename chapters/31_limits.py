@@ -136,7 +136,8 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 # One thing in these rows isn't explained by all this: lengths also drift, right and wrong alike. The mean over all
 # tokens and the constant leave the expected gradient of length at 0, but not its noise, and Adam takes steps of full
 # size on noise. Compare wrong with right, not with the start.
-#
+
+# %% [markdown]
 # ## The upper limit
 #
 # The clip lets a probability grow by a factor of $1 + \epsilon$ per batch. For a token of probability 0.9, that's no
@@ -182,7 +183,8 @@ assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 # It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12.
 # That count was for batches that reach the limit, and most don't. At first a batch holds the right word 0.64 times on
 # average, and there is nothing to be limited until it turns up. And the learning rate limits growth, too.
-#
+
+# %% [markdown]
 # ## The leash
 #
 # What is paid is rarely what is wanted. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
@@ -339,7 +341,8 @@ assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean(
 # The two with the right gradient end where the closed form says. $k_3$ in the loss ends somewhere else: it's a leash,
 # but of another kind, since $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says should
 # become *rare*. It cares little about a word that gets too frequent. $k_1$ in the loss does nothing at all.
-#
+
+# %% [markdown]
 # ## One ratio per reply
 #
 # Rewards are for whole replies, and the ratios in the loss are for tokens. GSPO (Zheng et al. 2025, arXiv:2507.18071)
@@ -416,33 +419,7 @@ check_penalty(my_penalty)
 #
 # </details>
 #
-# **Exercise 2: predict.** A reply's advantage is *positive*, and the typo is seen. Under GRPO's mean, is its `end` at
-# place 2 pushed up more or less than its `end` at place 8 would be? What happens to the length of right replies if
-# there are no wrong ones?
-#
-# <details><summary>Answer</summary>
-#
-# More, four times as much: 1/2 against 1/8. If all replies are right, all advantages are 0 and nothing moves. The bias
-# needs groups with both kinds.
-#
-# </details>
-#
-# **Exercise 3: spot the bug.** This version of the mean of replies is shorter.
-
-# %%
-source(whole_batch)
-
-# %% [markdown]
-# With two agents, one of which writes long replies, it goes wrong; with one agent it doesn't. Why? And where did
-# [chapter 6](06_advantage_norm.ipynb) have the same bug?
-#
-# <details><summary>Hint</summary>
-#
-# Which axis does the last `mean` run over?
-#
-# </details>
-#
-# **Exercise 4: a variant.** Here is what autograd makes of $k_3$ in the loss, per word:
+# **Exercise 2: a variant.** Here is what autograd makes of $k_3$ in the loss, per word:
 
 # %%
 source(gradient_of_k3)
@@ -457,6 +434,22 @@ source(gradient_of_k3)
 # $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
 # there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ it's the other way around: with a
 # gradient in the ratio, it's right.)
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version of the mean of replies is shorter.
+
+# %%
+source(whole_batch)
+
+# %% [markdown]
+# With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. With one agent it's right.
+# Why? And where did
+# [chapter 6](06_advantage_norm.ipynb) have the same bug?
+#
+# <details><summary>Hint</summary>
+#
+# Over which axis does `.mean()` run?
 #
 # </details>
 #
