@@ -19,7 +19,7 @@ import torch
 from ablations import interval, style
 from chapters.book import begin, label_lines
 from chapters.book.replies import replies
-from chapters.exercises.limits import check_penalty, gradient_of_k3, whole_batch
+from chapters.exercises.limits import check_penalty, whole_batch
 from tricks import Config, source, train
 from tricks.clip_higher import clipped_apart
 from tricks.kl_penalty import estimated_kl
@@ -102,7 +102,7 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 # %%
 source(mean_of_replies)
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens, and eight
 log_prob = torch.zeros(1, 10, requires_grad=True)
 worth = torch.tensor([[0.5] * 2 + [-0.5] * 8])
@@ -289,7 +289,7 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 # %%
 source(estimated_kl)
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 logits = torch.tensor([0.8, 0.2]).log().requires_grad_()
 fixed = torch.tensor([0.5, 0.5]).log()
 chance = torch.tensor([0.8, 0.2])  # how likely each word is sampled: not differentiated
@@ -356,7 +356,7 @@ source(ratio_of_reply)
 # geometric mean is 1: as a whole, the reply is as likely as it was. In the first step after playing, all ratios are 1,
 # and both losses have the same gradient. So it can only matter where several steps are taken from a batch.
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
 same = torch.zeros(1, 3, dtype=torch.int64)
 whole = ratio_of_reply(three, same, torch.ones(1, 3, dtype=torch.bool), lanes=1)
@@ -376,13 +376,9 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 # %% [markdown]
 # The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2.
 #
-# None of this helps
-#
-# - **`reply_mean`**, with a constant, where all replies have one length: it only changes the rate.
-# - **`clip_higher`**, with one step per batch: no ratio is ever past a limit.
-# - **`kl_penalty`**, where the reward *is* what you want: a verifier has no loopholes, or should have none. DAPO and
-#   Dr. GRPO drop it.
-# - **`reply_ratio`**, with one step per batch.
+# None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
+# `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
+# verifier, `kl_penalty` only holds you back: DAPO and Dr. GRPO drop it.
 
 # %% [markdown]
 # ## At a glance
@@ -419,14 +415,8 @@ check_penalty(my_penalty)
 #
 # </details>
 #
-# **Exercise 2: a variant.** Here is what autograd makes of $k_3$ in the loss, per word:
-
-# %%
-source(gradient_of_k3)
-
-# %% [markdown]
-# The actions of later steps on a batch come from the old policy, not from $\pi$. By what would you have to multiply
-# $k_2$ in the loss so that its gradient stays right there? (Is it enough to multiply the loss?)
+# **Exercise 2: a variant.** In later steps on a batch, actions come from the old policy, not from $\pi$. By what would you
+# have to multiply $k_2$ in the loss so that its gradient stays right there? Is it enough to multiply the loss?
 #
 # <details><summary>Answer</summary>
 #
