@@ -133,7 +133,8 @@ torch.testing.assert_close(returns - returns.mean(), 3 / 4 * worth)
 torch.testing.assert_close(leave_one_out(returns + 10, group=4), worth)
 
 # unbiased: all 3 x 3 outcomes of a group of two, each times its probability
-logits, pays = torch.tensor([0.5, -1.0, 0.2], requires_grad=True), torch.tensor([3.0, 1.0, 7.0])
+logits = torch.tensor([0.5, -1.0, 0.2], requires_grad=True)
+pays = torch.tensor([3.0, 1.0, 7.0])
 probs = logits.softmax(0)
 (exact,) = torch.autograd.grad(probs @ pays, logits, retain_graph=True)
 pairs = torch.cartesian_prod(torch.arange(3), torch.arange(3))  # [9, 2]
@@ -176,8 +177,10 @@ assert same < 1e-6
 
 # %% [markdown] tags=["predict"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
-# the same number of tokens, because it first has to learn the 10. With rewards of 0 and 1, on the other hand, it is hard
-# to see any difference:
+# the same number of tokens, because it first has to learn the 10.
+
+# %% [markdown]
+# With rewards of 0 and 1, on the other hand, it is hard to see any difference:
 
 # %% tags=["hide-input"]
 plain = {"no baseline": runs["paid 0 or 1"], "value net": learned(VALUE), "leave-one-out": groups[0.0]}
@@ -197,14 +200,16 @@ print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 # ## Nobody asked it to think
 #
 # Here are an imitator's replies and those of the same agent after training, to the same prompts, each with its
-# advantage in its group of four.
+# advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of both
+# kinds before training, the third has them after it.)
 
 # %% tags=["hide-input"]
-after = replies(groups[0.0], lanes=12, group=4)
-first = replies(start, lanes=12, group=4)
+after, first = (replies(run, lanes=400, group=4) for run in (groups[0.0], start))
 pair = [("before", first), ("after", after)]
 advantages = [leave_one_out(each.score.unsqueeze(1), 4).squeeze(1) for _, each in pair]
-draw_replies(pair, range(12), advantages)
+contrast = [worth[0].view(-1, 4).any(1) for worth in advantages]
+told = [*contrast[0].nonzero()[:2, 0].tolist(), *contrast[1].nonzero()[:1, 0].tolist()]
+draw_replies(pair, [4 * k + each for k in told for each in range(4)], advantages)
 plt.show()
 end = replies(groups[0.0])
 for name, each in (("before", before), ("after", end)):
@@ -262,7 +267,8 @@ assert max(abs(x) for gap in gaps.values() for x in gap) < 0.06
 # %% [markdown] tags=["predict"]
 # Little hangs on it here: no interval goes beyond 0.06. With $G = 32$ there are only four prompts in a batch, and what
 # one gains in the baseline one loses in prompts.
-#
+
+# %% [markdown]
 # ## A transformer in the same place
 #
 # A dense window has weights of its own for every place. A transformer reads every token with the same weights, and
@@ -274,7 +280,7 @@ small = replace(sums, seeds=2, steps=2_000, hidden=(32,))
 run = train(small, IMITATE, body=Transformer)
 losses = run.curve.groupby("update").policy_loss.mean()
 weights = sum(p[0].numel() for p in run.agent.policy_net.parameters())
-print(f"{weights:,} weights; cross-entropy {losses.iloc[0]:.2f} at first, {losses.iloc[-1]:.2f} then")
+print(f"{weights:,} weights; cross-entropy", losses.iloc[[0, -1]].round(2).tolist())
 assert losses.iloc[-1] < losses.iloc[0]
 
 # %% [markdown]
@@ -304,7 +310,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it,** for a reward of each *token*, when one of the replies is broken. Replies whose `usable` is
+# **Exercise 1: write it,** for one group, when some of its replies are broken. Replies whose `usable` is
 # False are neither judged (their advantage is 0) nor used to judge others. A reply without usable others gets 0, too.
 
 
@@ -322,12 +328,14 @@ check_advantages(my_advantages)
 #
 # </details>
 #
-# **Exercise 2: predict.** With 0/1 rewards, a prompt's replies are right with probability $p$. Of groups of $G$, which
-# share teaches nothing? For $G = 8$, compute it at $p = 0.5$ and at $p = 0.95$.
+# **Exercise 2: predict a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$ does
+# $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
+# lengths follow.
 #
 # <details><summary>Answer</summary>
 #
-# All alike: $p^G + (1-p)^G$. At 0.5 that's 2/256, less than 1%. At 0.95 it's 66%: most of what you generate is waste.
+# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$,
+# about 0.15 at first. The threshold rises as the steps get more careful.
 #
 # </details>
 #
@@ -342,17 +350,6 @@ source(with_itself)
 # <details><summary>Hint</summary>
 #
 # Compute both for $G = 2$.
-#
-# </details>
-#
-# **Exercise 4: a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$ does
-# $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
-# lengths follow.
-#
-# <details><summary>Answer</summary>
-#
-# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$,
-# about 0.15 at first. The threshold rises as the steps get more careful.
 #
 # </details>
 #

@@ -94,7 +94,7 @@ source(in_deviations)
 # all four agree: 0.
 
 # %% tags=["open"]
-earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)  # [S, T, N]
+earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)
 centered = earned - earned.view(3, 4).mean(1).repeat_interleave(4)
 divided = in_deviations(centered * 4 / 3, group=4)  # it takes leave-one-out advantages
 wanted = torch.tensor([1.5, -0.5, -0.5, -0.5, 0.866, 0.866, -0.866, -0.866, 0, 0, 0, 0])
@@ -121,8 +121,8 @@ for weight, name, color in (
     ((p * (1 - p)).sqrt() * 2, "√(p(1 − p))", COLOR),
 ):
     axis.plot(p, weight, color=color)
-    place = 105 if "√" not in name else 15
-    axis.text(p[place], weight[place] + 0.03, name, color=color, weight="bold", ha="left" if place > 50 else "right")
+    at = (0.25, 0.66) if color == style.SOFT else (0.73, 0.94)
+    axis.text(*at, name, color=color, weight="bold")
 for right, name in zip((0.95, 0.5, 0.05), PROMPTS, strict=True):
     axis.axvline(right, color=style.FAINT, lw=1, zorder=0)
     axis.text(right, 1.14, name, ha="center", color=style.SOFT)
@@ -183,13 +183,14 @@ slower = (found["descent, divided, half the rate"] - found["descent, centered"])
 assert slower.abs().max() < 0.03
 by_group = [check_weights.right(right, 8) / (right * (1 - right)) for right in (0.05, 0.5)]
 print(f"groups of eight without a right reply: {0.95**8:.0%}; factor {by_group[0] / by_group[1]:.2f}")
-assert 1.2 < by_group[0] / by_group[1] < 1.3
+assert 1.3 < by_group[0] / by_group[1] < 1.4
 
 # %% [markdown] tags=["predict"]
 # Under plain descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at half the rate, which
 # makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Where is
 # the factor of 2.29? It holds for large groups. Of groups of eight at $p = 0.05$, two thirds have no right reply, and
-# these count 0 whatever they are divided by. What is left is a factor of 1.25, which you will derive in exercise 1.
+# these count 0 whatever they are divided by. What is left is a factor of 1.33, which you will derive in exercise 1, and in
+# a net that shares weights among prompts not even that can be seen.
 #
 # Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
 # that only hard prompts use takes its full step, whether their gradients are small or half as small. So Adam has done
@@ -197,7 +198,8 @@ assert 1.2 < by_group[0] / by_group[1] < 1.3
 #
 # That's a tiny model. In a large one, prompts share most weights, and Adam sees only their sum. There $\sigma$ changes
 # which prompts win that sum, by the factors above.
-#
+
+# %% [markdown]
 # ## Where it does harm
 #
 # With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
@@ -278,9 +280,11 @@ assert gains["mixed, descent"][0] > 0
 
 # %% [markdown] tags=["predict"]
 # Under gradient descent, leaving groups out makes the step longer, so agents learn faster, as they would at a
-# higher rate. Under Adam, what that can change is how the step's length varies from batch to batch. A group without
+# higher rate. Under Adam, hard prompts gain a hundredth: a factor that is the same for all batches would be undone, but
+# this one varies from batch to batch. A group without
 # contrast costs the time of its replies, and the size of a mean. Sampling others instead buys signal, for more time.
-#
+
+# %% [markdown]
 # It doesn't help
 #
 # - **to divide, under Adam, where prompts have weights of their own.** Nothing changes.
@@ -323,14 +327,13 @@ check_weights(my_weight)
 #
 # </details>
 #
-# **Exercise 2: predict.** Your `my_weight(0.05, 8)` is less than $\sqrt{0.05 \cdot 0.95} = 0.218$. Why? What does it
-# become as $p \to 0$, in proportion to $p$?
+# **Exercise 2: predict a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
+# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
 #
 # <details><summary>Answer</summary>
 #
-# Most groups have no right reply, and those count 0, however large $1/\sigma$ would be. As $p \to 0$, a group has one
-# right reply with probability $Gp$. So the weight goes as $p$, just like $p(1-p)$, and not as $\sqrt p$: for
-# prompts harder than $1/G$, dividing gains a constant factor and no more.
+# All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
+# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
 #
 # </details>
 #
@@ -346,16 +349,6 @@ source(over_batch)
 # <details><summary>Hint</summary>
 #
 # Which mean does it subtract?
-#
-# </details>
-#
-# **Exercise 4: a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
-# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
-#
-# <details><summary>Answer</summary>
-#
-# All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
-# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
 #
 # </details>
 #

@@ -19,7 +19,7 @@ import torch
 from ablations import interval, style
 from chapters.book import begin, label_lines
 from chapters.book.replies import replies
-from chapters.exercises.limits import check_penalty, gradient_of_k3, whole_batch
+from chapters.exercises.limits import check_penalty, whole_batch
 from tricks import Config, source, train
 from tricks.clip_higher import clipped_apart
 from tricks.kl_penalty import estimated_kl
@@ -102,8 +102,8 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 # %%
 source(mean_of_replies)
 
-# %% tags=["open"]
-reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens of one reply, eight of another
+# %% tags=["hide-input"]
+reply = torch.tensor([[0] * 2 + [1] * 8])  # [S, B]: two tokens, and eight
 log_prob = torch.zeros(1, 10, requires_grad=True)
 worth = torch.tensor([[0.5] * 2 + [-0.5] * 8])
 every = torch.ones(1, 10, dtype=torch.bool)
@@ -136,7 +136,8 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 # One thing in these rows isn't explained by all this: lengths also drift, right and wrong alike. The mean over all
 # tokens and the constant leave the expected gradient of length at 0, but not its noise, and Adam takes steps of full
 # size on noise. Compare wrong with right, not with the start.
-#
+
+# %% [markdown]
 # ## The upper limit
 #
 # The clip lets a probability grow by a factor of $1 + \epsilon$ per batch. For a token of probability 0.9, that's no
@@ -153,8 +154,8 @@ source(clipped_apart)
 # **Predict.** DAPO's own limit is 1.28. How many batches does it save?
 
 # %%
-rare = Config("tricks/Rare-v0", seeds=10, steps=128 * 28, lanes=128, horizon=1, gamma=1.0)
-rare = replace(rare, hidden=(8,), lr=0.003, epochs=8, minibatches=1)
+rare = Config("tricks/Rare-v0", seeds=10, steps=128 * 28, lanes=128, horizon=1)
+rare = replace(rare, gamma=1.0, hidden=(8,), lr=0.003, epochs=8, minibatches=1)
 SAME = switched(("group_baseline", "reuse", "clip", "orthogonal_init"))
 HIGHER = replace(SAME, clip_higher=True)
 limits = {"1.2": train(rare, SAME)}
@@ -182,7 +183,8 @@ assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 # It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12.
 # That count was for batches that reach the limit, and most don't. At first a batch holds the right word 0.64 times on
 # average, and there is nothing to be limited until it turns up. And the learning rate limits growth, too.
-#
+
+# %% [markdown]
 # ## The leash
 #
 # What is paid is rarely what is wanted. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
@@ -287,11 +289,12 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 # %%
 source(estimated_kl)
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 logits = torch.tensor([0.8, 0.2]).log().requires_grad_()
 fixed = torch.tensor([0.5, 0.5]).log()
 chance = torch.tensor([0.8, 0.2])  # how likely each word is sampled: not differentiated
-for name, value, slope in (("k1", 0.193, 0.0), ("k2", 0.172, 0.222), ("k3", 0.193, 0.3)):
+by_hand = ("k1", 0.193, 0.0), ("k2", 0.172, 0.222), ("k3", 0.193, 0.3)
+for name, value, slope in by_hand:
     mean_k = (chance * estimated_kl(logits.log_softmax(0), fixed, name)).sum()
     (pull,) = torch.autograd.grad(mean_k, logits)
     assert abs(mean_k.item() - value) < 1e-3 and abs(pull[0].item() - slope) < 1e-3
@@ -310,12 +313,12 @@ PRICED = switched(("group_baseline", "kl_penalty", "lr_anneal"))
 
 def leashed(place, estimator, beta=0.3):
     """Ten agents under this price."""
-    priced = replace(hole, steps=32_000, kl_coef=beta, kl_in=place, kl_estimator=estimator)
-    return train(priced, PRICED, start=reference.agent)
+    price = {"kl_coef": beta, "kl_in": place, "kl_estimator": estimator}
+    return train(replace(hole, steps=32_000, **price), PRICED, start=reference.agent)
 
 
-leashes = {"k2 in the loss": leashed("loss", "k2"), "k1 in the reward": leashed("reward", "k1")}
-leashes |= {"k3 in the loss": leashed("loss", "k3"), "k1 in the loss": leashed("loss", "k1")}
+kinds = ("loss", "k2"), ("reward", "k1"), ("loss", "k3"), ("loss", "k1")
+leashes = {f"{k} in the {place}": leashed(place, k) for place, k in kinds}
 
 # %% tags=["predict", "hide-input"]
 _, aim, _ = best(0.3, begun)
@@ -338,7 +341,8 @@ assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean(
 # The two with the right gradient end where the closed form says. $k_3$ in the loss ends somewhere else: it's a leash,
 # but of another kind, since $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says should
 # become *rare*. It cares little about a word that gets too frequent. $k_1$ in the loss does nothing at all.
-#
+
+# %% [markdown]
 # ## One ratio per reply
 #
 # Rewards are for whole replies, and the ratios in the loss are for tokens. GSPO (Zheng et al. 2025, arXiv:2507.18071)
@@ -352,7 +356,7 @@ source(ratio_of_reply)
 # geometric mean is 1: as a whole, the reply is as likely as it was. In the first step after playing, all ratios are 1,
 # and both losses have the same gradient. So it can only matter where several steps are taken from a batch.
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
 same = torch.zeros(1, 3, dtype=torch.int64)
 whole = ratio_of_reply(three, same, torch.ones(1, 3, dtype=torch.bool), lanes=1)
@@ -364,21 +368,17 @@ apart = {}
 for name, numbers in (("one step", one_step), ("eight steps", eight)):
     few = replace(typos, seeds=2, steps=3_000, lr=0.003, **numbers)
     ends = [train(few, each, start=None).agent for each in (PER_TOKEN, PER_REPLY)]
-    weights = [torch.cat([w.flatten() for w in each.policy_net.parameters()]) for each in ends]
-    apart[name] = (weights[0] - weights[1]).abs().max().item()
+    nets = zip(*(each.policy_net.parameters() for each in ends), strict=True)
+    apart[name] = max((one - other).abs().max().item() for one, other in nets)
     print(f"{name} per batch: the two differ by {apart[name]:.1e} in a weight, at most")
 assert apart["one step"] < 1e-3 < apart["eight steps"]
 
 # %% [markdown]
 # The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2.
 #
-# None of this helps
-#
-# - **`reply_mean`**, with a constant, where all replies have one length: it only changes the rate.
-# - **`clip_higher`**, with one step per batch: no ratio is ever past a limit.
-# - **`kl_penalty`**, where the reward *is* what you want: a verifier has no loopholes, or should have none. DAPO and
-#   Dr. GRPO drop it.
-# - **`reply_ratio`**, with one step per batch.
+# None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
+# `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
+# verifier, `kl_penalty` only holds you back: DAPO and Dr. GRPO drop it.
 
 # %% [markdown]
 # ## At a glance
@@ -415,14 +415,15 @@ check_penalty(my_penalty)
 #
 # </details>
 #
-# **Exercise 2: predict.** A reply's advantage is *positive*, and the typo is seen. Under GRPO's mean, is its `end` at
-# place 2 pushed up more or less than its `end` at place 8 would be? What happens to the length of right replies if
-# there are no wrong ones?
+# **Exercise 2: a variant.** In later steps on a batch, actions come from the old policy, not from $\pi$. By what would you
+# have to multiply $k_2$ in the loss so that its gradient stays right there? Is it enough to multiply the loss?
 #
 # <details><summary>Answer</summary>
 #
-# More, four times as much: 1/2 against 1/8. If all replies are right, all advantages are 0 and nothing moves. The bias
-# needs groups with both kinds.
+# By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
+# $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
+# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ it's the other way around: with a
+# gradient in the ratio, it's right.)
 #
 # </details>
 #
@@ -432,30 +433,13 @@ check_penalty(my_penalty)
 source(whole_batch)
 
 # %% [markdown]
-# With two agents, one of which writes long replies, it goes wrong; with one agent it doesn't. Why? And where did
+# With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. With one agent it's right.
+# Why? And where did
 # [chapter 6](06_advantage_norm.ipynb) have the same bug?
 #
 # <details><summary>Hint</summary>
 #
-# Which axis does the last `mean` run over?
-#
-# </details>
-#
-# **Exercise 4: a variant.** Here is what autograd makes of $k_3$ in the loss, per word:
-
-# %%
-source(gradient_of_k3)
-
-# %% [markdown]
-# The actions of later steps on a batch come from the old policy, not from $\pi$. By what would you have to multiply
-# $k_2$ in the loss so that its gradient stays right there? (Is it enough to multiply the loss?)
-#
-# <details><summary>Answer</summary>
-#
-# By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
-# $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
-# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ it's the other way around: with a
-# gradient in the ratio, it's right.)
+# Over which axis does `.mean()` run?
 #
 # </details>
 #

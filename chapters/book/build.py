@@ -36,9 +36,9 @@ PARTS = {  # the first chapter of each
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
-# On stderr: what is compiled the first time, and that a function which the chapter replaces is not.
+# On stderr: what is compiled the first time, and that a function is not which the chapter replaces or a trick changes.
 COMPILING = re.compile(
-    r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n|tricks\.\S+, or what it reads, .*\n)+"
+    r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n|tricks\.\S+(, or what it reads,| runs as written,) .*\n)+"
 )
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter

@@ -14,11 +14,6 @@ def whole_batch(x: Tensor, reply: Tensor, valid: Tensor, lanes: int) -> Tensor:
     return (torch.where(valid, x, 0) / length).sum(1) / replies
 
 
-def gradient_of_k3(probs: Tensor, reference: Tensor) -> Tensor:
-    """(1 − ρ) of each word, which multiplies its score. [A], [A] -> [A]."""
-    return 1 - reference / probs
-
-
 def _mean_gradient(price: Tensor, probs: Tensor) -> Tensor:
     return probs * (price - (probs * price).sum())
 

@@ -1,14 +1,11 @@
 """Solutions to the chapter on language models. `python -m chapters.solutions.29_language` checks them.
 
-Exercise 2. A group teaches nothing if all are right or all are wrong: p^G + (1 - p)^G, which for G = 8 is .008 at
-p = .5 and .66 at p = .95.
+Exercise 2. J = s(r - 5c) + (1 - s)(g - 2c), whose slope along the logit of s is s(1 - s)(r - g - 3c).
 
 Exercise 3. The sum is divided by G and contains the reply itself, so this is GRPO's mean of all: (G - 1)/G of the right
 advantage. It learns as well with a learning rate that is G/(G - 1) as high, and hardly worse without under Adam, which
 undoes factors; but the docstring promises something else. With G = 2, returns of 1 and 0 have advantages of ±1, and
 here ±½. The number that shows it is `grad_norm`, at the first update: (G - 1)/G of what it should be.
-
-Exercise 4. J = s(r - 5c) + (1 - s)(g - 2c), whose slope along the logit of s is s(1 - s)(r - g - 3c).
 """
 
 import torch
@@ -27,6 +24,4 @@ check_advantages(my_advantages)
 
 pair = torch.tensor([1.0, 0.0]).view(1, 1, 2)
 torch.testing.assert_close(with_itself(pair, 2), leave_one_out(pair, 2) / 2)
-share = torch.tensor([0.5, 0.95])
-torch.testing.assert_close(share**8 + (1 - share) ** 8, torch.tensor([2 / 256, 0.66342]), atol=1e-4, rtol=0)
 print("Right: the faulty version is (G - 1)/G of the right one.")

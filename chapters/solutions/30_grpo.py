@@ -3,13 +3,11 @@
 Exercise 1. With k of G right, a right reply has the advantage (1 - k/G)/σ and a wrong one -(k/G)/σ. Scores are 1 - p
 and -p; since advantages sum to 0, p drops out, and the mean of advantage times score is k/G·(1 - k/G)/σ.
 
-Exercise 2. A group without a right reply counts 0, and for small p nearly all are like that. The weight then goes as p.
+Exercise 2. All weights are divided by one number, so they stay as p(1 - p), and the sign is right in large batches.
 
 Exercise 3. The mean is that of the whole batch, of all prompts, and only the deviation is the group's. A group of four
 right replies beside one of four wrong ones has centered values of ½ and -½, deviations of 0, and so advantages of 5,000
 and -5,000: what was easy is praised for being easy. The right function returns 0 for both.
-
-Exercise 4. All weights are divided by one number, so they stay as p(1 - p), and the sign is right in large batches.
 """
 
 from math import comb

@@ -3,13 +3,11 @@
 Exercise 1. The score of word a along logit k is [a = k] - π(k), so component k is π(k)·(k3(k) - mean of k3). It is
 neither KL's gradient: the derivative of π·k3 also has a term from k3 itself, which a reward lacks.
 
-Exercise 2. More: 1/2 against 1/8 of the advantage. Without wrong replies, groups agree and nothing moves.
+Exercise 2. By the ratio π/π_old, detached.
 
 Exercise 3. The number of replies is averaged over the seeds, so an agent's loss depends on how many replies with valid
 rows the others have in this minibatch. (Each has as many in a whole batch, and fewer under `mixed_groups`.) It is the
 bug of `standardize_short`: what should stay within a seed crosses the seed axis.
-
-Exercise 4. By the ratio π/π_old, detached.
 """
 
 import torch
