@@ -38,7 +38,7 @@ THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
 # On stderr: what is compiled the first time, and that a function is not which the chapter replaces or a trick changes.
 COMPILING = re.compile(
-    r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n|tricks\.\S+(, or what it reads,| runs as written,) .*\n)+"
+    # On stderr: what is compiled the first time, and what is not, since a chapter replaces it or a trick changes it.
 )
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
