@@ -133,9 +133,9 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 # can be chosen by what the model doesn't know. (What remains comes from answers that the model itself gets wrong. Those
 # it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
 #
-# One thing in these rows isn't explained by all this: lengths also drift, right and wrong alike. The mean over all
-# tokens and the constant leave the expected gradient of length at 0, but not its noise, and Adam takes steps of full
-# size on noise. Compare wrong with right, not with the start.
+# One thing in these rows isn't explained by all this: under the other means, all replies grow, right and wrong alike. That
+# isn't the bias, since it leaves no difference between the two, and we don't know what it is. So compare wrong with
+# right, not with the start.
 
 # %% [markdown]
 # ## The upper limit

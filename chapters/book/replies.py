@@ -36,7 +36,7 @@ def replies(run: Run, lanes: int = 1000, group: int = 1, seed: int = 10_000) -> 
     """One reply per lane of each agent of a finished run; lanes of a group answer the same prompt."""
     count = len(run.config.seed_list)
     config = replace(run.config, lanes=lanes, group=group, seeds=tuple(range(seed, seed + count)))
-    player = Player(TensorEnv(LANGUAGE[run.config.env], config), 1)
+    player = Player(TensorEnv(LANGUAGE[config.env], config), 1)
     player.family = run.agent.family
     with torch.no_grad():
         play = play_episodes(player, run.agent.policy, 1, torch.ones(count, dtype=torch.bool))
