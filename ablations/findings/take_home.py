@@ -220,4 +220,5 @@ def subject_of(runs: pd.DataFrame) -> str:
 def _rung(runs: pd.DataFrame) -> str:
     """As it was named, in words or by a name that still has these flags; else by the nearest preset."""
     rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
-    return short_name(on) if {rung} <= {*PRESETS, *NEEDS} and flags(named(rung)) != on else rung
+    words = not {*rung.split("+")} <= {*PRESETS, *NEEDS}
+    return rung if words or flags(named(rung)) == on else short_name(on)
