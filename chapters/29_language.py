@@ -338,7 +338,8 @@ check_advantages(my_advantages)
 # about 0.15 at first. The threshold rises as the steps get more careful.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version looks like the one above, and its advantages sum to 0 in each group, too.
 
 # %%

@@ -336,7 +336,8 @@ check_weights(my_weight)
 # group's luck, so the covariance is small and the sign is right: the last points of the figure above.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** Some code standardizes like this. Its docstring says "per group."
 
 # %%

@@ -426,7 +426,8 @@ check_penalty(my_penalty)
 # gradient in the ratio, it's right.)
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version of the mean of replies is shorter.
 
 # %%
