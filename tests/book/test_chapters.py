@@ -346,7 +346,7 @@ def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(mo
 def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: Capture) -> None:
     figure = swept("gae_lambda", "gamma")
     assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
-    titles = [axis.get_title("left") for axis in figure.axes]
+    titles = [axis.get_title("left") or axis.get_title() for axis in figure.axes]
     assert titles[:2] == ["CartPole-v1\ncleanrl", "Acrobot-v1\ncleanrl"]
     assert titles[2::3] == ["Pendulum-v1\ncleanrl + return_norm with gamma=0.9", "Pendulum-v1\ncleanrl + return_norm"]
     assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
