@@ -4,10 +4,10 @@
 # *A reply of five words earned 11 points. Was that good? And who pays for a second network just to find out?*
 
 # %% [markdown]
-# A language model writes one token after another, and at the end somebody says what the reply is worth. That is
-# reinforcement learning as you know it: a **token** is an action, what stands there so far is the state, a **reply** is
-# an episode, and $\gamma = 1$. So this chapter needs no new loop. Below, ten tiny language models learn to add, with
-# plain REINFORCE. One set is paid 1 for a right answer and 0 for a wrong one. The other is paid 11 and 10.
+# A language model writes one token after another, and at the end somebody says what the reply is worth. You know that
+# setting: a **token** is an action, the text so far is the state, a **reply** is an episode, and $\gamma = 1$. So this
+# chapter needs no new loop. Below, ten tiny language models learn to add with plain REINFORCE. One set is paid 1 for a
+# right answer and 0 for a wrong one. The other is paid 11 and 10.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -284,7 +284,7 @@ print(f"{weights:,} weights; cross-entropy", losses.iloc[[0, -1]].round(2).tolis
 assert losses.iloc[-1] < losses.iloc[0]
 
 # %% [markdown]
-# On windows this short, a dense net is as good and several times as fast, so these chapters use that.
+# These chapters stay with the dense net. The library has compiled forms for dense layers, so it trains faster.
 #
 # It doesn't help
 #
@@ -310,8 +310,9 @@ assert losses.iloc[-1] < losses.iloc[0]
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it,** for one group, when some of its replies are broken. Replies whose `usable` is
-# False are neither judged (their advantage is 0) nor used to judge others. A reply without usable others gets 0, too.
+# **Exercise 1: write it,** for one group, when some of its replies are broken. A broken reply, one
+# whose `usable` is False, gets an advantage of 0 and is left out of everyone else's baseline. A reply with no
+# other usable reply in its group also gets 0.
 
 
 # %%
@@ -340,7 +341,7 @@ check_advantages(my_advantages)
 # </details>
 
 # %% [markdown]
-# **Exercise 3: spot the bug.** This version looks like the one above, and its advantages sum to 0 in each group, too.
+# **Exercise 3: spot the bug.** This version looks a lot like the one above. Its advantages also sum to 0 in each group.
 
 # %%
 source(with_itself)

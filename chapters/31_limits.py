@@ -182,7 +182,7 @@ assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 # %% [markdown] tags=["predict"]
 # It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12.
 # That count was for batches that reach the limit, and most don't. At first a batch holds the right word 0.64 times on
-# average, and there is nothing to be limited until it turns up. And the learning rate limits growth, too.
+# average, and until it turns up there is nothing to clip. The learning rate also holds growth back.
 
 # %% [markdown]
 # ## The leash

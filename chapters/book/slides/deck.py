@@ -20,8 +20,6 @@ from tricks.cli.shell import POSITIONAL
 from tricks.core.extras import extra
 from tricks.ladder import COLORS
 
-INK = style.INK
-
 STATIC = Path(__file__).parent / "static"
 MATHJAX = """MathJax = {tex: {inlineMath: [["$", "$"]], processEscapes: true}, options: {enableMenu: false},
   startup: {pageReady: () => MathJax.startup.defaultPageReady().then(window.fit)}};"""
@@ -54,7 +52,7 @@ def main(chosen: SlidesOptions) -> int:
 
 def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
     """The file of a chapter's slides."""
-    color = COLORS.get(rung_of(name), INK) if has_trick(name) else INK
+    color = COLORS.get(rung_of(name), style.INK) if has_trick(name) else style.INK
     style = (STATIC / "deck.css").read_text(encoding="utf-8") + HtmlFormatter(style="default").get_style_defs(".lines")
     shown = "\n".join(
         f'<section class="{each.kind}" id="{k}">{_body(each)}</section>' for k, each in enumerate(slides, 1)
