@@ -53,7 +53,7 @@ def main(chosen: SlidesOptions) -> int:
 def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
     """The file of a chapter's slides."""
     color = COLORS.get(rung_of(name), style.INK) if has_trick(name) else style.INK
-    style = (STATIC / "deck.css").read_text(encoding="utf-8") + HtmlFormatter(style="default").get_style_defs(".lines")
+    css = (STATIC / "deck.css").read_text(encoding="utf-8") + HtmlFormatter(style="default").get_style_defs(".lines")
     shown = "\n".join(
         f'<section class="{each.kind}" id="{k}">{_body(each)}</section>' for k, each in enumerate(slides, 1)
     )
@@ -63,7 +63,7 @@ def deck(name: str, slides: Sequence[Slide], mathjax: str) -> str:
 <meta charset="utf-8">
 <title>{html.escape(slides[0].heading)}</title>
 <style>:root {{ --trick: {color}; }}
-{style}</style>
+{css}</style>
 </head>
 <body>
 <main>
