@@ -29,7 +29,7 @@ ALONG = {  # what a file reads, or imports by name, without an import statement
     "ablations/training/rates.py": "ablations/*.csv",
 }
 IMPORT = re.compile(r"^ *(?:from ([\w.]+) import (\([^)]*\)|.*)|import (.*))", re.M)
-WORLD = re.compile(r'\bid=f?"(?:tricks/)?([A-Za-z]+)')
+WORLD = re.compile(r'(?:\bid=f?"|"tricks/)(?:tricks/)?([A-Za-z]+)')
 
 
 def digest(notebook: Any, root: Path = ROOT) -> str:
