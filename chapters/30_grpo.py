@@ -70,8 +70,8 @@ print(", ".join(f"{name}: {chance.mean():.2f} on average" for name, chance in ri
 assert risks["centered"].mean() > 0.8 and risks["divided by σ"].max() < 0.2
 
 # %% [markdown]
-# All ten that divide by $\sigma$ learn the wrong word. Yet the best known language models were trained like this. So
-# what does $\sigma$ do, why is it there, and when may you keep it?
+# All ten that divide by $\sigma$ learn the wrong word. Yet this is how GRPO was published, and how many use it. So what
+# does $\sigma$ do, why is it there, and when is it safe to keep?
 #
 # ## All of GRPO on one page
 #
@@ -90,8 +90,8 @@ source(in_deviations)
 # %% [markdown]
 # By hand: two groups of four. In one, the replies earn 1, 0, 0, 0, in the other 1, 1, 0, 0. Their means are ¼ and ½;
 # their deviations, with $n - 1$ below, are ½ and 0.577. So the one right reply of the first group gets 1.5, and each
-# right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. The last argument says what a reply gets in which
-# all four agree: 0.
+# right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. A group in which all four
+# agree gets 0.
 
 # %% tags=["open"]
 earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)
@@ -140,10 +140,10 @@ assert 2.2 < gain < 2.4
 # ## What the optimizer makes of it
 #
 # Ten agents imitate a demonstrator that says `yes` to easy, even, and hard prompts with probability 0.95, 0.5, and 0.05.
-# `yes` pays. Four sets go on from there: with and without $\sigma$, under Adam and under plain gradient descent. (Adam
-# with an enormous $\epsilon$ *is* gradient descent with momentum.) Under gradient descent the divided set gets half
-# the learning rate, so that even prompts move alike; the second row of a pair then differs by what $\sigma$ does to the
-# *other* prompts.
+# `yes` pays. Four sets train on from there: with and without $\sigma$, under Adam and under plain gradient descent. (Adam
+# with an enormous $\epsilon$ *is* gradient descent with momentum.) A fifth set divides by $\sigma$ at half the learning
+# rate, so that even prompts move as they do without it. Whatever still differs is what $\sigma$ does to the *other*
+# prompts.
 #
 # **Predict.** For the hard prompt: by how much is `yes` likelier with $\sigma$, under each optimizer?
 
@@ -193,18 +193,18 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # a net that shares weights among prompts not even that can be seen.
 #
 # Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
-# that only hard prompts use takes its full step, whether their gradients are small or half as small. So Adam has done
-# already what $\sigma$ is for, wherever prompts have weights of their own.
+# that only hard prompts use takes its full step, whether their gradients are small or half as small. So wherever prompts
+# have weights of their own, Adam has already done what $\sigma$ is for.
 #
-# That's a tiny model. In a large one, prompts share most weights, and Adam sees only their sum. There $\sigma$ changes
-# which prompts win that sum, by the factors above.
+# That's a tiny model. In a large one, prompts share most weights, and Adam sees only the sum of their gradients. There
+# we'd expect $\sigma$ to matter, by the factors above; we haven't tried it.
 
 # %% [markdown]
 # ## Where it does harm
 #
 # With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
 # 6](06_advantage_norm.ipynb) has the derivation. What makes a group's gradient large, a rare win, makes its $\sigma$
-# large as well, and so the win is divided away. Most groups of eight contain no win. Those say `safe`, in full voice.
+# large as well, and so the win is divided away. Most groups of eight contain no win. Those push toward `safe` at full strength.
 #
 # Here is the mean advantage of the risky word in a group of $G$, for a policy without preference. It's exact: every
 # number of safe words and of wins, times its probability.
@@ -246,8 +246,8 @@ assert abs(true - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
 
 # %% [markdown]
 # The sign is wrong up to groups of 32. The rule that follows: **divide by $\sigma$ where all rewards have the same two
-# values. Where some have other stakes, don't.** Dividing makes all stakes alike, and the agents at the top of this
-# chapter did just what they were told.
+# values. Where stakes differ, don't.** Dividing makes all stakes alike, and the agents at the top of this chapter did
+# exactly what they were told.
 #
 # ## A group that agrees
 #
@@ -281,8 +281,9 @@ assert gains["mixed, descent"][0] > 0
 # %% [markdown] tags=["predict"]
 # Under gradient descent, leaving groups out makes the step longer, so agents learn faster, as they would at a
 # higher rate. Under Adam, hard prompts gain a hundredth: a factor that is the same for all batches would be undone, but
-# this one varies from batch to batch. A group without
-# contrast costs the time of its replies, and the size of a mean. Sampling others instead buys signal, for more time.
+# this one varies from batch to batch. A group
+# without contrast costs the time that its replies took, and makes the mean smaller. Sampling other prompts instead buys
+# signal for more time.
 
 # %% [markdown]
 # It doesn't help

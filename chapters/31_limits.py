@@ -5,7 +5,7 @@
 
 # %% [markdown]
 # A small model answers `a` or `b` and then writes `more` until it feels like `end`. What counts is its first word. Half
-# of the time, a typo replaces that at random, and the model sees it. From there on nothing can be won or lost. Below,
+# of the time, a typo replaces it at random, and the model sees that. Nothing it writes afterward is paid for. Below,
 # ten agents are trained with GRPO's loss, which averages over the tokens of each reply, and ten with a mean over all
 # tokens of the batch.
 
@@ -80,8 +80,8 @@ gap = {name: interval(both[1] - both[0]) for name, both in found.items()}
 assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 
 # %% [markdown]
-# Nothing pays for length. With a mean over each reply's own tokens, the model learns all the same to be brief when it
-# is right and to go on when it is wrong. People have read such curves as a model that "thinks longer about what is
+# Nothing rewards length. Even so, with a mean over each reply's own tokens, the model learns to be brief when it is
+# right and to ramble when it is wrong. People have read such curves as a model that "thinks longer about what is
 # hard." This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
 #
 # ## Two replies by hand
@@ -93,9 +93,9 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 #   \text{right } \frac12 \cdot \frac12 \cdot \frac12 = +\frac18, \qquad
 #   \text{wrong } \frac12 \cdot \frac18 \cdot \left(-\frac12\right) = -\frac1{32}.$$
 #
-# So a token of the wrong reply is punished four times less than one of a wrong reply of two tokens. All replies that are
-# beyond repair share the same fate, but the longer ones suffer less per token. `more` is in all of them, `end` is what
-# makes short ones short, and `end` is punished hardest there. Mirrored, right replies shrink.
+# So a token of the wrong reply is punished a quarter as hard as one of a wrong reply of two tokens. All replies beyond
+# repair have the same advantage, but in the longer ones each token gets less of it. `end` is what makes a short reply
+# short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right ones shrink.
 #
 # There are two cures: a mean over all tokens (DAPO), or a constant instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025).
 
@@ -130,8 +130,8 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 
 # %% [markdown] tags=["predict"]
 # A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: no token
-# can be chosen by what the model doesn't know. (What remains comes from answers that the model itself gets wrong. Those
-# it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
+# can be chosen by what the model doesn't know. (What remains may come from answers that the model itself gets wrong,
+# which it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
 #
 # One thing in these rows isn't explained by all this: under the other means, all replies grow, right and wrong alike. That
 # isn't the bias, since it leaves no difference between the two, and we don't know what it is. So compare wrong with
@@ -187,7 +187,7 @@ assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 # %% [markdown]
 # ## The leash
 #
-# What is paid is rarely what is wanted. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
+# What you pay for is rarely exactly what you want. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
 # isn't, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
 
 # %% tags=["hide-input"]
@@ -264,8 +264,8 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 #
 # ## Three estimators, and where they go
 #
-# From a token that was sampled, the KL must be estimated. With $\rho = \pi_\text{ref} / \pi$ at that token, there are
-# three usual ways (Schulman 2020): $k_1 = -\ln \rho$, $k_2 = \frac12 (\ln \rho)^2$, and
+# The KL has to be estimated from sampled tokens. With $\rho = \pi_\text{ref} / \pi$ at such a token, there are three
+# usual ways (Schulman 2020): $k_1 = -\ln \rho$, $k_2 = \frac12 (\ln \rho)^2$, and
 # $k_3 = \rho - 1 - \ln \rho$. Take two words, $\pi = (0.8, 0.2)$ and $\pi_\text{ref} = (0.5, 0.5)$. Then
 # $\rho = (0.625, 2.5)$, and the KL is $0.8 \ln 1.6 + 0.2 \ln 0.4 = 0.193$.
 #
@@ -304,8 +304,8 @@ for name, value, slope in by_hand:
 # it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot \nabla]$. GRPO has
 # $k_3$ in the loss.
 #
-# **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of four leashes hold it
-# there?
+# **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
+# four leashes hold it there?
 
 # %%
 PRICED = switched(("group_baseline", "kl_penalty", "lr_anneal"))
@@ -378,7 +378,7 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 #
 # None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
 # `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
-# verifier, `kl_penalty` only holds you back: DAPO and Dr. GRPO drop it.
+# verifier, there is nothing for `kl_penalty` to protect; DAPO and Dr. GRPO drop it.
 
 # %% [markdown]
 # ## At a glance
@@ -435,8 +435,7 @@ source(whole_batch)
 
 # %% [markdown]
 # With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. With one agent it's right.
-# Why? And where did
-# [chapter 6](06_advantage_norm.ipynb) have the same bug?
+# Why? And where did [chapter 6](06_advantage_norm.ipynb) have the same bug?
 #
 # <details><summary>Hint</summary>
 #

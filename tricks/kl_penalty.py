@@ -4,7 +4,7 @@ A run that starts from others (`start=`, `--start-from`) has those as its refere
 observations. Three estimators of KL(π ‖ π_ref) by Schulman 2020, "Approximating KL Divergence", with a ~ π and
 ρ = π_ref(a|s)/π(a|s):
 
-    k1 = −log ρ            unbiased, but negative half of the time; high variance
+    k1 = −log ρ            unbiased, but negative wherever ρ > 1; high variance
     k2 = ½(log ρ)²         biased, never negative; low variance
     k3 = ρ − 1 − log ρ     unbiased, never negative; low variance
 

@@ -12,8 +12,6 @@ def has_contrast(returns: Tensor, group: int) -> Tensor:
     replies, and learns from fewer. A seed without any contrast takes no step. Under `kl_penalty` in the reward, the
     penalties are contrast, too. `state_norm` doesn't see the rows that were left out.
     """
-    total: Tensor = returns[:, :1].unflatten(
-        2, (-1, group)
-    )  # [S, 1, N/G, G]: a reply's return is that of its first row
+    total: Tensor = returns[:, :1].unflatten(2, (-1, group))  # of whole replies, [S, 1, N/G, G]
     mixed = total.amax(3, keepdim=True) > total.amin(3, keepdim=True)
     return mixed.expand_as(total).flatten(2).expand_as(returns)

@@ -9,13 +9,12 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from ablations import style
 from tricks import Run
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.tensor import TensorEnv
 from tricks.worlds import LANGUAGE
 from tricks.worlds.replies import text
-
-GOOD, BAD = "#0B6E4F", "#B3261E"
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def draw_replies(found: Sequence[tuple[str, Replies]], lanes: Sequence[int], adv
         axis.axis("off")
         for row, lane in enumerate(lanes):
             a = worth[0, lane].item()
-            color = GOOD if a > 0 else BAD if a < 0 else "#777777"
+            color = style.COLORS["gae"] if a > 0 else style.FAULT if a < 0 else style.SOFT
             said = f"{each.said(0, lane)}   {a:+.2f}".replace("-", "−")
             axis.text(0, row, said, color=color, family="monospace", va="center", size=8)
     return figure

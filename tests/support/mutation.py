@@ -48,6 +48,7 @@ NO_TRICKS += " texts training values version"
 RUNS = "run evaluation checkpoint folder listeners"
 TESTS = "analysis core ladder laws question envs/test_contract.py training/test_question.py "
 TESTS += "training/test_stored_files.py " + " ".join(f"runs/test_{name}.py" for name in RUNS.split())
+FOLDERS = [f"tests/{name}" for name in TESTS.split()]
 ROOMS = {  # the parts of the code: their files, without those after the bar
     "loop": "tricks/loop tricks/training",
     "one_agent": "tricks/one_agent",
@@ -88,10 +89,6 @@ def forked(work: Callable[[], int], seconds: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def folders() -> list[str]:
-    return [f"tests/{name}" for name in TESTS.split()]
-
-
 class Reach:
     """Which tests run which lines, and how long each takes. As a pytest plugin, it finds out."""
 
@@ -115,7 +112,7 @@ class Reach:
 
     def measure(self, options: list[str]) -> int:
         self.coverage.start()
-        pytest.main([*options, f"-knot ({SLOW})", *folders()], [self])
+        pytest.main([*options, f"-knot ({SLOW})", *FOLDERS], [self])
         self.coverage.stop()
         data, left_out = self.coverage.get_data(), {"", *self.failed}
         for path in data.measured_files():
@@ -156,8 +153,8 @@ class Reach:
 class Swapped:
     """A pytest plugin that collects the tests once, and tries each mutant in a fork, with its functions in place."""
 
-    def __init__(self, tried: Sequence[Mutant], reach: Reach, patience: float, note: Callable[..., None]) -> None:
-        self.tried, self.reach, self.patience, self.note = tried, reach, patience, note
+    def __init__(self, tried: Sequence[Mutant], reach: Reach, patience: float, killer: Path) -> None:
+        self.tried, self.reach, self.patience, self.killer = tried, reach, patience, killer
         self.functions = dict[str, list[FunctionType]]()  # of each file, those that exist
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -166,14 +163,12 @@ class Swapped:
             if type(each) is FunctionType:  # not isinstance, which would import what libraries import lazily
                 self.functions.setdefault(each.__code__.co_filename, []).append(each)
         gc.freeze()  # so that no fork copies what it only looks through
-        with tempfile.NamedTemporaryFile("r") as killer:
-            for mutant in self.tried:
-                names, seconds = self.reach.nearest(mutant, self.patience)
-                self.killer = Path(killer.name)
-                self.killer.write_text("")
-                code = forked(lambda: self.run(mutant, names), 10 + 4 * seconds) if names else 0  # noqa: B023 - at once
-                if code:
-                    self.note(mutant, code, self.killer.read_text())
+        for mutant in self.tried:
+            names, seconds = self.reach.nearest(mutant, self.patience)
+            self.killer.write_text("")
+            code = forked(lambda: self.run(mutant, names), 10 + 4 * seconds) if names else 0  # noqa: B023 - at once
+            if code:
+                note(mutant, code, self.killer.read_text())
         return True
 
     def run(self, mutant: Mutant, names: Sequence[str]) -> int:
@@ -249,17 +244,16 @@ def note(mutant: Mutant, code: int, test: str) -> None:
 def try_all(tried: list[Mutant], patience: float) -> None:
     """First with the function swapped, which takes half a second, and what that does not notice from the start."""
     folder = Path(tempfile.mkdtemp())
-    options = [*OPTIONS, f"--basetemp={folder / 'pytest'}"]
+    options, killer = [*OPTIONS, f"--basetemp={folder / 'pytest'}"], folder / "killer"
     try:
         reach = Reach().known(options)
-        plugin = Swapped([mutant for mutant in tried if mutant.body], reach, patience, note)
-        if forked(lambda: int(pytest.main([*options, *folders()], [plugin])), 200_000):
+        plugin = Swapped([mutant for mutant in tried if mutant.body], reach, patience, killer)
+        if forked(lambda: int(pytest.main([*options, *FOLDERS], [plugin])), 200_000):
             raise SystemExit("the mutants could not be tried")
         outcomes = known()
         for mutant in tried:
             if outcomes.get((mutant.file, digest(mutant)), "survived") == "survived":
                 names, seconds = reach.nearest(mutant, patience)
-                killer = folder / "killer"
                 killer.write_text("")
                 trial = Imported(mutant, killer)
                 code = forked(lambda: trial.run(options, names), 30 + 4 * seconds) if names else 0  # noqa: B023 - at once
@@ -303,10 +297,10 @@ def main() -> None:
         importlib.import_module(library)
     importlib.import_module("torch").set_num_threads(1)
     rooms = [name for room, patterns in ROOMS.items() if room in options.files for name in files(patterns)]
-    chosen, done = dict.fromkeys([*rooms, *(name for name in options.files if name not in ROOMS)]), known()
+    chosen = dict.fromkeys([*rooms, *(name for name in options.files if name not in ROOMS)])
+    done, said = known(), explained()
     left = [m for f in chosen for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
-    tried = [mutant for mutant in left if mutant.name not in explained()]
-    if tried:
+    if tried := [mutant for mutant in left if mutant.name not in said]:
         try_all(sorted(tried, key=digest), options.patience)  # what is tried first is a fair sample
 
 

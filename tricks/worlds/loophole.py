@@ -7,9 +7,10 @@ and `flattery` with .02.
 Why: under a KL penalty of weight β to the reference, the best policy is that of the reference, each token times
 exp(reward/β). As β falls, what is frequent wins first, and what is paid best in the end: the true score rises to .36 at
 √KL = 1.14 (β = .3), and falls to −.99 at 1.97 (β = .03), while the reward only rises (Gao et al. 2022,
-arXiv:2210.10760, by hand). Plain policy gradient without any penalty favors what is frequent, too: it stays near `good`
-for thousands of exact steps, so stopping early is a leash as well. Predicted: that curve, point by point, with a
-penalty; without one, a true score of almost 1.
+arXiv:2210.10760, by hand). Without a penalty, what is frequent also wins first: gradient ascent with plain, exact steps
+stays near `good` for thousands of them. So stopping early is a leash as well. Adam, which makes small gradients count
+as much as large ones, moves on to `flattery` sooner. Predicted: that curve with a penalty; without one, a true score
+that rises and then falls.
 """
 
 import torch

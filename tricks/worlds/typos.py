@@ -8,9 +8,9 @@ after each token.
 Why: an unbiased gradient leaves alone what pays nothing. But if each reply's tokens are averaged, every token of a
 reply of n tokens gets the advantage divided by n: a wrong reply is punished less per token the longer it is, and a
 right one is praised more the shorter it is (Liu et al. 2025, arXiv:2503.20783, sec. 3.1). Where the model sees whether
-it is wrong, it can be long in one case and short in the other. Predicted, for such a mean: wrong replies grow and right
-ones shrink; for one over all tokens, or a constant in place of n: neither moves. Where typos are not seen: neither
-moves, because no token tells the two cases apart before the end.
+it is wrong, it can be long in one case and short in the other. Predicted, for such a mean: wrong replies become longer
+than right ones; for one over all tokens, or a constant in place of n: they don't, though both may drift together. Nor
+where typos are hidden, because no token tells the two cases apart before the end.
 """
 
 import torch
