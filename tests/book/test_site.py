@@ -97,7 +97,8 @@ def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider
     browser.open("chapters/25_the_whole_ladder.html")
     assert not browser.run(SHOWN)
     browser.open("chapters/03_clip.html")
-    assert browser.run(SHOWN) and browser.text(".loop-name b") == "clip"
+    browser.wait_for(".loop-shown")  # a new page learns of its width a moment late
+    assert browser.text(".loop-name b") == "clip"
     new = [line.strip() for line in browser.texts(".loop-new")]
     assert "objective = clipped_surrogate(ratio, advantage, t.clip_range)" in new
     for k in (0, 4, len(LADDER)):

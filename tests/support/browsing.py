@@ -12,7 +12,7 @@ import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ASKED = Path(__file__).with_name("asked.js").read_text(encoding="utf-8")
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--allow-file-access-from-files")
+FLAGS = "--headless=new --no-sandbox --disable-dev-shm-usage --allow-file-access-from-files --window-size=1440,900"
 
 
 class Browser:
@@ -82,7 +82,7 @@ def started() -> Iterator[Any]:
         pytest.skip("no browser: install Chromium and its driver, as .ci/run does")
     chosen = webdriver.ChromeOptions()
     chosen.binary_location = path
-    for flag in FLAGS:
+    for flag in FLAGS.split():
         chosen.add_argument(flag)
     chosen.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=chosen, service=webdriver.ChromeService(server))

@@ -76,8 +76,12 @@
   for (const kind of ["mouseover", "focusin", "click"]) code.addEventListener(kind, tell);
   document.querySelector(".primary-toggle")?.addEventListener("click", () => toggle(false)); // both would not fit
   document.body.append(panel, open);
-  const wide = window.matchMedia("(min-width: 1200px)").matches;
+  const wide = window.matchMedia("(min-width: 1200px)");
   const about = meta.dataset.trick === "yes"; // elsewhere the loop is at hand, but closed
-  document.documentElement.classList.toggle("loop-shown", about && wide && remembered() !== "hidden");
+  function fit() {
+    document.documentElement.classList.toggle("loop-shown", about && wide.matches && remembered() !== "hidden");
+  }
+  wide.addEventListener("change", fit); // a window grows and shrinks, a tablet turns
+  fit();
   show(here);
 })();
