@@ -3,13 +3,13 @@
 #
 # *A reply of five words earned 11 points. Was that good? And who pays for a second network just to find out?*
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # A language model writes one token after another, and at the end somebody says what the reply is worth. You know that
 # setting: a **token** is an action, the text so far is the state, a **reply** is an episode, and $\gamma = 1$. So this
 # chapter needs no new loop. Below, ten tiny language models learn to add with plain REINFORCE. One set is paid 1 for a
 # right answer and 0 for a wrong one. The other is paid 11 and 10.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -68,7 +68,7 @@ score = {name: replies(run).score.mean(1) for name, run in runs.items()}
 print("share of right answers in the end:", ", ".join(f"{name}: {x.mean():.2f}" for name, x in score.items()))
 assert score["paid 0 or 1"].min() > 0.7 > 0.45 > score["paid 10 or 11"].mean()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Replies get longer, which we will come to, and right. But with ten points more for every reply, right or wrong,
 # almost nothing is learned: the failure of [chapter 1](01_baseline.ipynb) again. Verifiable rewards of 0 and 1 hide
 # it. A learned reward model doesn't, since its zero means nothing. Chapter 1's cure is a value net. For a language
@@ -83,21 +83,21 @@ assert score["paid 0 or 1"].min() > 0.7 > 0.45 > score["paid 10 or 11"].mean()
 # and set every advantage to 1. Then REINFORCE's loss $-\mathbb{E}[A \log \pi]$ is $-\mathbb{E}[\log \pi]$, the
 # cross-entropy that all language models are pretrained with.
 
-# %%
+# %% tags=["two-hours"]
 source(equally_good)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Our demonstrator guesses nine times out of ten, at once. One time in ten it says `think`, writes down the partial
 # sums, and is mostly right. The imitators do the same, each in its share of replies.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 before = replies(start)
 thinks = before.windows.unflatten(2, (11, 7))[:, :, 4, -1] == 1  # the first word after the prompt
 r, g = (before.score[kind].mean().item() for kind in (thinks, ~thinks))
 print(f"of the imitators' replies, {thinks.float().mean():.0%} think; right: {r:.2f} of those, {g:.2f} of the others")
 assert 0.05 < thinks.float().mean() < 0.2 and r > 0.5 > 0.25 > g
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## A baseline from the other replies
 #
 # A baseline may be anything that doesn't depend on the action. So ask the model the same prompt $G$ times, and compare
@@ -125,7 +125,7 @@ assert 0.05 < thinks.float().mean() < 0.2 and r > 0.5 > 0.25 > g
 # By hand: four replies earn 1, 0, 0, 1. The first is compared with 1/3, so $A = 2/3$. The second is compared with 2/3,
 # so $A = -2/3$. With the mean of all four, it's ±½, which is ¾ of that.
 
-# %% tags=["open"]
+# %% tags=["open", "two-hours"]
 returns = torch.tensor([1.0, 0.0, 0.0, 1.0]).view(1, 1, 4)  # [S, T, N]
 worth = leave_one_out(returns, group=4)
 torch.testing.assert_close(worth.flatten(), torch.tensor([2, -2, -2, 2]) / 3)
@@ -144,19 +144,19 @@ mean_loss = (likely * (worth * probs.log()[pairs]).mean(1)).sum()
 torch.testing.assert_close(torch.autograd.grad(mean_loss, logits)[0], exact)
 print("unbiased: the mean of all nine outcomes is the exact gradient")
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # In the loop it is one line, and one episode per lane:
 
-# %%
+# %% tags=["two-hours"]
 diff(REINFORCE, RLOO)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Ten points more
 #
 # **Predict.** Ten agents with leave-one-out, paid 0 or 1, and ten more, paid 10 or 11. How far apart are their curves?
 # And how does a value net do, paid 10 or 11?
 
-# %% tags=["predict", "thumbnail", "hide-input"]
+# %% tags=["predict", "thumbnail", "hide-input", "two-hours"]
 groups = {extra: learned(RLOO, extra) for extra in (0.0, 10.0)}
 arms = {"value net": learned(VALUE, 10.0), "no baseline": runs["paid 10 or 11"], "leave-one-out": groups[10.0]}
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 2.7))
@@ -175,14 +175,14 @@ print(f"leave-one-out, paid 0 or 1 beside 10 or 11: lengths differ by {same:.3f}
 assert right["leave-one-out"].min() > max(right["no baseline"].max(), right["value net"].max())
 assert same < 1e-6
 
-# %% [markdown] tags=["predict"]
+# %% [markdown] tags=["predict", "two-hours"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
 # the same number of tokens, because it first has to learn the 10.
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With rewards of 0 and 1, on the other hand, it is hard to see any difference:
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 plain = {"no baseline": runs["paid 0 or 1"], "value net": learned(VALUE), "leave-one-out": groups[0.0]}
 for name, run in plain.items():
     found = replies(run).score.mean(1)
@@ -192,7 +192,7 @@ nets = groups[0.0].agent
 sizes = [sum(p[0].numel() for p in net.parameters()) for net in (nets.policy_net, nets.value_net)]
 print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # So here a value net costs as many weights as the policy and buys nothing that ten agents could show. A value net has a
 # different virtue: it can tell good tokens from bad ones *within* a reply, where leave-one-out gives all of them the
 # same advantage. With replies of five tokens there's little to tell apart.
@@ -203,7 +203,7 @@ print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 # advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of both
 # kinds before training, the third has them after it.)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 after, first = (replies(run, lanes=400, group=4) for run in (groups[0.0], start))
 pair = [("before", first), ("after", after)]
 advantages = [leave_one_out(each.score.unsqueeze(1), 4).squeeze(1) for _, each in pair]
@@ -217,7 +217,7 @@ for name, each in (("before", before), ("after", end)):
 assert before.score.mean() < 0.3 and end.score.mean() > 0.8
 assert before.length.float().mean() < 2.6 and end.length.float().mean() > 4.8
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The reward never mentions `think`. Why does the model learn to say it? Let $s$ be the share of replies that work step
 # by step, $r$ how often those are right, and $g$ how often guesses are. Then $J = s\,r + (1 - s)\,g$. If $s$ is the
 # sigmoid of a logit $z$, its slope is $s(1-s)$, so
@@ -231,7 +231,7 @@ assert before.length.float().mean() < 2.6 and end.length.float().mean() > 4.8
 #
 # The whole of $J$ improves by one more route: within replies that think, each partial sum gets more careful.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 length, paid = (by_update(groups[0.0], column).mean(axis=1) for column in ("length", "return"))
 share = (length - length.iloc[0]) / (length.max() - length.iloc[0])
 won = (paid - paid.iloc[0]) / (paid.max() - paid.iloc[0])
@@ -307,7 +307,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # | **skip it when** | a state can't be visited twice |
 # | **also called** | RLOO; TRL's `RLOOTrainer` |
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Exercises
 #
 # **Exercise 1: write it,** for one group, when some of its replies are broken. A broken reply, one
@@ -315,7 +315,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # other usable reply in its group also gets 0.
 
 
-# %%
+# %% tags=["two-hours"]
 def my_advantages(returns, usable):  # [G], [G] bool -> [G]
     ...
 

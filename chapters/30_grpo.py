@@ -3,13 +3,13 @@
 #
 # *Everybody divides by the group's standard deviation. What for?*
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know nearly all of it: the
 # ratio, the clip, the group's mean as the baseline. One thing is new: each advantage is divided by the standard
 # deviation $\sigma$ of its group. Below, ten agents can say `safe` or `risky`. The safe word earns 1. The risky one
 # earns 20 one time in ten, so it is worth twice as much. One set has RLOO's advantages, the other GRPO's.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -69,7 +69,7 @@ plt.show()
 print(", ".join(f"{name}: {chance.mean():.2f} on average" for name, chance in risks.items()))
 assert risks["centered"].mean() > 0.8 and risks["divided by σ"].max() < 0.2
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # All ten that divide by $\sigma$ learn the wrong word. Yet this is how GRPO was published, and how many use it. So what
 # does $\sigma$ do, why is it there, and when is it safe to keep?
 #
@@ -77,23 +77,23 @@ assert risks["centered"].mean() > 0.8 and risks["divided by σ"].max() < 0.2
 #
 # From RLOO to GRPO, flag by flag:
 
-# %%
+# %% tags=["two-hours"]
 diff(PRESETS["rloo"], PRESETS["grpo"])
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # `reuse` and `clip` are [chapter 2](02_reuse.ipynb) and [chapter 3](03_clip.ipynb), per token. `kl_penalty` and
 # `reply_mean` are in both, and belong to [the next chapter](31_limits.ipynb). What remains is this:
 
-# %%
+# %% tags=["two-hours"]
 source(in_deviations)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # By hand: two groups of four. In one, the replies earn 1, 0, 0, 0, in the other 1, 1, 0, 0. Their means are ¼ and ½;
 # their deviations, with $n - 1$ below, are ½ and 0.577. So the one right reply of the first group gets 1.5, and each
 # right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. A group in which all four
 # agree gets 0.
 
-# %% tags=["open"]
+# %% tags=["open", "two-hours"]
 earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)
 centered = earned - earned.view(3, 4).mean(1).repeat_interleave(4)
 divided = in_deviations(centered * 4 / 3, group=4)  # it takes leave-one-out advantages
@@ -199,7 +199,7 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # That's a tiny model. In a large one, prompts share most weights, and Adam sees only the sum of their gradients. There
 # we'd expect $\sigma$ to matter, by the factors above; we haven't tried it.
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Where it does harm
 #
 # With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
@@ -210,7 +210,7 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # number of safe words and of wins, times its probability.
 
 
-# %%
+# %% tags=["two-hours"]
 def mean_slope(group, chance=0.1, prize=20.0, divide=True):
     """The mean gradient of the risky word's logit, over everything a group can be."""
     total, one = 0.0, torch.tensor(1.0)
@@ -229,7 +229,7 @@ def mean_slope(group, chance=0.1, prize=20.0, divide=True):
     return total
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "two-hours"]
 sizes = (4, 8, 16, 32, 64)
 slopes = [mean_slope(size) for size in sizes]
 figure, axis = plt.subplots(figsize=(6, 2.2))
@@ -244,7 +244,7 @@ true = mean_slope(8, divide=False)
 print(f"true slope {true:+.2f}; divided:", ", ".join(f"G = {n}: {x:+.3f}" for n, x in zip(sizes, slopes, strict=True)))
 assert abs(true - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The sign is wrong up to groups of 32. The rule that follows: **divide by $\sigma$ where all rewards have the same two
 # values. Where stakes differ, don't.** Dividing makes all stakes alike, and the agents at the top of this chapter did
 # exactly what they were told.
@@ -254,7 +254,7 @@ assert abs(true - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
 # A group whose replies all earned the same has advantages of 0. Its rows still count in the mean over the batch, so
 # they make the step shorter. `mixed_groups` leaves them out:
 
-# %%
+# %% tags=["two-hours"]
 source(has_contrast)
 
 # %% [markdown]

@@ -13,7 +13,7 @@ CLONE = Path(__file__).parents[1]
 USAGE = """usage: python -m chapters COMMAND ...
 
   build    run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
-           and write the six stops of the two hours from them; --stale: those whose inputs have changed since
+           and write the stops of the two hours from them; --stale: those whose inputs have changed since
   grade    run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
   clips    train an agent for every rung, and film it
   handout  pack the repository for students, without the answers: python -m chapters handout student.zip

@@ -66,6 +66,9 @@ class Config(Checked):
     """Number of independent agents to train at once (seeds 0, 1, ...), or a list of seeds."""
     steps: int = 100_000
     """Environment steps per seed, or up to a batch more, because the last batch is always completed."""
+    imitate_steps: int = field(default=0, metadata=OR_ZERO)
+    """Environment steps for which each seed first imitates the world's demonstrations, with a learning rate that falls
+    from 0.01 to 0. They are no part of `steps`; kl_penalty's reference is what they lead to."""
     lanes: int = 8
     """N: parallel environments per seed."""
     horizon: int = 128

@@ -34,7 +34,7 @@ from tricks.envs.generators import repeatable
 from tricks.envs.make import announce, lane_need, make_env
 from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError
-from tricks.ladder import Tricks
+from tricks.ladder import Tricks, switched
 from tricks.runs.about import read_back
 from tricks.runs.checkpoint import State
 from tricks.runs.evaluation import Evaluation, play_needs
@@ -47,6 +47,7 @@ from tricks.worlds import WORLDS
 MUCH = 1_000_000_000  # bytes that a user should know of
 CURVE_ROW = 300  # bytes of a row of the curve
 LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
+IMITATING = 0.01  # the learning rate at which a training's `imitate_steps` begin
 WIDE = 10.0  # half the width of a box, in σ, beyond which a policy explores little of it
 
 
@@ -274,6 +275,16 @@ def take_over_(agent: Agent, start: Agent) -> None:
     agent.load_state_dict(agent.state_dict() | given)
 
 
+def imitated(config: Config, env: MakeEnv | None, body: MakeBody | None) -> Agent:
+    """Agents that have imitated demonstrations for the config's `imitate_steps`."""
+    from tricks import train
+
+    first = replace(config, steps=config.imitate_steps, imitate_steps=0, lr=IMITATING)
+    agent = train(first, switched(["imitate", "lr_anneal"]), env, body).agent
+    agent.origin = f"{config.imitate_steps:,} steps of imitation"
+    return agent
+
+
 @contextmanager
 def training(
     build: Callable[[Training], None],
@@ -290,6 +301,11 @@ def training(
     kept = checkpoints or State()
     if on_update is not None:
         refuse_other(on_update)
+    if config.imitate_steps:
+        if start is not None or tricks.imitate:
+            other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
+            raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
+        start = imitated(config, env, body)
     with (
         torch.inference_mode(False),
         closing(open_env(config, tricks, env, body, evaluation)) as opened,

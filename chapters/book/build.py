@@ -185,7 +185,7 @@ def table_of_contents() -> str:
 
 
 def main(chosen: BuildOptions) -> int:
-    """Run chapters and rewrite the six stops of the two hours; a build of all chapters also rewrites the map.
+    """Run chapters and rewrite the stops of the two hours; a build of all chapters also rewrites the map.
 
     Returns the exit status. Raises InputError for an unknown chapter.
     """

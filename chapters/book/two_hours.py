@@ -1,7 +1,7 @@
-"""Two hours to the core of PPO: six stops, made of the chapters' cells tagged `two-hours`, and never typed twice.
+"""Two hours to the core of PPO, and on to GRPO: stops made of the chapters' cells tagged `two-hours`.
 
-A stop's notebook holds these cells as they are stored, outputs included. `python -m chapters build` writes all six,
-whichever chapters it runs.
+So nothing is typed twice. A stop's notebook holds these cells as they are stored, outputs included.
+`python -m chapters build` writes all of them, whichever chapters it runs.
 """
 
 import re
@@ -23,17 +23,17 @@ START, END = "<!-- two hours -->\n", "<!-- /two hours -->"
 
 @dataclass(frozen=True)
 class Stop:
-    """One of the six: what it says before the cells of each chapter, and which small playground the web book shows."""
+    """What a stop says before the cells of each chapter, and which small playground the web book shows with it."""
 
     name: str
     title: str
     asks: str
     parts: dict[str, str]
     """The chapters, each with the words that lead to its cells; empty if its first cell needs none."""
-    plays: str
-    """The trick whose small playground it shows."""
     ends: str
     """Its last words, before the way on."""
+    plays: str = ""
+    """The trick whose small playground it shows, if there is one."""
 
 
 STOPS = (
@@ -42,33 +42,33 @@ STOPS = (
         "REINFORCE",
         "Nobody says which action was right. How can a policy still get better?",
         {"00_reinforce": ""},
-        "reinforce",
         "You have a complete algorithm, and it is noisy. The next stop takes most of the noise away.",
+        plays="reinforce",
     ),
     Stop(
         "t2_baseline",
         "A baseline",
         "A machine paid you 102. Was that good?",
         {"01_baseline": ""},
-        "baseline",
         "The value net that you have just met will come back at the fourth stop. First, more than one step per batch.",
+        plays="baseline",
     ),
     Stop(
         "t3_reuse_and_clip",
         "Reuse and the clip",
         "You played for hours to collect this batch. Must you throw it away after one step?",
         {"02_reuse": "", "03_clip": "## Who says stop?"},
-        "clip",
         "Ratio, `min`, and `clip` are PPO's objective. The next stop is about a better advantage.",
+        plays="clip",
     ),
     Stop(
         "t4_gae",
         "GAE",
         "A return is honest but noisy; a learned value is calm but wrong. How much of each?",
         {"04_gae": ""},
-        "gae",
         "You now have the core of PPO: `python -m tricks listing gae` prints the whole loop, about a hundred lines. It "
         "still plays whole episodes. PPO as published cuts experience into [segments](13_segments.ipynb) instead.",
+        plays="gae",
     ),
     Stop(
         "t5_what_matters",
@@ -80,8 +80,8 @@ STOPS = (
             "library and a [chapter](README.md).",
             "26_sensitivity": "## At which learning rate?",
         },
-        "reuse",
         "An effect comes with an interval, with the number of questions that were asked, and with a learning rate.",
+        plays="reuse",
     ),
     Stop(
         "t6_your_experiment",
@@ -91,19 +91,28 @@ STOPS = (
             "28_your_own_trick": "CleanRL and stable-baselines3 standardize the advantages of each minibatch: they "
             "subtract the mean and divide by the standard deviation. Could something simpler do better?",
         },
-        "advantage_norm",
         "A question about flags and numbers needs no code. This trains two arms with twenty seeds each, and gives you "
         "a table, curves, and a verdict:\n\n"
         '```sh\npython -m ablations compare "ppo" "ppo --no-gae" --env CartPole-v1 --seeds 20\n```\n\n'
         "[Ask your own question](../docs/compare.md) explains it, also for [an environment of your own]"
         "(../docs/your-own.md). If a trick of yours survives, "
         "[CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) makes it a flag.",
+        plays="advantage_norm",
+    ),
+    Stop(
+        "t7_grpo",
+        "From PPO to GRPO",
+        "A reply of five words earned 11 points. Was that good? And who pays for a second network just to find out?",
+        {"29_language": "", "30_grpo": "## And why divide by σ?"},
+        "What is left of GRPO is the [clip](03_clip.ipynb), a mean over each reply, and a leash to the model that it "
+        "started from: [chapter 31](31_limits.ipynb). All of it on your own machine:\n\n"
+        "```sh\npython -m tricks train grpo --env tricks/Odds-v0 --imitate-steps 20000 --steps 20000 --hidden 8\n```",
     ),
 )
 
 
 def notebook(number: int, read: Read | None = None) -> NotebookNode:
-    """The notebook of a stop, 1 to 6, as the chapters' notebooks have its cells, or what `read` finds instead."""
+    """The notebook of a stop, 1 to 7, as the chapters' notebooks have its cells, or what `read` finds instead."""
     read = read or stored
     stop = STOPS[number - 1]
     cells = [new_markdown_cell(f"# {number}. {stop.title}\n\n*{stop.asks}*")]
@@ -156,7 +165,7 @@ def table() -> str:
 
 
 def write() -> None:
-    """Write the six notebooks, and their table into README.md."""
+    """Write the notebooks, and their table into README.md."""
     for number, stop in enumerate(STOPS, start=1):
         setup_cells.write(CHAPTERS / f"{stop.name}.ipynb", notebook(number))
     write_between(START, END, table())

@@ -49,6 +49,15 @@ def test_the_policy_becomes_the_demonstrator_and_is_a_start_for_what_pays() -> N
     assert first.mean() == pytest.approx(0.5, abs=0.08) and last.mean() > 0.8
 
 
+def test_a_training_that_first_imitates_is_one_that_starts_from_a_run_of_imitation() -> None:
+    config = Config("tricks/Odds-v0", seeds=2, lanes=16, horizon=1, steps=200, hidden=(4,))
+    first = train(replace(config, steps=300, lr=0.01), replace(IMITATE, lr_anneal=True))
+    wanted = train(config, named("group_baseline+kl_penalty"), start=first.agent).curve
+    found = train(replace(config, imitate_steps=300), named("group_baseline+kl_penalty"))
+    assert found.curve.equals(wanted) and found.curve.attrs["from"] == "300 steps of imitation"
+    assert found.curve["reference_kl"].iloc[0] < 1e-6  # what was imitated is the reference
+
+
 def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> None:
     for tricks in (named("imitate"), named("imitate+recurrent")):
         run = train(replace(SMALL, env="tricks/SumsShown-v0", horizon=20), tricks)
@@ -64,3 +73,9 @@ def test_what_has_no_demonstrations_is_refused(refuses: Callable[..., None]) -> 
     with pytest.raises(InputError, match="imitate cannot be combined with reuse"):
         Tricks(imitate=True, reuse=True)
     train(replace(SMALL, reward_sign=True, steps=1), IMITATE)
+    refuses(main, ["train", "reinforce", "--imitate-steps", "9"], "imitate needs a world with demonstrations")
+    first = replace(SMALL, imitate_steps=9)
+    with pytest.raises(InputError, match="has not imitated yet, and imitate imitates all the time"):
+        train(first, IMITATE)
+    with pytest.raises(InputError, match="and this training starts from another run"):
+        train(first, Tricks(), start=train(replace(SMALL, steps=1), IMITATE).agent)

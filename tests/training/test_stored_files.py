@@ -112,7 +112,7 @@ def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_
     other: dict[str, Any] = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
     other |= {"activation": "relu", "obs_decay": 0.1, "log_std_init": -1.0}
     other |= {"env_args": {"a": 1}, "wrap": "a:B", "stack": 4, "recurrent_cell": "gru", "record": "cost"}
-    other |= {"kl_in": "reward", "kl_estimator": "k1", "reply_divisor": 1.0}
+    other |= {"kl_in": "reward", "kl_estimator": "k1", "reply_divisor": 1.0, "imitate_steps": 9}
     for f in fields(Config):
         x = getattr(JOB.config, f.name)
         changed: Any = {f.name: other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2}

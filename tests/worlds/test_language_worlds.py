@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ def told(world: World, prompt: list[int], reply: list[int], chance: list[float])
         if world.id == "tricks/TyposUnseen-v0" and answer < 2 and chance[0] < 0.5:
             answer = round(chance[1])
         return written, float(answer == prompt[0])
+    if world.id == "tricks/Stakes-v0":
+        return written, (20.0 if chance[0] < 0.1 else 0.0) if world.words[answer] == "yes" else 1.0
+    if world.id == "tricks/OddsPlus10-v0":
+        return written, 11.0 if world.words[answer] == "yes" else 10.0
     return written, {"good": 1.0, "flattery": 1.2, "yes": 1.0, "0": 1.0}.get(world.words[answer], 0.0)
 
 
@@ -60,7 +65,7 @@ def test_what_is_written_shown_and_paid_is_what_the_rules_say_in_words(id: str) 
         assert window.sum() == len(asked + written) and not window[len(asked + written) :].any()
         words = [world.words[token] for token in asked + written]
         assert text(world, window.flatten()) == f"{' '.join(words[: len(asked)])} → {' '.join(words[len(asked) :])}"
-    assert len(paid) == (3 if id == "tricks/Loophole-v0" else 2) or id == "tricks/Rare-v0"
+    assert len(paid) == (3 if id in ("tricks/Loophole-v0", "tricks/Stakes-v0") else 2) or id == "tricks/Rare-v0"
 
 
 def replies(world: World, replies: int = 4000, group: int = 1) -> tuple[Tensor, Tensor, Tensor]:
@@ -110,6 +115,19 @@ def test_odds_a_prompt_is_right_as_often_as_it_says_and_dividing_by_deviation_is
         up = torch.tensor([1 - p, -p])  # ∂log π/∂logit of either reply
         plain, divided = ((chance * (reward - p) / by * up).sum().item() for by in (1, (p * (1 - p)) ** 0.5))
         assert (plain, divided) == (pytest.approx(p * (1 - p)), pytest.approx((p * (1 - p)) ** 0.5))
+
+
+def test_stakes_dividing_by_deviation_turns_the_sign_of_the_slope_and_scores_are_what_a_word_pays() -> None:
+    slopes, counts = dict[str, float](), [(yes, wins) for yes in range(9) for wins in range(yes + 1)]
+    for yes, wins in counts:  # of eight replies, so many said yes, and so many of those won
+        chance = comb(8, yes) * 0.5**8 * comb(yes, wins) * 0.1**wins * 0.9 ** (yes - wins)
+        earned = torch.tensor([20.0] * wins + [0.0] * (yes - wins) + [1.0] * (8 - yes))
+        up = torch.tensor([0.5] * yes + [-0.5] * (8 - yes))  # ∂log π/∂logit of what was said
+        for name, by in (("plain", 1), ("divided", earned.std() + 1e-8)):
+            slopes[name] = slopes.get(name, 0) + chance * ((earned - earned.mean()) / by * up).mean().item()
+    assert slopes["plain"] > 0.2 and slopes["divided"] < -0.1
+    _, _, score = replies(odds.STAKES)
+    assert {*score.tolist()} == {1.0, 2.0}
 
 
 def test_typos_half_of_the_answers_are_replaced_and_ends_come_at_a_constant_rate() -> None:

@@ -25,7 +25,7 @@ from tricks.worlds.magnitudes import MAGNITUDES
 from tricks.worlds.mail import MAILS
 from tricks.worlds.marathon import MARATHON, SHORTER
 from tricks.worlds.mountain_car import MOUNTAIN_CAR
-from tricks.worlds.odds import ODDS
+from tricks.worlds.odds import ODDS, ODDS_PLUS, STAKES
 from tricks.worlds.offset import OFFSET_REWARD
 from tricks.worlds.pairs import SHOCK_PAIRS
 from tricks.worlds.parity import PARITIES
@@ -88,7 +88,7 @@ SPECIMENS = {
     )
 }
 GAMES = {world.id: world for world in (BRICKS, BRICKS_BY_ROW, TREASURE, SQUADRON)}
-LANGUAGE = {world.id: world for world in (SUMS, SUMS_SHOWN, ODDS, *TYPOS, LOOPHOLE, RARE)}
+LANGUAGE = {world.id: world for world in (SUMS, SUMS_SHOWN, ODDS, ODDS_PLUS, STAKES, *TYPOS, LOOPHOLE, RARE)}
 WORLDS = CLASSIC | SPECIMENS | GAMES | LANGUAGE
 
 for worlds, kind in ((SPECIMENS, "WorldEnv"), (GAMES, "GameEnv"), (LANGUAGE, "WorldEnv")):

@@ -46,8 +46,9 @@ def stage(folder: Path) -> None:
     for stop in STOPS:
         path = CHAPTERS / f"{stop.name}.ipynb"
         notebook = covered(stored(path))
-        small = f"{playing.place(stop.plays)}\n\n{playing.scripts('../')}"
-        notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(small))
+        if stop.plays:
+            small = f"{playing.place(stop.plays)}\n\n{playing.scripts('../')}"
+            notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(small))
         _write(notebook, path, folder, linked)
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")
@@ -160,7 +161,7 @@ python -m tricks export gae > my_ppo.py
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards, tree = "", _tree("Two hours to the core of PPO", [f"chapters/{stop.name}" for stop in STOPS])
+    cards, tree = "", _tree("Two hours to the core of PPO, and on to GRPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
         cards += f"<h2>{part}</h2>\n<div class='cards'>\n"
         for name in chapters:
