@@ -1,5 +1,7 @@
 // What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
 
+import { swapName } from "./swaps.js";
+
 const OWN = ["reinforce", "ppo", "every"]; // presets that are no rungs
 
 /** `A: with clip` and `B: without clip`, or one name for one arm. */
@@ -10,7 +12,7 @@ export function names(arms) {
 
 /** Whether two arms are the same setting. */
 export function alike([a, b]) {
-  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers);
+  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers) && !swapName(a, b);
 }
 
 function apart(arms) {
@@ -19,7 +21,7 @@ function apart(arms) {
     const others = arms[1 - k].tricks;
     const more = tricks.filter((name) => !others.includes(name)).map((name) => `with ${name}`);
     const less = others.filter((name) => !tricks.includes(name)).map((name) => `without ${name}`);
-    const own = differ.map((name) => `${name} ${numbers[name]}`);
+    const own = differ.map((name) => `${name} ${numbers[name]}`).concat(swapName(arms[k], arms[1 - k]) || []);
     return [...(more.length ? more : less), ...own].join(", ") || named(tricks);
   });
 }

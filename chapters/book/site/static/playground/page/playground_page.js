@@ -2,9 +2,12 @@
 
 import { button, element, offer, select } from "./dom.js";
 import { Controls } from "./controls.js";
+import { Game } from "./game.js";
+import { Own } from "./own.js";
 import { ARMS } from "./picture.js";
 import { Watching } from "./watching.js";
 import { colored } from "./colors.js";
+import { GAME, unknown } from "./riddle.js";
 import { names } from "./names.js";
 import { read, written } from "./address.js";
 
@@ -34,6 +37,8 @@ export class Page {
     this.paused = QUIET.matches;
     this.watching = new Watching((agent) => this.pick(agent), (found) => this.tell(found));
     this.controls = new Controls((setting, changed, k) => this.put(setting, changed, k));
+    this.own = new Own((objective) => this.write(objective));
+    this.game = new Game(() => this.riddle(), () => this.reveal());
     this.problem = element("p", { class: "play-problem", role: "alert", hidden: true });
     this.build();
     addEventListener("hashchange", () => this.enter());
@@ -62,7 +67,7 @@ export class Page {
     const parts = {
       left: [controls.element],
       agents: [top, watching.progress, this.legend, watching.picture.element, beside, this.ideas()],
-      below: [watching.code.element, watching.gauges.element],
+      below: [this.own.element, watching.code.element, this.game.element, watching.gauges.element],
     };
     const made = Object.entries(parts).map(([name, inside]) => element("div", { class: `play-${name}` }, ...inside));
     this.place.append(this.problem, element("div", { class: "play-grid" }, ...made));
@@ -90,6 +95,7 @@ export class Page {
     const { setting, wrong } = read(hash && !elsewhere ? hash : (this.place.dataset.start ?? ""));
     Object.assign(this, { setting, k: setting.arms.length - 1 });
     this.begin();
+    if (setting.guess !== undefined) this.game.element.scrollIntoView();
     this.problem.hidden = wrong.length === 0;
     this.problem.textContent = `This link asks for what can't be: ${wrong.join("; ")}.`;
   }
@@ -108,12 +114,41 @@ export class Page {
     this.problem.hidden = true;
     colored(place, setting.arms);
     this.controls.show(setting, k);
+    this.own.show(setting, k);
+    this.game.show(setting);
     const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
     this.legend.replaceChildren(...names(setting.arms).map(named));
     const agents = Array.from({ length: setting.agents }, (_, agent) => [agent, `seed ${setting.from + agent}`]);
     offer(this.agent, agents, setting.watch);
     this.watching.begin(setting, k, { paused: this.paused, speed: SPEEDS[this.speed][0], changed });
     this.showPlay();
+  }
+
+  /** Train an objective that the reader wrote against the clip. */
+  write(objective) {
+    const { tricks, numbers } = this.setting.arms[this.k];
+    const arm = { tricks: Playground.closed([...tricks, "clip"]), numbers };
+    const { guess, ...setting } = this.setting;
+    this.put({ ...setting, arms: [arm, { ...arm, swaps: { objective } }] }, "", 1);
+    this.watching.picture.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Another fault to guess. */
+  riddle() {
+    const { setting } = read(`${GAME}&guess=${unknown()}`);
+    this.put(setting, "", 1);
+  }
+
+  /** Light up the line of the fault that was to be guessed. */
+  reveal() {
+    const { guess, ...setting } = this.setting;
+    Object.assign(this, { setting, k: setting.arms.findIndex(({ swaps }) => swaps?.fault) });
+    history.replaceState(null, "", written(setting));
+    this.controls.show(setting, this.k);
+    this.watching.secret = false;
+    this.watching.turn(this.k);
+    this.watching.code.element.scrollIntoView({ block: "nearest" });
+    this.game.show(setting);
   }
 
   pick(agent) {
