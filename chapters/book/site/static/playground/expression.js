@@ -9,7 +9,7 @@
 //   comparison sum < sum, and with > <= >= == != : the first argument of where
 
 const TOKEN = /\s*(?:((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)|([a-z_]\w*)|(\*\*|[<>=!]=|[-−+*/^(),<>])|(\S))/giy;
-const SAME = { "**": "^", "−": "-" };
+const SAME = new Map([["**", "^"], ["−", "-"]]);
 const LONGEST = 400; // characters; a link could ask for a tower of parentheses
 const COMPARED = {
   "<": (x, y) => x < y,
@@ -205,7 +205,7 @@ function tokens(text) {
   for (const [whole, number, name, sign, other] of text.trimEnd().matchAll(TOKEN)) {
     const at = (found.at(-1)?.end ?? 0) + whole.length;
     const written = number ?? name ?? sign ?? other;
-    const token = { text: SAME[written] ?? written, written, end: at, number: Boolean(number), name: Boolean(name) };
+    const token = { text: SAME.get(written) ?? written, written, end: at, number: Boolean(number), name: Boolean(name) };
     if (other) throw new Error(`${said(token)} means nothing here`);
     found.push(token);
   }

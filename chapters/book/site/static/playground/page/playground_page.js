@@ -27,6 +27,7 @@ const IDEAS = [
     "twenty useless actions, with and without a mask",
     "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
   ],
+  ["guess the fault", "guess=random"],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -95,7 +96,10 @@ export class Page {
     const { setting, wrong } = read(hash && !elsewhere ? hash : (this.place.dataset.start ?? ""));
     Object.assign(this, { setting, k: setting.arms.length - 1 });
     this.begin();
-    if (setting.guess !== undefined) this.game.element.scrollIntoView();
+    if (setting.guess !== undefined) {
+      history.replaceState(null, "", written(setting)); // of all random ones, this one
+      this.game.element.scrollIntoView();
+    }
     this.problem.hidden = wrong.length === 0;
     this.problem.textContent = `This link asks for what can't be: ${wrong.join("; ")}.`;
   }
