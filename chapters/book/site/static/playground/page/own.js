@@ -78,7 +78,7 @@ export class Own {
       chart.bar(Math.max(0, 1 - this.range), Math.min(REACH, 1 + this.range), reach, { class: "band" });
       for (const advantage of [1, -1]) {
         const dashed = advantage < 0 ? "play-dashed" : "";
-        trace(chart, values(clip, advantage, this.range)[name], reach, `line arm-a ${dashed}`);
+        trace(chart, values(clip, advantage, this.range)[name], reach, `line play-clip ${dashed}`);
         if (found) trace(chart, values(found, advantage, this.range)[name], reach, `line ${dashed}`);
       }
       this.pictures.append(place);
