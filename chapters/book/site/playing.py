@@ -19,6 +19,7 @@ FREEDOMS = 60  # degrees of freedom up to which the page has Student's quantile
 START = "a=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16"  # the first thing one sees
 ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off, or compare two
 settings on the same seeds. The address holds the setting, so a link shows others what you saw."""
+SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
 INVITED = {  # chapters whose pages lead to what else the playground has
     "reading_the_diagnostics": "## Guess the fault\n\nThe playground plants one of these five at random and shows its "
     "diagnostics beside those of a sound run, while both learn. "
@@ -28,7 +29,6 @@ INVITED = {  # chapters whose pages lead to what else the playground has
     '&b.objective=clamp(ratio,1-eps,1%2Beps)*advantage">leave its `min` out</a>, bend it, or write another one. Its '
     "slope is drawn beside it, and ten agents train with it at once.",
 }
-SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
 
 
 def place(name: str, heading: str = "##") -> str:

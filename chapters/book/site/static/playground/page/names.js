@@ -1,13 +1,13 @@
-// What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
-
 import { swapName } from "./swaps.js";
+
+// What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
 
 const OWN = ["reinforce", "ppo", "every"]; // presets that are no rungs
 
 /** `A: with clip` and `B: without clip`, or one name for one arm. */
 export function names(arms) {
   if (arms.length === 1) return [named(arms[0].tricks)];
-  return apart(arms).map((name, k) => `${"AB"[k]}: ${name}`);
+  return apart(arms).map((name, k) => `${"AB"[k]}: ${swapName(arms[k], arms[1 - k]) || name}`);
 }
 
 /** Whether two arms are the same setting. */
@@ -21,7 +21,7 @@ function apart(arms) {
     const others = arms[1 - k].tricks;
     const more = tricks.filter((name) => !others.includes(name)).map((name) => `with ${name}`);
     const less = others.filter((name) => !tricks.includes(name)).map((name) => `without ${name}`);
-    const own = differ.map((name) => `${name} ${numbers[name]}`).concat(swapName(arms[k], arms[1 - k]) || []);
+    const own = differ.map((name) => `${name} ${numbers[name]}`);
     return [...(more.length ? more : less), ...own].join(", ") || named(tricks);
   });
 }

@@ -1,13 +1,13 @@
 // The playground: a setting on the left, its agents beside it, and their loop and diagnostics below them.
 
-import { button, element, offer, select } from "./dom.js";
-import { Controls } from "./controls.js";
+import { GAME, unknown } from "./riddle.js";
 import { Game } from "./game.js";
 import { Own } from "./own.js";
+import { button, element, offer, select } from "./dom.js";
+import { Controls } from "./controls.js";
 import { ARMS } from "./picture.js";
 import { Watching } from "./watching.js";
 import { colored } from "./colors.js";
-import { GAME, unknown } from "./riddle.js";
 import { names } from "./names.js";
 import { read, written } from "./address.js";
 
@@ -34,12 +34,12 @@ const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 export class Page {
   constructor(place) {
     this.place = place;
+    this.own = new Own((objective) => this.write(objective));
+    this.game = new Game(() => this.riddle(), () => this.reveal());
     this.speed = SPEEDS.length - 1;
     this.paused = QUIET.matches;
     this.watching = new Watching((agent) => this.pick(agent), (found) => this.tell(found));
     this.controls = new Controls((setting, changed, k) => this.put(setting, changed, k));
-    this.own = new Own((objective) => this.write(objective));
-    this.game = new Game(() => this.riddle(), () => this.reveal());
     this.problem = element("p", { class: "play-problem", role: "alert", hidden: true });
     this.build();
     addEventListener("hashchange", () => this.enter());
@@ -68,10 +68,12 @@ export class Page {
     const parts = {
       left: [controls.element],
       agents: [top, watching.progress, this.legend, watching.picture.element, beside, this.ideas()],
-      below: [this.own.element, watching.code.element, this.game.element, watching.gauges.element],
+      below: [watching.code.element, watching.gauges.element],
     };
     const made = Object.entries(parts).map(([name, inside]) => element("div", { class: `play-${name}` }, ...inside));
     this.place.append(this.problem, element("div", { class: "play-grid" }, ...made));
+    watching.code.element.before(this.own.element);
+    watching.gauges.element.before(this.game.element);
     this.hurry(this.speed);
   }
 
@@ -115,17 +117,41 @@ export class Page {
 
   begin(changed = "") {
     const { setting, k, place } = this;
+    this.own.show(setting, k);
+    this.game.show(setting);
     this.problem.hidden = true;
     colored(place, setting.arms);
     this.controls.show(setting, k);
-    this.own.show(setting, k);
-    this.game.show(setting);
     const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
     this.legend.replaceChildren(...names(setting.arms).map(named));
     const agents = Array.from({ length: setting.agents }, (_, agent) => [agent, `seed ${setting.from + agent}`]);
     offer(this.agent, agents, setting.watch);
     this.watching.begin(setting, k, { paused: this.paused, speed: SPEEDS[this.speed][0], changed });
     this.showPlay();
+  }
+
+  pick(agent) {
+    this.setting = { ...this.setting, watch: agent };
+    this.controls.setting = this.setting;
+    this.agent.value = agent;
+    history.replaceState(null, "", written(this.setting));
+    this.watching.watch(agent);
+  }
+
+  toggle() {
+    if (this.watching.done) {
+      this.paused = false;
+      this.begin();
+      return;
+    }
+    this.paused = !this.paused;
+    this.watching.all(this.paused ? "pause" : "resume");
+    this.showPlay();
+  }
+
+  step() {
+    if (!this.paused) this.toggle();
+    this.watching.all("stepOneUpdate");
   }
 
   /** Train an objective that the reader wrote against the clip. */
@@ -153,30 +179,6 @@ export class Page {
     this.watching.turn(this.k);
     this.watching.code.element.scrollIntoView({ block: "nearest" });
     this.game.show(setting);
-  }
-
-  pick(agent) {
-    this.setting = { ...this.setting, watch: agent };
-    this.controls.setting = this.setting;
-    this.agent.value = agent;
-    history.replaceState(null, "", written(this.setting));
-    this.watching.watch(agent);
-  }
-
-  toggle() {
-    if (this.watching.done) {
-      this.paused = false;
-      this.begin();
-      return;
-    }
-    this.paused = !this.paused;
-    this.watching.all(this.paused ? "pause" : "resume");
-    this.showPlay();
-  }
-
-  step() {
-    if (!this.paused) this.toggle();
-    this.watching.all("stepOneUpdate");
   }
 
   hurry(k) {
