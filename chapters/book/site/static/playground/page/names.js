@@ -1,6 +1,6 @@
-import { swapName } from "./swaps.js";
-
 // What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
+
+import { swapName } from "./swaps.js";
 
 const OWN = ["reinforce", "ppo", "every"]; // presets that are no rungs
 
