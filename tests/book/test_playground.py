@@ -430,7 +430,7 @@ def test_an_objective_in_a_link_that_cannot_be_is_refused_in_words(browser: Brow
     arms = "a=&a.objective=ratio&b=baseline,reuse,clip&b.objective=ratio*&b.fault=magic"
     opened(browser, f"playground.html#steps=1000&{arms}")
     said = browser.text(".play-problem")
-    parts = ["it needs clip", "in b.objective, something is missing after the `*`", "unknown fault magic"]
+    parts = ["so it needs clip", "in b.objective, something is missing after the `*`", "unknown fault magic"]
     assert [part for part in parts if part not in said] == []
     assert browser.complaints() == []
 

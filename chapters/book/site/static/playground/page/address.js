@@ -129,7 +129,9 @@ class Asked {
   guess() {
     const text = this.text("guess");
     if (text === null) return undefined;
-    return /^\d{1,6}$/.test(text) ? Number(text) : unknown();
+    if (/^\d{1,6}$/.test(text)) return Number(text);
+    if (text !== "random") this.wrong.push(`guess is random or a number of up to six digits, not ${text || "empty"}`);
+    return unknown();
   }
 
   /** The keys that no method has read. */

@@ -12,6 +12,8 @@ export const PRESETS = {
 };
 const ABOUT = `Maximized, on average over a minibatch. ratio is π/π_old, log_ratio its logarithm, eps the clip range. There
   are + - * / ^, min, max, clamp(x, low, high), exp, log, abs, sign, and where(a < b, x, y).`;
+const KEY = `Solid: advantage +1. Dashed: −1. Gray: the clip. Shaded: its range. Where both sides of a min or max are equal,
+  each gives half of its slope, as in PyTorch.`;
 const [REACH, COUNT] = [4, 401]; // the largest ratio in the picture, and how many are computed
 const RATIOS = Float64Array.from({ length: COUNT }, (_, k) => Math.max(1e-6, (k * REACH) / (COUNT - 1)));
 const PICTURES = { objective: 4, slope: 2 }; // how far each axis reaches
@@ -34,7 +36,7 @@ export class Own {
       element("label", {}, element("code", {}, "objective ="), this.field),
       element("div", { class: "play-row" }, this.start, this.said),
       this.pictures,
-      element("p", {}, "Solid: advantage +1. Dashed: −1. Gray: the clip. Shaded: its range."),
+      element("p", {}, KEY),
     );
     this.range = 0.2;
     this.write(PRESETS["min left out"]);
@@ -60,7 +62,7 @@ export class Own {
     try {
       found = Playground.writtenObjective(this.field.value);
     } catch ({ message }) {
-      wrong = `${message[0].toUpperCase()}${message.slice(1)}.`.replace("..", ".");
+      wrong = `${message[0].toUpperCase()}${message.slice(1)}.`;
     }
     this.start.disabled = Boolean(wrong);
     this.said.classList.toggle("play-problem", Boolean(wrong));
