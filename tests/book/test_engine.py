@@ -83,7 +83,8 @@ def test_a_stop_in_the_middle_of_a_batch(engine: Browser, target: float) -> None
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_the_chapter_s(engine: Browser, fault: str) -> None:
-    config = replace(ONE, minibatches=1, lr=0.03, clip_range=0.003)  # clipped at once; no filler, which crossed errors are of, too
+    bold = replace(ONE, lr=0.03, clip_range=0.003)
+    config = replace(bold, minibatches=1)  # so that there is no filler, of which crossed errors would be, too
     with planted(**FAULTS[fault]):
         check(engine, config, switched(closed(["clip", "gae", "entropy", "value_clip"])), swaps={"fault": fault})
 

@@ -1,4 +1,4 @@
-// An expression that a reader wrote, and its exact slope. It is parsed by the grammar below; nothing else in it can run.
+// An expression that a reader wrote, and its exact slope. It is parsed by the grammar below; nothing else can run.
 // Every part is computed for all rows at once, as dual numbers: a column is { value, slope }, [B] each.
 //
 //   sum        product, then any number of + or - and another product
@@ -205,7 +205,8 @@ function tokens(text) {
   for (const [whole, number, name, sign, other] of text.trimEnd().matchAll(TOKEN)) {
     const at = (found.at(-1)?.end ?? 0) + whole.length;
     const written = number ?? name ?? sign ?? other;
-    const token = { text: SAME.get(written) ?? written, written, end: at, number: Boolean(number), name: Boolean(name) };
+    const kind = { number: Boolean(number), name: Boolean(name) };
+    const token = { text: SAME.get(written) ?? written, written, end: at, ...kind };
     if (other) throw new Error(`${said(token)} means nothing here`);
     found.push(token);
   }

@@ -2,10 +2,10 @@
 //
 //   #world=CartPole-v1&a=baseline,reuse&b=baseline,reuse,clip&lr=0.01&b.lr=0.003&agents=10&from=0&watch=3
 //
-// A setting is { world, agents, from, watch, hidden, arms: [{ tricks, numbers, swaps }] } with one arm or two. `from` is
-// the first seed; a number that B does not name is A's. What a world or the library has by default is left out.
-// b.objective is what B has in place of clip's objective, b.fault its planted fault. With guess=7 it is B's fault that is
-// to be guessed, and guess=random is another one each time.
+// A setting is { world, agents, from, watch, hidden, arms: [{ tricks, numbers, swaps }] } with one arm or two. `from`
+// is the first seed; a number that B does not name is A's. What a world or the library has by default is left out.
+// b.objective is what B has in place of clip's objective, b.fault its planted fault. With guess=7, B's fault is to be
+// guessed; guess=random is another one each time.
 
 import { GAME, riddle, unknown } from "./riddle.js";
 import { place } from "./places.js";

@@ -16,8 +16,8 @@ export class Code {
   }
 
   /**
-   * Show the loop. Lines that the last one did not have are tinted in the color of `changed`, a trick's name; those that
-   * the arm's swaps change are lit up.
+   * Show the loop. Lines that the last one did not have are tinted in the color of `changed`, a trick's name; those
+   * that the arm's swaps change are lit up.
    */
   show(on, changed, swaps) {
     const before = new Set(this.shown.map((line) => line.textContent));

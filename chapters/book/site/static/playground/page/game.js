@@ -4,8 +4,8 @@ import { WORDS, riddle } from "./riddle.js";
 import { button, element } from "./dom.js";
 
 const IDLE = "One line of a sound loop is swapped for a wrong one. Can you tell which, from the diagnostics alone?";
-const ASKED = `A is sound; in B, one line of the loop is wrong. Compare the diagnostics below, and don't trust the curve.
-  Which fault is it?`;
+const ASKED = `A is sound; in B, one line of the loop is wrong. Compare the diagnostics below, and don't trust the
+  curve. Which fault is it?`;
 
 export class Game {
   /** begin() starts another riddle. reveal() lights the line up. */

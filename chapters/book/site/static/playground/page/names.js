@@ -12,7 +12,8 @@ export function names(arms) {
 
 /** Whether two arms are the same setting. */
 export function alike([a, b]) {
-  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers) && !swapName(a, b);
+  if (swapName(a, b)) return false;
+  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers);
 }
 
 function apart(arms) {

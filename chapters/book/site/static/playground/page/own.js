@@ -10,10 +10,10 @@ export const PRESETS = {
   "rollback": "min(ratio * advantage, (1.3 * clamp(ratio, 1 - eps, 1 + eps) - 0.3 * ratio) * advantage)",
   "min left out": "clamp(ratio, 1 - eps, 1 + eps) * advantage",
 };
-const ABOUT = `Maximized, on average over a minibatch. ratio is π/π_old, log_ratio its logarithm, eps the clip range. There
-  are + - * / ^, min, max, clamp(x, low, high), exp, log, abs, sign, and where(a < b, x, y).`;
-const KEY = `Solid: advantage +1. Dashed: −1. Gray: the clip. Shaded: its range. Where both sides of a min or max are equal,
-  each gives half of its slope, as in PyTorch.`;
+const ABOUT = `Maximized, on average over a minibatch. ratio is π/π_old, log_ratio its logarithm, eps the clip range.
+  There are + - * / ^, min, max, clamp(x, low, high), exp, log, abs, sign, and where(a < b, x, y).`;
+const KEY = `Solid: advantage +1. Dashed: −1. Gray: the clip. Shaded: its range. Where both sides of a min or max are
+  equal, each gives half of its slope, as in PyTorch.`;
 const [REACH, COUNT] = [4, 401]; // the largest ratio in the picture, and how many are computed
 const RATIOS = Float64Array.from({ length: COUNT }, (_, k) => Math.max(1e-6, (k * REACH) / (COUNT - 1)));
 const PICTURES = { objective: 4, slope: 2 }; // how far each axis reaches

@@ -1,5 +1,5 @@
-// Guess the fault: a number stands for one of the engine's faults and for three names to choose from. The words are those
-// of the chapter on diagnostics. right, wrong: what stands on the line, and what is planted there.
+// Guess the fault: a number stands for one of the engine's faults and for three names to choose from. The words are
+// those of the chapter on diagnostics. right, wrong: what stands on the line, and what is planted there.
 
 export const WORDS = {
   unclipped: {
@@ -18,8 +18,8 @@ export const WORDS = {
   },
   malus: {
     name: "The entropy bonus has the wrong sign",
-    gives: `The entropy falls to almost nothing, while the KL looks healthy. Explained variance rises, which isn't a good
-      sign: a policy without surprises is easy to predict.`,
+    gives: `The entropy falls to almost nothing, while the KL looks healthy. Explained variance rises, which isn't a
+      good sign: a policy without surprises is easy to predict.`,
     right: "entropy_bonus(",
     wrong: "-20 * entropy_bonus(",
   },
@@ -31,8 +31,8 @@ export const WORDS = {
   },
   summed: {
     name: "Sums instead of means",
-    gives: `The gradient is hundreds of times too long. The logged entropy is a sum, too: with two actions, its mean can't
-      exceed log 2 = 0.69.`,
+    gives: `The gradient is hundreds of times too long. The logged entropy is a sum, too: with two actions, its mean
+      can't exceed log 2 = 0.69.`,
     right: /\bmean\(/g,
     wrong: "summed(",
   },
