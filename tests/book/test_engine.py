@@ -13,8 +13,11 @@ from support.register import register
 from support.replayed import Case, replayed
 from support.restless import Restless
 from support.settings import SMALL, drawn_from
+from torch import Tensor
 
+from chapters.book import planted
 from chapters.book.site.playground import offered
+from chapters.exercises.diagnostics import FAULTS
 from tricks import PPO, Config, Tricks, listing, train
 from tricks.ladder import EXCLUDES, NEEDS, REINFORCE, closed, named, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
@@ -78,10 +81,29 @@ def test_a_stop_in_the_middle_of_a_batch(engine: Browser, target: float) -> None
     assert 0 < train(config, named("kl_stop")).curve.steps_taken[0] < 1
 
 
-def check(engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4) -> None:
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_the_chapter_s(engine: Browser, fault: str) -> None:
+    bold = replace(ONE, lr=0.03, clip_range=0.003)
+    config = replace(bold, minibatches=1)  # so that there is no filler, of which crossed errors would be, too
+    with planted(**FAULTS[fault]):
+        check(engine, config, switched(closed(["clip", "gae", "entropy", "value_clip"])), swaps={"fault": fault})
+
+
+def test_an_objective_that_is_written_learns_what_the_library_learns_from_it(engine: Browser) -> None:
+    def bent(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
+        return torch.where(advantage < 0, ratio.log() * advantage, torch.maximum(ratio, ratio**2) * advantage)
+
+    text = "where(advantage < 0, log_ratio * advantage, max(ratio, ratio^2) * advantage)"
+    with planted(clipped_surrogate=bent):
+        check(engine, ONE, PPO, swaps={"objective": text})
+
+
+def check(
+    engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4, swaps: dict[str, str] | None = None
+) -> None:
     """Every gradient, every weight after every step, and every row of the curve."""
     case, place = Case(config, tricks), 0
-    for update, made in enumerate(replayed(engine, case)):
+    for update, made in enumerate(replayed(engine, case, swaps or {})):
         for k, step in enumerate(made["steps"]):
             theirs = case.in_engine_order(case.gradients[place]), case.weights_after(update, k)
             off = {x: apart(np.concatenate(step[x]), y) for x, y in zip(("gradient", "weights"), theirs, strict=True)}
@@ -174,6 +196,9 @@ def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
         f"unknown trick magic; there are {', '.join(offered())}": {"tricks": ["magic"]},
         "unknown world Chess; ": {"world": "Chess"},
         "unknown number learning_rate; ": {"numbers": {"learning_rate": 1}},
+        "an objective of your own takes the place of clip's": {"tricks": ["reuse"], "swaps": {"objective": "ratio"}},
+        "`ration` is not a name here": {"swaps": {"objective": "ration"}},
+        f"unknown fault magic; there are {', '.join(FAULTS)}": {"swaps": {"fault": "magic"}},
     }
     for said, given in faults.items():
         assert engine.run(make, SETTING | given).startswith(said)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from support.browsing import Browser
+from support.pages import ROOT
 from support.refusal import refusal
 from support.studies import study
 
@@ -32,11 +33,14 @@ from chapters.book.site.playground import offered
 from chapters.book.site.playing import home
 from chapters.book.site.traced import in_letters, shapes
 from chapters.book.site.train_here import HERE
+from chapters.exercises.diagnostics import FAULTS
 from tricks import EVERY, PPG, PPO, REINFORCE, Config, Tricks, diff, listing
 from tricks.cli.shell import parse
+from tricks.clip import clipped_surrogate
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream
+from tricks.dual_clip import bounded_below
 from tricks.gae import gae
 from tricks.ladder import LADDER, NEEDS, named, switched
 from tricks.orthogonal_init import orthogonal_
@@ -391,6 +395,111 @@ def test_most_starts_show_what_the_text_says(empty: Browser, name: str) -> None:
     told = [clicked(empty, seconds=600) for _ in range(10)]
     held = [each["verdict"] == here.verdict if here.adds else max(x := each["late"]) >= 2 * min(x) for each in told]
     assert sum(held) >= here.least
+
+
+def lines_lit(browser: Browser) -> list[str]:
+    return [line.strip() for line in browser.texts(".play-swapped")]
+
+
+def test_an_objective_that_is_written_trains_against_the_clip_and_a_link_carries_it(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    browser.run("document.querySelector('.play-own summary').click()")
+    ready = "return !document.querySelector('.play-own .play-main').disabled"
+    browser.ask("set", ".play-own textarea", "ration * advantage")
+    said = "`ration` is not a name here: ratio, log_ratio, advantage, eps."
+    assert browser.text(".play-own-says") == said and not browser.run(ready)
+    browser.ask("set", ".play-own textarea", "sign(advantage)")
+    assert browser.text(".play-own-says") == "It is flat: nothing would be learned." and browser.run(ready)
+    objective = "ratio * advantage - (ratio - 1)^2 / eps"
+    browser.ask("set", ".play-own textarea", objective)
+    assert browser.text(".play-own-says") == ""
+    browser.ask("press", "Train 5 agents against the clip")
+    assert browser.texts(".play-legend span") == ["A: the clip", "B: own line"]
+    assert lines_lit(browser) == [f"objective = {objective}"]
+    first, link = trained(browser), browser.run(HASH)
+    assert first["having"] != first["without"]
+    opened(browser, f"playground.html{link}")
+    assert trained(browser) == first and lines_lit(browser) == [f"objective = {objective}"]
+    assert browser.run("return document.querySelector('.play-own textarea').value") == objective
+    flip(browser, "clip")
+    assert "objective" not in browser.run(HASH)  # its line is gone
+    assert browser.complaints() == []
+
+
+def test_an_objective_in_a_link_that_cannot_be_is_refused_in_words(browser: Browser) -> None:
+    arms = "a=&a.objective=ratio&b=baseline,reuse,clip&b.objective=ratio*&b.fault=magic"
+    opened(browser, f"playground.html#steps=1000&{arms}")
+    said = browser.text(".play-problem")
+    parts = ["so it needs clip", "in b.objective, something is missing after the `*`", "unknown fault magic"]
+    assert [part for part in parts if part not in said] == []
+    assert browser.complaints() == []
+
+
+def test_presets_are_the_functions_that_they_are_named_after(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    ratio = torch.tensor([0.3, 0.8, 0.9, 1.0, 1.1, 1.2, 2.0, 3.0, 3.5], dtype=torch.float64).repeat(2).unsqueeze(0)
+    advantage = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat_interleave(9).unsqueeze(0)
+    epsilon = torch.tensor([0.2], dtype=torch.float64)
+    clip, held = clipped_surrogate(ratio, advantage, epsilon), ratio.clamp(0.8, 1.2)
+    theirs = {
+        "naive": ratio.log() * advantage,  # the gradient of log π·A
+        "ratio": ratio * advantage,
+        "clip": clip,
+        "dual clip": bounded_below(clip, advantage, 3.0),
+        "rollback": torch.minimum(ratio * advantage, (1.3 * held - 0.3 * ratio) * advantage),
+        "min left out": held * advantage,
+    }
+    columns = "Float64Array.from(arguments[0]), Float64Array.from(arguments[1]), 0.2"
+    mine = "Object.entries(Book.playground.PRESETS).map(([name, text]) => [name, [...Playground.writtenObjective(text)"
+    found = browser.run(f"return {mine}({columns}).value]])", ratio[0].tolist(), advantage[0].tolist())
+    assert [name for name, _ in found] == [*theirs]
+    for name, values in found:
+        assert values == pytest.approx(theirs[name][0].tolist(), abs=1e-12), name
+
+
+def fault_names(browser: Browser) -> dict[str, str]:
+    words = "Object.entries(Book.playground.WORDS).map(([fault, { name }]) => [fault, name])"
+    return dict(browser.run(f"return {words}"))
+
+
+def test_a_fault_to_be_guessed_is_hidden_until_then_and_its_line_is_lit_up(browser: Browser) -> None:
+    opened(browser, "playground.html#guess=random&steps=1000&agents=1")
+    link = browser.run(HASH)
+    assert re.search(r"&guess=\d+&", link) and "fault" not in link
+    assert lines_lit(browser) == [] and browser.texts(".play-legend span") == ["A: sound", "B: one line is wrong"]
+    names, choices = fault_names(browser), browser.texts(".play-riddle button")
+    assert len({*choices}) == 3 and {*choices} <= {*names.values()}
+    browser.ask("press", choices[0])
+    (fault,) = re.findall(r"&b\.fault=(\w+)", browser.run(HASH))
+    answer = "Right" if choices[0] == names[fault] else "No"
+    assert browser.text(".play-riddle p").startswith(f"{answer}: {names[fault]}.") and lines_lit(browser)
+    browser.ask("press", "another one")
+    assert "&guess=" in browser.run(HASH) and lines_lit(browser) == []
+    assert browser.complaints() == []
+
+
+def test_every_fault_has_a_line_in_the_loop_and_the_chapter_s_name(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    names, chapter = fault_names(browser), (ROOT / "chapters/27_reading_the_diagnostics.py").read_text()
+    assert [*names] == [*FAULTS]
+    for k, (fault, name) in enumerate(names.items(), 1):
+        assert f"**{k}. {name}" in chapter
+        opened(browser, f"playground.html#steps=1000&agents=1&a={','.join(PPO.on)}&a.fault={fault}")
+        assert lines_lit(browser) and browser.text(".play-riddle p").startswith(f"{name}. ")
+    riddles = browser.run("return Array.from({ length: 300 }, (_, number) => Book.playground.riddle(number))")
+    places = [riddle["choices"].index(riddle["fault"]) for riddle in riddles]
+    assert {len({*riddle["choices"]}) for riddle in riddles} == {3}
+    assert min(np.bincount([[*names].index(riddle["fault"]) for riddle in riddles], minlength=5)) > 30  # of 60
+    assert min(np.bincount(places, minlength=3)) > 60  # of 100
+
+
+def test_two_chapters_lead_to_the_riddle_and_to_a_line_of_one_s_own(browser: Browser) -> None:
+    leads = {"27_reading_the_diagnostics": ".play-riddle button + button", "28_your_own_trick": ".play-swapped"}
+    for name, selector in leads.items():
+        browser.open(f"chapters/{name}.html")
+        link = browser.run("return document.querySelector('a[href*=\"playground.html#\"]').href")
+        opened(browser, link.removeprefix(f"{browser.folder.as_uri()}/"))
+        assert browser.texts(selector) and browser.run("return document.querySelector('.play-problem').hidden")
 
 
 def moved(browser: Browser, chapter: str, name: str, *values: float) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 "use strict";
 
 /** A case as `support.replayed` writes it -> for each update what it computed, and the row of the curve. */
-function replay({ world, tricks, numbers, weights, rollouts, orders }) {
+function replay({ world, tricks, numbers, weights, rollouts, orders, swaps }) {
   const rollout = new Playground.Rollout(world, numbers.lanes);
   const player = {
     lanes: numbers.lanes,
@@ -29,7 +29,8 @@ function replay({ world, tricks, numbers, weights, rollouts, orders }) {
   const list = (name) => agent.parameters.map((parameter) => Array.from(parameter[name]));
   const found = [];
   let [steps, moved, phases] = [[], false, []];
-  for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) {
+  const swapped = Playground.planted(swaps ?? {}, Object.keys(tricks));
+  for (const what of Playground.train(agent, player, chance, numbers, tricks, log, swapped)) {
     if (moved) steps.push({ gradient: list("gradient"), weights: list("value") });
     moved = what === "move";
     if (typeof what === "string") {
@@ -146,4 +147,10 @@ function layers(tricks) {
   return [agent.policyNet, agent.valueNet].map((net) =>
     net.layers.map(({ inputs, outputs, weight, bias }) => [inputs, outputs, [...weight.value], [...bias.value]]),
   );
+}
+
+/** The value of an objective that is written, and its slope by log π, in rows with these ratios and advantages. */
+function written(text, ratios, advantages, range) {
+  const found = Playground.writtenObjective(text)(Float64Array.from(ratios), Float64Array.from(advantages), range);
+  return [[...found.value], [...found.slope]];
 }

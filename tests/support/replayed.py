@@ -77,9 +77,9 @@ class Case(Recording):
         return np.concatenate([_flat(part) for part in parts])
 
 
-def replayed(browser: Browser, case: Case) -> list[dict[str, Any]]:
-    """What the engine makes of the case, by update."""
-    found: list[dict[str, Any]] = browser.run("return replay(arguments[0])", case.given)
+def replayed(browser: Browser, case: Case, swaps: dict[str, str]) -> list[dict[str, Any]]:
+    """What the engine makes of the case with these swaps, by update."""
+    found: list[dict[str, Any]] = browser.run("return replay(arguments[0])", case.given | {"swaps": swaps})
     assert browser.complaints() == []
     return found
 

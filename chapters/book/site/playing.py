@@ -20,6 +20,15 @@ START = "a=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16"  # the first th
 ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off, or compare two
 settings on the same seeds. The address holds the setting, so a link shows others what you saw."""
 SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
+INVITED = {  # chapters whose pages lead to what else the playground has
+    "reading_the_diagnostics": "## Guess the fault\n\nThe playground plants one of these five at random and shows its "
+    "diagnostics beside those of a sound run, while both learn. "
+    '<a href="../playground.html#guess=random">Which one is it?</a>',
+    "your_own_trick": "## Try a line in the browser\n\nIn the playground, the line of the clip is yours to edit: "
+    '<a href="../playground.html#a=baseline,reuse,clip&b=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16'
+    '&b.objective=clamp(ratio,1-eps,1%2Beps)*advantage">leave its `min` out</a>, bend it, or write another one. Its '
+    "slope is drawn beside it, and ten agents train with it at once.",
+}
 
 
 def place(name: str, heading: str = "##") -> str:
@@ -63,10 +72,17 @@ def add(notebook: NotebookNode, chapter: str) -> None:
     shown = [name for name in HERE if home(name) == chapter]
     for name in shown:
         mark, heading = (EXERCISES, "##") if name == chapter else (QUESTION, "####")
-        cell = next(each for each in notebook.cells if mark in each.source)
-        cell.source = cell.source.replace(mark, f"{place(name, heading)}\n\n{mark}", 1)
+        _insert(notebook, place(name, heading), mark)
+    if chapter in INVITED:
+        _insert(notebook, INVITED[chapter], EXERCISES)
     if shown:
         notebook.cells.append(new_markdown_cell(scripts("../")))
+
+
+def _insert(notebook: NotebookNode, text: str, mark: str) -> None:
+    """Put a text before the first place that has this mark."""
+    cell = next(each for each in notebook.cells if mark in each.source)
+    cell.source = cell.source.replace(mark, f"{text}\n\n{mark}", 1)
 
 
 def played() -> dict[str, Any]:

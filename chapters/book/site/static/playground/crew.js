@@ -6,6 +6,7 @@ import { Log } from "./log.js";
 import { Player } from "./player.js";
 import { WORLDS } from "./worlds/worlds.js";
 import { buildAgent, train } from "./loop.js";
+import { planted } from "./planted.js";
 
 export const SLOW = 4; // updates a second, up to which the lines of the loop are shown one by one
 const BREATH = 15; // milliseconds of work between two looks at what the page asks for
@@ -24,13 +25,14 @@ export class Crew {
   }
 
   /** agents: [{ agent, seed }], `agent` being the number that the session knows it by. */
-  begin({ agents, world: id, tricks, numbers }) {
-    const [world, rooms] = [WORLDS[id], {}]; // one member learns at a time, so they all share these
+  begin({ agents, world: id, tricks, numbers, swaps }) {
+    const [world, swapped] = [WORLDS[id], planted(swaps, Object.keys(tricks))];
+    const rooms = {}; // one member learns at a time, so they all share these
     this.members = agents.map(({ agent: number, seed }) => {
       const chance = new Chance(seed);
       const [log, player] = [new Log(numbers), new Player(world, numbers, chance)];
       const agent = buildAgent(world, numbers, tricks, chance, rooms);
-      const run = train(agent, player, chance, numbers, tricks, log);
+      const run = train(agent, player, chance, numbers, tricks, log, swapped);
       return { number, seed, log, player, run, lines: 50 }; // about so many in an update; later, as in the last one
     });
     this.work().catch(({ message }) => this.tell({ kind: "error", message }));

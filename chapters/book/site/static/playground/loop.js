@@ -20,7 +20,7 @@ import { orthogonal } from "./orthogonal_init.js";
 import { playEpisodes } from "./player.js";
 import { Categorical } from "./policies.js";
 import { preserveOutputs, renormalize } from "./popart.js";
-import { mean } from "./reductions.js";
+import { divisor, mean } from "./reductions.js";
 import { followReturns, normalize, std, unmoved } from "./return_norm.js";
 import { rewardToGo } from "./returns.js";
 import { drift, importanceRatio, minibatches, oldLogProb, surrogate } from "./reuse.js";
@@ -41,9 +41,15 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
   return agent;
 }
 
-/** Train one agent until it has used its budget, or its loss or gradient is not finite. */
-export function* train(agent, player, chance, config, tricks, log) {
+const CALLED = { importanceRatio, clippedSurrogate, entropyBonus, squaredError, clippedError, mean, divisor };
+
+/**
+ * Train one agent until it has used its budget, or its loss or gradient is not finite. swapped: functions in place of
+ * some of those CALLED.
+ */
+export function* train(agent, player, chance, config, tricks, log, swapped = {}) {
   const t = { agent, player, chance, config, tricks, log, optimizer: new Adam(agent.parameters, config.adam_eps) };
+  t.call = { ...CALLED, ...swapped };
   if (tricks.grad_clip) t.optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
   while (log.active) {
     const rollout = yield* play(t); // collect experience with the current policy
@@ -141,7 +147,7 @@ export function* deal({ agent, chance, config, tricks, log }, batch) {
 
 /** Add the gradient of −E[log π(a|s)·A], in the form that the flags give it. */
 export function* policyLoss(t, b) {
-  const { agent, config, tricks, log } = t;
+  const { agent, config, tricks, log, call } = t;
   const rows = b.action.length;
   let advantage = b.advantage; // [B]
   if (tricks.advantage_norm) {
@@ -155,13 +161,13 @@ export function* policyLoss(t, b) {
   let ratio;
   if (tricks.reuse) {
     yield "importance_ratio";
-    ratio = log.ratios = importanceRatio(logProb, b.oldLogProb);
+    ratio = log.ratios = call.importanceRatio(logProb, b.oldLogProb);
     log.note(drift(ratio));
     objective = surrogate(ratio, advantage);
   }
   if (tricks.clip) {
     yield "clipped_surrogate";
-    objective = clippedSurrogate(ratio, advantage, t.clipRange);
+    objective = call.clippedSurrogate(ratio, advantage, t.clipRange);
     log.note({ clip_fraction: clipFraction(ratio, t.clipRange), clip_range: t.clipRange });
   }
   if (tricks.dual_clip) {
@@ -169,7 +175,7 @@ export function* policyLoss(t, b) {
     objective = boundedBelow(objective, advantage, config.dual_clip_limit);
     log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
   }
-  log.note({ policy_loss: -mean(objective.value), entropy: mean(entropy) });
+  log.note({ policy_loss: -call.mean(objective.value), entropy: call.mean(entropy) });
   if (tricks.kl_stop) {
     yield "near_enough";
     t.moving = t.moving && nearEnough(ratio, config.target_kl);
@@ -177,27 +183,29 @@ export function* policyLoss(t, b) {
   let byEntropy = 0;
   if (tricks.entropy) {
     yield "entropy_bonus";
-    byEntropy = -entropyBonus(config.entropy_coef, rows);
+    byEntropy = -call.entropyBonus(config.entropy_coef, rows);
   }
-  const byLogProb = objective.slope.map((slope) => -slope / rows);
+  const divisor = call.divisor(rows);
+  const byLogProb = objective.slope.map((slope) => -slope / divisor);
   agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
 }
 
 /** Add the gradient of c₁·E[½(V(s) − target)²], in the form that the flags give it. */
 export function* valueLoss(t, b) {
-  const { agent, config, tricks, log } = t;
+  const { agent, config, tricks, log, call } = t;
   const rows = b.action.length;
   yield "value";
   const value = agent.value(b.obs, rows);
-  let error = squaredError(value, b.target);
+  let error = call.squaredError(value, b.target);
   if (tricks.value_clip) {
     yield "clipped_error";
-    error = clippedError(value, b.oldValue, b.target, t.valueClipRange);
+    error = call.clippedError(value, b.oldValue, b.target, t.valueClipRange);
   }
   if (tricks.huber) {
     yield "linear_beyond";
     error = linearBeyond(error, config.huber_delta);
   }
-  log.note({ value_loss: mean(error.value) });
-  agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / rows), rows);
+  log.note({ value_loss: call.mean(error.value) });
+  const divisor = call.divisor(rows);
+  agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / divisor), rows);
 }

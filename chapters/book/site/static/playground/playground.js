@@ -9,6 +9,7 @@
 //     numbers: { lr: 0.003 },            // those that differ from their default in Playground.LADDER.numbers
 //     seeds: 10,                         // a count or a list; the same seed learns the same each time
 //     hidden: [32, 32],
+//     swaps: { objective: "ratio * advantage" }, // in place of clip's; or { fault: "forgetful" }, see planted.js
 //     paused: false,
 //     workers: 2,                        // threads; by default one per core, 0 for the page's own thread
 //   });
@@ -37,6 +38,7 @@ export { WORLDS } from "./worlds/worlds.js";
 export { SLOW } from "./crew.js";
 export { Session, serve } from "./session.js";
 export { buildAgent, train } from "./loop.js";
+export { FAULTS, planted, writtenObjective } from "./planted.js";
 export { Chance } from "./seeds.js";
 export { Log } from "./log.js";
 export { Player } from "./player.js";

@@ -4,14 +4,19 @@
 export function mean(x) {
   let sum = 0;
   for (let r = 0; r < x.length; r++) sum += x[r];
-  return sum / Math.max(1, x.length);
+  return sum / divisor(x.length);
+}
+
+/** What a mean over so many rows divides by. */
+export function divisor(rows) {
+  return Math.max(1, rows);
 }
 
 /** The share of rows for which `test(r)` holds. */
 export function share(rows, test) {
   let count = 0;
   for (let r = 0; r < rows; r++) if (test(r)) count++;
-  return count / Math.max(1, rows);
+  return count / divisor(rows);
 }
 
 /** The mean of (x − mean(x))². */

@@ -4,6 +4,7 @@ import { Crew } from "./crew.js";
 import { LADDER } from "./ladder.js";
 import { WORLDS } from "./worlds/worlds.js";
 import { faults } from "./faults.js";
+import { planted } from "./planted.js";
 
 export class Session {
   /** The engine's own text, from which workers start: a page in a folder may not load a script into one. */
@@ -11,12 +12,23 @@ export class Session {
 
   /**
    * world: an id in WORLDS. tricks: names. numbers: those that differ from LADDER.numbers. seeds: a count or a list.
-   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. Throws an Error for any other.
+   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. swaps: { objective, fault }, see
+   * planted.js. Throws an Error for any other.
    */
-  constructor({ world, tricks = [], numbers = {}, seeds = 10, hidden = [32, 32], paused = false, workers = cores() }) {
+  constructor({
+    world,
+    tricks = [],
+    numbers = {},
+    seeds = 10,
+    hidden = [32, 32],
+    swaps = {},
+    paused = false,
+    workers = cores(),
+  }) {
     if (!WORLDS[world]) throw new Error(`unknown world ${world}; there are ${Object.keys(WORLDS).join(", ")}`);
     const wrong = faults(tricks);
     if (wrong.length) throw new Error(wrong.map(({ text }) => text).join("; "));
+    planted(swaps, tricks);
     const defaults = Object.fromEntries(LADDER.numbers.map(({ name, value }) => [name, value]));
     const unknown = Object.keys(numbers).filter((name) => !(name in defaults));
     if (unknown.length) throw new Error(`unknown number ${unknown[0]}; there are ${Object.keys(defaults).join(", ")}`);
@@ -27,6 +39,7 @@ export class Session {
     this.working = this.hands.length;
     const setting = {
       world,
+      swaps,
       tricks: Object.fromEntries(tricks.map((name) => [name, true])),
       numbers: { ...defaults, ...numbers, hidden },
     };

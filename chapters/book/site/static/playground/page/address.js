@@ -2,9 +2,12 @@
 //
 //   #world=CartPole-v1&a=baseline,reuse&b=baseline,reuse,clip&lr=0.01&b.lr=0.003&agents=10&from=0&watch=3
 //
-// A setting is { world, agents, from, watch, hidden, arms: [{ tricks, numbers }] } with one arm or two. `from` is the
-// first seed; a number that B does not name is A's. What a world or the library has by default is left out.
+// A setting is { world, agents, from, watch, hidden, arms: [{ tricks, numbers, swaps }] } with one arm or two. `from`
+// is the first seed; a number that B does not name is A's. What a world or the library has by default is left out.
+// b.objective is what B has in place of clip's objective, b.fault its planted fault. With guess=7, B's fault is to be
+// guessed; guess=random is another one each time.
 
+import { GAME, riddle, unknown } from "./riddle.js";
 import { place } from "./places.js";
 
 const LIMITS = {
@@ -24,7 +27,7 @@ export function defaults(world) {
 
 /** What an address asks for, and a line for each thing in it that can't be. */
 export function read(hash) {
-  const asked = new Asked(hash);
+  const asked = new Asked(/\bguess=/.test(hash) ? `${hash}&${GAME}` : hash);
   const world = asked.world(WORLD);
   const counts = asked.numbers("", COUNTS);
   counts.watch = Math.min(counts.agents - 1, counts.watch);
@@ -32,7 +35,10 @@ export function read(hash) {
   const arms = [{ tricks: asked.tricks("a") ?? [], numbers }];
   const [tricks, others] = [asked.tricks("b"), asked.numbers("b.", numbers)];
   if (tricks) arms.push({ tricks, numbers: others });
-  const setting = { world, ...counts, hidden: asked.hidden(HIDDEN), arms };
+  arms.forEach((arm, k) => (arm.swaps = asked.swaps(`${"ab"[k]}.`, arm.tricks)));
+  const guess = asked.guess();
+  if (guess !== undefined) arms.at(-1).swaps = { fault: riddle(guess).fault };
+  const setting = { world, ...counts, hidden: asked.hidden(HIDDEN), arms, ...(guess === undefined ? {} : { guess }) };
   return { setting, wrong: [...asked.wrong, ...asked.rest().map((key) => `nothing here is called ${key}`)] };
 }
 
@@ -104,6 +110,30 @@ class Asked {
     }
   }
 
+  /** What an arm with these tricks swaps in its loop. */
+  swaps(prefix, tricks) {
+    const found = {};
+    for (const kind of ["objective", "fault"]) {
+      const text = this.text(prefix + kind);
+      if (text === null) continue;
+      try {
+        Playground.planted({ [kind]: text }, tricks);
+        found[kind] = text;
+      } catch ({ message }) {
+        this.wrong.push(`in ${prefix}${kind}, ${message}`);
+      }
+    }
+    return found;
+  }
+
+  guess() {
+    const text = this.text("guess");
+    if (text === null) return undefined;
+    if (/^\d{1,6}$/.test(text)) return Number(text);
+    if (text !== "random") this.wrong.push(`guess is random or a number of up to six digits, not ${text || "empty"}`);
+    return unknown();
+  }
+
   /** The keys that no method has read. */
   rest() {
     return [...this.values.keys()].filter((key) => !this.known.has(key));
@@ -119,8 +149,16 @@ export function written({ arms: [a, b], ...setting }) {
     if (a.numbers[name] !== value) parts.push(`${name}=${a.numbers[name]}`);
     if (b && b.numbers[name] !== a.numbers[name]) parts.push(`b.${name}=${b.numbers[name]}`);
   }
+  [a, b].forEach((arm, k) => parts.push(...swapsOf(arm, `${"ab"[k]}.`, setting.guess)));
+  if (setting.guess !== undefined) parts.push(`guess=${setting.guess}`);
   const counts = Object.keys(COUNTS).filter((name) => setting[name] !== COUNTS[name]);
   parts.push(...counts.map((name) => `${name}=${setting[name]}`));
   if (String(setting.hidden) !== String(HIDDEN)) parts.push(`hidden=${setting.hidden}`);
   return `#${parts.join("&")}`;
+}
+
+/** An arm's swaps in an address. A fault that is to be guessed is not among them. */
+function swapsOf({ swaps = {} } = {}, prefix, guess) {
+  const shown = Object.entries(swaps).filter(([kind]) => kind === "objective" || guess === undefined);
+  return shown.map(([kind, text]) => `${prefix}${kind}=${encodeURIComponent(text).replaceAll("%20", "+")}`);
 }

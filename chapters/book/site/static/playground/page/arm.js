@@ -24,8 +24,9 @@ class Arm {
     Object.assign(this, { tricks, numbers, seeds, rows: seeds.map(() => []), ended: false, failure: "" });
     this.curves = seeds.map(() => new Curve(numbers.steps));
     this.bands = []; // the mean and its interval at each point that all agents have reached
+    this.swaps = setting.arms[k].swaps;
     this.session = new Playground.Session({
-      ...{ world: setting.world, tricks, numbers, seeds, hidden: setting.hidden, workers, paused },
+      ...{ world: setting.world, tricks, numbers, seeds, hidden: setting.hidden, workers, paused, swaps: this.swaps },
     });
     if (speed < Infinity) this.session.setSpeed(speed);
     this.session.on("update", (rows) => rows.forEach((row) => this.take(row)));

@@ -137,7 +137,9 @@ export class Controls {
   choose(tricks, changed = "") {
     this.draft = tricks;
     this.showSwitches();
-    if (!Playground.faults(tricks).length) this.put({ arms: this.with({ tricks }) }, changed);
+    const { objective, ...swaps } = this.setting.arms[this.k].swaps ?? {};
+    if (objective && tricks.includes("clip")) swaps.objective = objective; // it stands on clip's line
+    if (!Playground.faults(tricks).length) this.put({ arms: this.with({ tricks, swaps }) }, changed);
   }
 
   slide(name, value) {
@@ -151,7 +153,7 @@ export class Controls {
 
   /** Another world, with the numbers that suit it. */
   enter(world) {
-    const arms = this.setting.arms.map(({ tricks }) => ({ tricks, numbers: defaults(world) }));
+    const arms = this.setting.arms.map((arm) => ({ ...arm, numbers: defaults(world) }));
     this.put({ world, arms });
   }
 

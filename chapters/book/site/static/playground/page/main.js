@@ -1,11 +1,13 @@
 // What a page has of the playground: the large one, or small ones in a chapter.
 
 import { Curve } from "./curve.js";
+import { PRESETS } from "./own.js";
 import { Page } from "./playground_page.js";
+import { WORDS, riddle } from "./riddle.js";
 import { Small } from "./small.js";
 import { interval } from "./stats.js";
 
-Book.playground = { Curve, Small, interval }; // for tests
+Book.playground = { Curve, PRESETS, Small, WORDS, interval, riddle }; // for tests
 const large = document.getElementById("playground");
 if (large) new Page(large);
 for (const small of document.querySelectorAll(".train-here")) new Small(small);

@@ -1,15 +1,18 @@
 // What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
 
+import { swapName } from "./swaps.js";
+
 const OWN = ["reinforce", "ppo", "every"]; // presets that are no rungs
 
 /** `A: with clip` and `B: without clip`, or one name for one arm. */
 export function names(arms) {
   if (arms.length === 1) return [named(arms[0].tricks)];
-  return apart(arms).map((name, k) => `${"AB"[k]}: ${name}`);
+  return apart(arms).map((name, k) => `${"AB"[k]}: ${swapName(arms[k], arms[1 - k]) || name}`);
 }
 
 /** Whether two arms are the same setting. */
 export function alike([a, b]) {
+  if (swapName(a, b)) return false;
   return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers);
 }
 

@@ -1,5 +1,8 @@
 // The playground: a setting on the left, its agents beside it, and their loop and diagnostics below them.
 
+import { GAME, unknown } from "./riddle.js";
+import { Game } from "./game.js";
+import { Own } from "./own.js";
 import { button, element, offer, select } from "./dom.js";
 import { Controls } from "./controls.js";
 import { ARMS } from "./picture.js";
@@ -24,12 +27,15 @@ const IDEAS = [
     "twenty useless actions, with and without a mask",
     "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
   ],
+  ["guess the fault", "guess=random"],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Page {
   constructor(place) {
     this.place = place;
+    this.own = new Own((objective) => this.write(objective));
+    this.game = new Game(() => this.riddle(), () => this.reveal());
     this.speed = SPEEDS.length - 1;
     this.paused = QUIET.matches;
     this.watching = new Watching((agent) => this.pick(agent), (found) => this.tell(found));
@@ -66,6 +72,8 @@ export class Page {
     };
     const made = Object.entries(parts).map(([name, inside]) => element("div", { class: `play-${name}` }, ...inside));
     this.place.append(this.problem, element("div", { class: "play-grid" }, ...made));
+    watching.code.element.before(this.own.element);
+    watching.gauges.element.before(this.game.element);
     this.hurry(this.speed);
   }
 
@@ -90,6 +98,10 @@ export class Page {
     const { setting, wrong } = read(hash && !elsewhere ? hash : (this.place.dataset.start ?? ""));
     Object.assign(this, { setting, k: setting.arms.length - 1 });
     this.begin();
+    if (setting.guess !== undefined) {
+      history.replaceState(null, "", written(setting)); // of all random ones, this one
+      this.game.element.scrollIntoView();
+    }
     this.problem.hidden = wrong.length === 0;
     this.problem.textContent = `This link asks for what can't be: ${wrong.join("; ")}.`;
   }
@@ -105,6 +117,8 @@ export class Page {
 
   begin(changed = "") {
     const { setting, k, place } = this;
+    this.own.show(setting, k);
+    this.game.show(setting);
     this.problem.hidden = true;
     colored(place, setting.arms);
     this.controls.show(setting, k);
@@ -138,6 +152,33 @@ export class Page {
   step() {
     if (!this.paused) this.toggle();
     this.watching.all("stepOneUpdate");
+  }
+
+  /** Train an objective that the reader wrote against the clip. */
+  write(objective) {
+    const { tricks, numbers } = this.setting.arms[this.k];
+    const arm = { tricks: Playground.closed([...tricks, "clip"]), numbers };
+    const { guess, ...setting } = this.setting;
+    this.put({ ...setting, arms: [arm, { ...arm, swaps: { objective } }] }, "", 1);
+    this.watching.picture.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Another fault to guess. */
+  riddle() {
+    const { setting } = read(`${GAME}&guess=${unknown()}`);
+    this.put(setting, "", 1);
+  }
+
+  /** Light up the line of the fault that was to be guessed. */
+  reveal() {
+    const { guess, ...setting } = this.setting;
+    Object.assign(this, { setting, k: setting.arms.findIndex(({ swaps }) => swaps?.fault) });
+    history.replaceState(null, "", written(setting));
+    this.controls.show(setting, this.k);
+    this.watching.secret = false;
+    this.watching.turn(this.k);
+    this.watching.code.element.scrollIntoView({ block: "nearest" });
+    this.game.show(setting);
   }
 
   hurry(k) {

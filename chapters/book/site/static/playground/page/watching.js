@@ -31,6 +31,7 @@ export class Watching {
     const { range } = place(setting.world);
     const { steps } = setting.arms[k].numbers;
     this.fast = speed > Playground.SLOW;
+    this.secret = setting.guess !== undefined;
     this.arms = begun(setting, { paused, speed });
     this.picture.begin({ steps, range });
     this.stages.forEach((stage, which) => {
@@ -62,7 +63,8 @@ export class Watching {
   /** Show this arm's loop and ratios, its lines that are new tinted for the trick that was `changed`. */
   turn(k, changed = "") {
     this.k = k;
-    this.code.show(this.arms[k].tricks, changed);
+    const { tricks, swaps } = this.arms[k];
+    this.code.show(tricks, changed, this.secret ? {} : swaps);
     this.soon();
   }
 
