@@ -43,6 +43,13 @@ function say(verdict, lone) {
   return one(".play-follow").offsetTop;
 }
 
+/** How many pairs of such elements share a place. */
+function overlapping(selector) {
+  const boxes = all(selector).map((each) => each.getBoundingClientRect());
+  const share = (a, b) => a.left < b.right && b.left < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom;
+  return boxes.flatMap((a, k) => boxes.slice(k + 1).filter((b) => share(a, b))).length;
+}
+
 /** The width of the playground's code as shown and as a whole, its tallest line, and the size of its letters. */
 function extent() {
   const box = one(".play-code .highlight");
