@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import ttest_ind
 from support.browsing import Browser
 from support.refusal import refusal
 from support.studies import study
@@ -29,7 +30,7 @@ from chapters.book.results import FOLDER, rounded, store, studies
 from chapters.book.site.atlas import arm_data, effects_data, environment_data, in_short
 from chapters.book.site.growing import body, lines, origins, steps
 from chapters.book.site.playground import offered
-from chapters.book.site.playing import home
+from chapters.book.site.playing import RATES, home
 from chapters.book.site.traced import in_letters, shapes
 from chapters.book.site.train_here import HERE
 from tricks import EVERY, PPG, PPO, REINFORCE, Config, Tricks, diff, listing
@@ -51,6 +52,7 @@ window.Worker = class extends Worker { constructor(...given) { super(...given); 
 Worker.prototype.terminate = function () { gone++; return ended.call(this); };
 """
 HASH, TOP = "return location.hash", "return document.querySelector('.play-tricks + .play-sliders').offsetTop"
+RATES_BUTTON = ".play-rates button"
 LEGEND = ".play-agents > .play-legend span"
 TWO = f"playground.html#{CORRIDOR}&a=&b=baseline,reuse,clip"
 
@@ -113,7 +115,6 @@ def test_what_was_before_is_what_was_last_trained_and_only_where_the_axes_are_th
         (lambda: flip(browser, "entropy"), ["before: with entropy", "A: up to clip", "B: ppo without entropy"]),
         (lambda: browser.ask("press", "×"), ["ppo without entropy"]),
     ):
-        trained(browser)
         change()
         assert browser.texts(LEGEND) == legend
     browser.ask("press", "pause")
@@ -194,6 +195,49 @@ def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
         assert "better" not in early["text"] and early["verdict"] == ""
         assert early["text"].endswith("The verdict comes at the end.")
     assert "comes at the end" not in found["text"]
+
+
+def rates_trained(browser: Browser, seconds: float = 120) -> str:
+    """What the page says of all rates once they are trained."""
+    end = time.monotonic() + seconds
+    while browser.text(RATES_BUTTON) == "stop":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return browser.text(".play-rates p[role=status]")
+
+
+def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    assert "rate, 0.03, was chosen so that the clip decides" in browser.text(".play-rates p")
+    alone = trained(browser)["areas"]
+    browser.ask("press", "At every rate: without clip / with clip")
+    said = rates_trained(browser)
+    assert said.endswith("5 agents can't tell.") or said.startswith("Over all rates together (95%)")
+    groups = json.loads(browser.run("return document.querySelector('.play-rates').dataset.told"))
+    assert [x["lr"] for x in groups[:4]] == [0.01, 0.01, 0.003, 0.003]  # the nearest to the setting's own come first
+    assert len({(x["lr"], x["which"]) for x in groups}) == 2 * RATES == len(browser.texts(".play-rates circle"))
+    assert groups[1]["areas"] == pytest.approx(alone)  # the group at the page's rate are the page's agents
+    flip(browser, "entropy")
+    assert browser.text(RATES_BUTTON) == "At every rate: without entropy / with entropy"
+    assert browser.run("return document.querySelector('.play-rates svg').checkVisibility()") is False
+
+
+def test_rates_at_which_settings_differ_are_told_by_intervals_for_all_of_them_together(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    random = np.random.default_rng(0)
+    having, without = random.normal(1, 1, 5), random.normal(0, 2, 5)
+    low, high = ttest_ind(having, without, equal_var=False).confidence_interval(1 - 0.05 / RATES)
+    found = browser.run("return Book.playground.welch(...arguments, PLAYED.joint)", having.tolist(), without.tolist())
+    assert [found["low"], found["high"]] == pytest.approx([low, high], rel=0.01)
+    assert browser.run("return Book.playground.RATES.length") == RATES
+
+
+def test_of_twenty_comparisons_of_a_setting_with_itself_one_gets_a_verdict(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    arms = [(kept, arm) for kept in studies() for design in kept.designs for arm in design.arms]
+    areas = [area(kept.grid(arm)) for kept, arm in arms if kept.env == "CartPole-v1"]
+    found = [browser.ask("falseVerdicts", each.tolist(), 10, 400) for each in areas if len(each) >= 30]
+    assert len(found) > 20 and 0.035 < np.mean(found) < 0.055
 
 
 def test_curves_are_scored_on_the_grid_of_the_harness_and_intervals_are_its_own(browser: Browser) -> None:
@@ -326,6 +370,16 @@ def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
         for _ in range(3):
             browser.ask("press", "restart")
         assert 1 <= browser.run("return born - gone") <= browser.run("return navigator.hardwareConcurrency")
+        for trick in ("clip", "entropy"):
+            flip(browser, trick)
+        assert browser.run("return born - gone") <= 2 * browser.run("return navigator.hardwareConcurrency")
+        trained(browser)
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        assert browser.run("return born - gone") >= 1
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")  # stop
+        assert browser.run("return born - gone") == 0
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        browser.ask("press", "train again")
         browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
         assert browser.run("return born - gone") == 0
         browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
@@ -349,6 +403,28 @@ def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, br
         assert min(browser.run(ink)[:3]) > 150
 
 
+def test_on_a_phone_the_curve_stays_in_sight_and_everything_is_large_enough_and_named(browser: Browser) -> None:
+    with browser.sized(420):
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=ppo")
+        bottom = "return document.querySelector('input[name=lr]').getBoundingClientRect().bottom + scrollY"
+        assert browser.run(bottom) < 800
+        for place in (".play-beyond", ".play-switch"):
+            top, under, switch, header = browser.ask("pictureBeside", place)
+            assert header - 1 <= top < under <= switch
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        assert browser.ask("unusable") == []
+
+
+def test_a_trick_is_described_without_a_pointer_that_hovers(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
+    browser.run("document.querySelector('input[name=gae]').focus()")
+    assert browser.text(".play-tells").startswith("gae: ")
+    with browser.sized(420):
+        browser.run("document.querySelector('[aria-label=\"what clip is\"]').click()")
+        assert browser.text(".play-tells").startswith("clip: ")
+        assert browser.run(HASH).endswith("a=baseline")  # nothing was switched
+
+
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_every_line_of_the_loop_is_seen_whole_beside_the_switches(width: int, browser: Browser) -> None:
     with browser.sized(width):
@@ -360,8 +436,8 @@ def test_every_line_of_the_loop_is_seen_whole_beside_the_switches(width: int, br
 
 
 def test_what_is_said_of_the_agents_moves_nothing(browser: Browser) -> None:
-    range_ = "B − A over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
-    long = f"It was better before: {range_.replace('B − A', 'now − before')}. 10 diverged: a number was no longer finite."
+    range_ = "now − before over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
+    long = f"It was better before: {range_}. 10 diverged: a number was no longer finite."
     one = "30 agents, mean return over the whole run: −0.0571 (95%: −0.1400 to −0.0034)."
     lone = "The best got −0.0029, the worst −0.1500. Had you trained seed 10 alone, you'd report −0.0712."
     opened(browser, TWO)

@@ -18,8 +18,8 @@ QUESTION = "**Question.**"  # what the section about a trick in "Going further" 
 FREEDOMS = 60  # degrees of freedom up to which the page has Student's quantile
 RATES = 7  # learning rates at which "At every rate" trains
 START = "a=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16"  # the first thing one sees
-ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off, or compare two
-settings on the same seeds. The address holds the setting, so a link shows others what you saw."""
+ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off: what was before
+stays as a faded line. Or compare two settings. The address holds the setting, so a link shows others what you saw."""
 SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
 
 

@@ -17,9 +17,11 @@ const SPEEDS = [
   [Infinity, "full speed"],
 ];
 const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip decides
+const PPO = Playground.LADDER.presets.ppo;
 const IDEAS = [
   ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
   ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
+  ["PPO with and without value_clip", `a=${PPO}&b=${PPO},value_clip`],
   ["PPO's core against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
   [
     "twenty useless actions, with and without a mask",
@@ -106,7 +108,7 @@ export class Page {
       this.watching.turn(k);
       return;
     }
-    if (comparable(old, setting)) this.watching.leave(k);
+    if (comparable(old, setting)) this.watching.leave(k, this.paused);
     else this.watching.forget();
     this.begin(changed);
   }

@@ -102,6 +102,7 @@ export class Rates {
     this.said.textContent = this.failure ? `Training stopped: ${this.failure}` : running ? "" : this.verdict();
     if (!running) clearInterval(this.id);
     if (groups.length) this.draw();
+    Book.tell(this.element, groups.map(({ lr, which, arm }) => ({ lr, which, areas: arm.areas(arm.reached) })));
   }
 
   /** Each setting's groups as they are: their mean and its interval, and a line through the means. */

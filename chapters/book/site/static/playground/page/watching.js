@@ -26,10 +26,10 @@ export class Watching {
     Object.assign(this, { told, arms: [], before: null, drawn: 0, id: 0 });
   }
 
-  /** Arm k is about to change: what it was goes on to its end, as the faded line. One that hasn't begun is no news. */
-  leave(k) {
+  /** Arm k is about to change: what it was goes on to its end, as the faded line; unless it never began. */
+  leave(k, paused) {
     const arm = this.arms[k];
-    if (!arm?.begun) return;
+    if (paused && !arm.begun) return;
     this.forget();
     arm.session.watch(-1);
     this.before = { arm, which: k };
