@@ -90,8 +90,10 @@ function unusable() {
 /** Where the picture's top and bottom are once this is in the middle of the screen. */
 function pictureBeside(selector) {
   one(selector).scrollIntoView({ block: "center", behavior: "instant" });
-  const { top, bottom } = one(".play-picture").getBoundingClientRect();
-  return [top, bottom, one(selector).getBoundingClientRect().top, one(".bd-header-article").getBoundingClientRect().bottom];
+  const [picture, switched, header] = [".play-picture", selector, ".bd-header-article"].map((each) =>
+    one(each).getBoundingClientRect(),
+  );
+  return [picture.top, picture.bottom, switched.top, header.bottom];
 }
 
 /** From now on, workers fail. */

@@ -67,7 +67,8 @@ export class Controls {
     const box = element("input", { type: "checkbox", name, on: { change: flip, focus: tell } });
     this.boxes.set(name, box);
     const words = element("label", {}, box, element("span", {}, name));
-    const what = button("?", tell, { class: "play-what", "aria-label": `what ${name} is`, tabindex: -1 }); // Tab tells, too
+    const asked = { class: "play-what", "aria-label": `what ${name} is`, tabindex: -1 }; // the switch's focus tells, too
+    const what = button("?", tell, asked);
     return element("div", { class: "play-switch", style: `--color: ${color}`, on: { mouseenter: tell } }, words, what);
   }
 
@@ -116,7 +117,8 @@ export class Controls {
     const others = this.setting.arms[1 - this.k]?.tricks;
     for (const [name, box] of this.boxes) {
       box.checked = this.draft.includes(name);
-      box.closest(".play-switch").classList.toggle("play-differs", Boolean(others) && box.checked !== others.includes(name));
+      const differs = Boolean(others) && box.checked !== others.includes(name);
+      box.closest(".play-switch").classList.toggle("play-differs", differs);
     }
     const [match] = PRESETS.find(([, on]) => String(on) === String(this.draft)) ?? [""];
     offer(this.preset, [["", "a set of your own"], ...PRESETS.map(([name]) => [name, called(name)])], match);

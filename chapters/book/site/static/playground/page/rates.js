@@ -4,7 +4,7 @@
 import { ARMS, quarters, sized } from "./picture.js";
 import { Arm, CORES } from "./arm.js";
 import { button, element } from "./dom.js";
-import { interval, mean, welch } from "./stats.js";
+import { FEWEST, interval, mean, welch } from "./stats.js";
 import { apart } from "./names.js";
 import { colored } from "./colors.js";
 import { place } from "./places.js";
@@ -109,7 +109,8 @@ export class Rates {
   draw() {
     this.chart.clear();
     this.setting.arms.forEach((_, which) => {
-      const shown = this.groups.filter((group) => group.which === which && group.arm.reached).sort((a, b) => a.lr - b.lr);
+      const own = this.groups.filter((group) => group.which === which && group.arm.reached);
+      const shown = own.sort((a, b) => a.lr - b.lr);
       const at = shown.map(({ lr }) => Math.log10(lr) + APART * (which - 0.5) * (this.setting.arms.length - 1));
       const areas = shown.map(({ arm }) => arm.areas(arm.reached));
       this.chart.line(areas.map((each, k) => [at[k], mean(each)]), { class: `line thin ${ARMS[which]}` });
@@ -126,16 +127,19 @@ export class Rates {
   verdict() {
     const done = this.groups.filter(({ arm }) => arm.done);
     if (this.names.length < 2 || done.length < 2 * RATES.length) return "";
+    if (this.setting.agents < FEWEST) return `An interval needs ${FEWEST} agents.`;
     const found = RATES.map((lr) => {
       const [a, b] = [0, 1].map((which) => done.find((each) => each.lr === lr && each.which === which).arm);
       const { low, high } = welch(b.areas(b.reached), a.areas(a.reached), PLAYED.joint);
       return low > 0 ? 1 : high < 0 ? 0 : -1;
     });
     const better = this.names.map((name, which) => [name, RATES.filter((_, k) => found[k] === which)]);
-    const parts = better.filter(([, rates]) => rates.length).map(([name, rates]) => `${name} is better at ${listed(rates)}`);
-    const rest = `At ${parts.length ? "the others" : "every rate"}, ${this.setting.agents} agents can't tell.`;
-    const clear = parts.length ? `Over all rates together (95%), ${parts.join("; ")}. ` : "";
-    return clear + (found.includes(-1) ? rest : "");
+    const some = better.filter(([, rates]) => rates.length);
+    const parts = some.map(([name, rates]) => `${name} is better at ${listed(rates)}`);
+    const open = `${this.setting.agents} agents leave it open`;
+    if (!parts.length) return `With intervals that hold at all rates together (95%), ${open} at every rate.`;
+    const rest = found.includes(-1) ? ` At the others, ${open}.` : "";
+    return `With intervals that hold at all rates together (95%), ${parts.join("; ")}.${rest}`;
   }
 }
 
