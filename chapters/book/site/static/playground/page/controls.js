@@ -67,7 +67,7 @@ export class Controls {
     const box = element("input", { type: "checkbox", name, on: { change: flip, focus: tell } });
     this.boxes.set(name, box);
     const words = element("label", {}, box, element("span", {}, name));
-    const asked = { class: "play-what", "aria-label": `what ${name} is`, tabindex: -1 }; // the switch's focus tells, too
+    const asked = { class: "play-what", "aria-label": `what ${name} is`, tabindex: -1 }; // focus tells, too
     const what = button("?", tell, asked);
     return element("div", { class: "play-switch", style: `--color: ${color}`, on: { mouseenter: tell } }, words, what);
   }

@@ -37,7 +37,8 @@ export class Gauges {
     for (const place of [this.ratios, this.small]) place.replaceChildren();
     const xticks = [0.25, 0.5, 1, 2, 4].map((x) => [Math.log(x), x < 1 ? `1/${1 / x}` : String(x)]);
     this.histogram = Book.chart(this.ratios, {
-      ...{ x: [-REACH, REACH], y: [0, 1], width: 330, height: 96, xticks, yticks: [], label: "histogram of the ratios" },
+      ...{ x: [-REACH, REACH], y: [0, 1], width: 330, height: 96, xticks, yticks: [] },
+      label: "histogram of the ratios",
     });
     const highest = Math.log(Playground.WORLDS[world].actions);
     this.gauges = GAUGES.map(([name, title, { low, high = highest, at = (y) => y, ends }]) => {

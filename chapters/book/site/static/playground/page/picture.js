@@ -4,7 +4,7 @@
 import { POINTS } from "./curve.js";
 import { element } from "./dom.js";
 
-const [WIDE, NARROW, PHONE] = [[560, 320], [400, 290], [400, 250]]; // sizes of the drawing, which is scaled to its column
+const [WIDE, NARROW, PHONE] = [[560, 320], [400, 290], [400, 250]]; // sizes of the drawing, scaled to its column
 const SMALL = matchMedia("(max-width: 639px)");
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 const LINE = 16; // height of a label
@@ -66,7 +66,7 @@ export class Picture {
   }
 
   line(values, style) {
-    const known = values.map((y, k) => [this.x(k), y]).filter(([, y]) => !Number.isNaN(y)); // of one that ended no episode
+    const known = values.map((y, k) => [this.x(k), y]).filter(([, y]) => !Number.isNaN(y)); // no episode had ended
     this.chart.line(known, { class: `line ${style}` });
   }
 

@@ -1,5 +1,5 @@
-// At every rate: groups of agents at seven learning rates, and each setting's mean return over training by rate. Whether
-// a trick helps depends on the rate, and one rate alone does not show it.
+// At every rate: groups of agents at seven learning rates, and each setting's mean return over training by rate.
+// Whether a trick helps depends on the rate, and one rate alone does not show it.
 
 import { ARMS, quarters, sized } from "./picture.js";
 import { Arm, CORES } from "./arm.js";
