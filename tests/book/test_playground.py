@@ -76,6 +76,11 @@ def trained(browser: Browser, selector: str = "#playground", seconds: float = 60
     return wait(browser, lambda found: found.get("done"), selector, seconds)
 
 
+def both_trained(browser: Browser) -> dict[str, Any]:
+    """What the page tells once the agents from before have ended, too."""
+    return wait(browser, lambda found: found.get("done") and "so far" not in found["text"])
+
+
 def opened(browser: Browser, address: str) -> Browser:
     browser.open("genindex.html")  # so that a new # is a new page
     browser.open(address)
@@ -94,7 +99,7 @@ def test_a_switch_trains_anew_shows_its_lines_in_the_loop_and_can_be_compared_wi
     shown = [line for line in browser.texts(".play-code .loop-line") if line]
     assert shown == [line for line in body(switched(["baseline", "reuse", "clip"])) if line]
     assert any("clipped_surrogate(" in line for line in browser.texts(".play-fresh"))
-    found = trained(browser)
+    found = both_trained(browser)
     assert browser.texts(LEGEND) == ["before: without clip", "now: with clip"]
     assert browser.texts(".play-end") == ["now", "before"]
     assert found["difference"] == pytest.approx(np.mean(found["having"]) - np.mean(found["without"]))
@@ -141,9 +146,8 @@ def test_settings_that_differ_much_have_names_instead_of_lists(arms: str, browse
 def test_labels_never_overlap(browser: Browser) -> None:
     with browser.sized(420):
         opened(browser, f"playground.html#{CORRIDOR}&lr=0.001&a=baseline&b=baseline,reuse,clip,gae,segments,entropy")
-        trained(browser)
         flip(browser, "grad_clip")
-        trained(browser)
+        both_trained(browser)
         assert sorted(browser.texts(".play-end")) == ["A", "B", "before"]
         for place in (".play-end", LEGEND):
             assert browser.ask("overlapping", place) == 0
@@ -214,7 +218,7 @@ def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> N
     said = rates_trained(browser)
     assert said.startswith("With intervals that hold at all rates together (95%), ")
     groups = json.loads(browser.run("return document.querySelector('.play-rates').dataset.told"))
-    assert [x["lr"] for x in groups[:4]] == [0.01, 0.01, 0.003, 0.003]  # the nearest to the setting's own come first
+    assert [x["lr"] for x in groups[:4]] == [0.01, 0.01, 0.03, 0.03]  # the nearest to the setting's own come first
     assert len({(x["lr"], x["which"]) for x in groups}) == 2 * RATES == len(browser.texts(".play-rates circle"))
     assert groups[1]["areas"] == pytest.approx(alone)  # the group at the page's rate are the page's agents
     flip(browser, "entropy")
@@ -373,7 +377,7 @@ def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
         for trick in ("clip", "entropy"):
             flip(browser, trick)
         assert browser.run("return born - gone") <= 2 * browser.run("return navigator.hardwareConcurrency")
-        trained(browser)
+        both_trained(browser)
         browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
         assert browser.run("return born - gone") >= 1
         browser.run(f"document.querySelector('{RATES_BUTTON}').click()")  # stop
@@ -405,7 +409,7 @@ def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, br
 
 def test_on_a_phone_the_curve_stays_in_sight_and_everything_is_large_enough_and_named(browser: Browser) -> None:
     with browser.sized(420):
-        opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=ppo")
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=baseline,reuse")
         bottom = "return document.querySelector('input[name=lr]').getBoundingClientRect().bottom + scrollY"
         assert browser.run(bottom) < 800
         for place in (".play-beyond", ".play-switch"):
