@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import ttest_ind
 from support.browsing import Browser
 from support.pages import ROOT
 from support.refusal import refusal
@@ -30,7 +31,7 @@ from chapters.book.results import FOLDER, rounded, store, studies
 from chapters.book.site.atlas import arm_data, effects_data, environment_data, in_short
 from chapters.book.site.growing import body, lines, origins, steps
 from chapters.book.site.playground import offered
-from chapters.book.site.playing import home
+from chapters.book.site.playing import RATES, home
 from chapters.book.site.traced import in_letters, shapes
 from chapters.book.site.train_here import HERE
 from chapters.exercises.diagnostics import FAULTS
@@ -54,7 +55,9 @@ window.born = window.gone = 0;
 window.Worker = class extends Worker { constructor(...given) { super(...given); born++; } };
 Worker.prototype.terminate = function () { gone++; return ended.call(this); };
 """
-HASH, TOP = "return location.hash", "return document.querySelector('.play-sliders').offsetTop"
+HASH, TOP = "return location.hash", "return document.querySelector('.play-tricks + .play-sliders').offsetTop"
+RATES_BUTTON = ".play-rates button"
+LEGEND = ".play-agents > .play-legend span"
 TWO = f"playground.html#{CORRIDOR}&a=&b=baseline,reuse,clip"
 
 
@@ -77,6 +80,11 @@ def trained(browser: Browser, selector: str = "#playground", seconds: float = 60
     return wait(browser, lambda found: found.get("done"), selector, seconds)
 
 
+def both_trained(browser: Browser) -> dict[str, Any]:
+    """What the page tells once the agents from before have ended, too."""
+    return wait(browser, lambda found: found.get("done") and "so far" not in found["text"])
+
+
 def opened(browser: Browser, address: str) -> Browser:
     browser.open("genindex.html")  # so that a new # is a new page
     browser.open(address)
@@ -95,11 +103,58 @@ def test_a_switch_trains_anew_shows_its_lines_in_the_loop_and_can_be_compared_wi
     shown = [line for line in browser.texts(".play-code .loop-line") if line]
     assert shown == [line for line in body(switched(["baseline", "reuse", "clip"])) if line]
     assert any("clipped_surrogate(" in line for line in browser.texts(".play-fresh"))
-    assert trained(browser)["reached"] == [100]
-    browser.ask("press", "Compare with before")
-    assert "a=baseline,reuse&b=baseline,reuse,clip&" in browser.run(HASH)
-    assert browser.texts(".play-legend span") == ["A: without clip", "B: with clip"]
+    found = both_trained(browser)
+    assert browser.texts(LEGEND) == ["before: without clip", "now: with clip"]
+    assert browser.texts(".play-end") == ["now", "before"]
+    assert found["difference"] == pytest.approx(np.mean(found["having"]) - np.mean(found["without"]))
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+    assert trained(browser)["areas"] == found["without"]  # before: the agents of that setting, trained to their end
     assert browser.complaints() == []
+
+
+def test_what_was_before_is_what_was_last_trained_and_only_where_the_axes_are_the_same(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+    for change, legend in (
+        (lambda: browser.ask("set", ".play-sliders input[name=lr]", 0), ["before: lr 0.01", "now: lr 0.0001"]),
+        (lambda: browser.ask("press", "restart"), ["before: lr 0.01", "now: lr 0.0001"]),
+        (lambda: browser.ask("set", ".play-sliders input[name=lr]", 3), ["before: lr 0.0001", "now: lr 0.003"]),
+        (lambda: browser.ask("press", "other seeds"), ["up to reuse"]),
+        (lambda: flip(browser, "clip"), ["before: without clip", "now: with clip"]),
+        (lambda: browser.ask("press", "Compare A with B"), ["A: up to clip", "B: ppo"]),
+        (lambda: flip(browser, "entropy"), ["before: with entropy", "A: up to clip", "B: ppo without entropy"]),
+        (lambda: browser.ask("press", "×"), ["ppo without entropy"]),
+    ):
+        change()
+        assert browser.texts(LEGEND) == legend
+    browser.ask("press", "pause")
+    browser.ask("press", "restart")
+    flip(browser, "entropy")
+    assert browser.texts(LEGEND) == ["ppo"]  # of agents that had not begun, there is nothing to see
+
+
+NAMES = {
+    "a=baseline,reuse&b=baseline,reuse,clip": ["A: without clip", "B: with clip"],
+    "a=baseline,gae&b=baseline,entropy&b.lr=0.003": ["A: with gae, lr 0.01", "B: with entropy, lr 0.003"],
+    "a=&b=baseline,reuse,clip,gae": ["A: reinforce", "B: up to gae"],
+    "a=&b=baseline,reuse,clip,gae,segments,entropy": ["A: reinforce", "B: up to gae with entropy and segments"],
+    "a=baseline&b=baseline,reuse,clip,dual_clip,huber,kl_stop": ["A: up to baseline", "B: up to clip with 3 tricks"],
+}
+
+
+@pytest.mark.parametrize("arms", NAMES)
+def test_settings_that_differ_much_have_names_instead_of_lists(arms: str, browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&{arms}")
+    assert browser.texts(LEGEND) == NAMES[arms]
+
+
+def test_labels_never_overlap(browser: Browser) -> None:
+    with browser.sized(420):
+        opened(browser, f"playground.html#{CORRIDOR}&lr=0.001&a=baseline&b=baseline,reuse,clip,gae,segments,entropy")
+        flip(browser, "grad_clip")
+        both_trained(browser)
+        assert sorted(browser.texts(".play-end")) == ["A", "B", "before"]
+        for place in (".play-end", LEGEND):
+            assert browser.ask("overlapping", place) == 0
 
 
 def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browser) -> None:
@@ -131,9 +186,6 @@ def test_two_settings_are_compared_as_the_harness_compares_them(browser: Browser
     having, without = (np.array(found[name]) for name in ("having", "without"))
     estimate = unpaired(having, without)
     assert [found["difference"], found["low"], found["high"]] == pytest.approx(list(estimate[:3]), rel=1e-3, abs=1e-6)
-    spread = having.var(ddof=1) + without.var(ddof=1)
-    enough = (1.959964 + 0.841621) ** 2 * spread / estimate.mean**2  # detected in four of five tries: Cohen 1988
-    assert found["needed"] == max(5, np.ceil(enough))
     assert found["verdict"] == ("B" if estimate.low > 0 else "A" if estimate.high < 0 else "")
     assert len(browser.texts(".play-stage:not([hidden])")) == 2
 
@@ -148,10 +200,52 @@ def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
         time.sleep(0.02)
     assert seen
     for early in seen:
-        assert "better" not in early["text"] and "agents each" not in early["text"]
-        assert (early["verdict"], early["needed"]) == ("", None)
+        assert "better" not in early["text"] and early["verdict"] == ""
         assert early["text"].endswith("The verdict comes at the end.")
     assert "comes at the end" not in found["text"]
+
+
+def rates_trained(browser: Browser, seconds: float = 120) -> str:
+    """What the page says of all rates once they are trained."""
+    end = time.monotonic() + seconds
+    while browser.text(RATES_BUTTON) == "stop":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return browser.text(".play-rates p[role=status]")
+
+
+def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    assert "rate, 0.03, was chosen so that the clip decides" in browser.text(".play-rates p")
+    alone = trained(browser)["areas"]
+    browser.ask("press", "At every rate: without clip / with clip")
+    said = rates_trained(browser)
+    assert said.startswith("With intervals that hold at all rates together (95%), ")
+    groups = json.loads(browser.run("return document.querySelector('.play-rates').dataset.told"))
+    assert [x["lr"] for x in groups[:4]] == [0.01, 0.01, 0.03, 0.03]  # the nearest to the setting's own come first
+    assert len({(x["lr"], x["which"]) for x in groups}) == 2 * RATES == len(browser.texts(".play-rates circle"))
+    assert groups[1]["areas"] == pytest.approx(alone)  # the group at the page's rate are the page's agents
+    flip(browser, "entropy")
+    assert browser.text(RATES_BUTTON) == "At every rate: without entropy / with entropy"
+    assert browser.run("return document.querySelector('.play-rates svg').checkVisibility()") is False
+
+
+def test_rates_at_which_settings_differ_are_told_by_intervals_for_all_of_them_together(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    random = np.random.default_rng(0)
+    having, without = random.normal(1, 1, 5), random.normal(0, 2, 5)
+    low, high = ttest_ind(having, without, equal_var=False).confidence_interval(1 - 0.05 / RATES)
+    found = browser.run("return Book.playground.welch(...arguments, PLAYED.joint)", having.tolist(), without.tolist())
+    assert [found["low"], found["high"]] == pytest.approx([low, high], rel=0.01)
+    assert browser.run("return Book.playground.RATES.length") == RATES
+
+
+def test_of_twenty_comparisons_of_a_setting_with_itself_one_gets_a_verdict(browser: Browser) -> None:
+    opened(browser, "playground.html#steps=1000&agents=1&a=")
+    arms = [(kept, arm) for kept in studies() for design in kept.designs for arm in design.arms]
+    areas = [area(kept.grid(arm)) for kept, arm in arms if kept.env == "CartPole-v1"]
+    found = [browser.ask("falseVerdicts", each.tolist(), 10, 400) for each in areas if len(each) >= 30]
+    assert len(found) > 20 and 0.035 < np.mean(found) < 0.055
 
 
 def test_curves_are_scored_on_the_grid_of_the_harness_and_intervals_are_its_own(browser: Browser) -> None:
@@ -284,6 +378,16 @@ def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
         for _ in range(3):
             browser.ask("press", "restart")
         assert 1 <= browser.run("return born - gone") <= browser.run("return navigator.hardwareConcurrency")
+        for trick in ("clip", "entropy"):
+            flip(browser, trick)
+        assert browser.run("return born - gone") <= 2 * browser.run("return navigator.hardwareConcurrency")
+        both_trained(browser)
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        assert browser.run("return born - gone") >= 1
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")  # stop
+        assert browser.run("return born - gone") == 0
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        browser.ask("press", "train again")
         browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
         assert browser.run("return born - gone") == 0
         browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
@@ -297,7 +401,7 @@ def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
 def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, browser: Browser) -> None:
     with browser.sized(400):
         opened(browser, f"{page}#{CORRIDOR}&a=baseline,reuse&b=baseline")
-        places = "return [...document.querySelectorAll('.play-grid > div')].map((each) => each.offsetHeight)"
+        places = "return [...document.querySelectorAll('.play-agents > *, .play-left *')].map((each) => each.offsetTop)"
         before = browser.run(places)
         assert browser.run("return document.documentElement.scrollWidth") <= 400
         trained(browser)
@@ -305,6 +409,28 @@ def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, br
         browser.run("document.documentElement.dataset.theme = 'dark'")
         ink = "return getComputedStyle(document.querySelector('.play-verdict')).color.match(/\\d+/g).map(Number)"
         assert min(browser.run(ink)[:3]) > 150
+
+
+def test_on_a_phone_the_curve_stays_in_sight_and_everything_is_large_enough_and_named(browser: Browser) -> None:
+    with browser.sized(420):
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=baseline,reuse")
+        bottom = "return document.querySelector('input[name=lr]').getBoundingClientRect().bottom + scrollY"
+        assert browser.run(bottom) < 800
+        for place in (".play-beyond", ".play-switch"):
+            top, under, switch, header = browser.ask("pictureBeside", place)
+            assert header - 1 <= top < under <= switch
+        browser.run(f"document.querySelector('{RATES_BUTTON}').click()")
+        assert browser.ask("unusable") == []
+
+
+def test_a_trick_is_described_without_a_pointer_that_hovers(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
+    browser.run("document.querySelector('input[name=gae]').focus()")
+    assert browser.text(".play-tells").startswith("gae: ")
+    with browser.sized(420):
+        browser.run("document.querySelector('[aria-label=\"what clip is\"]').click()")
+        assert browser.text(".play-tells").startswith("clip: ")
+        assert browser.run(HASH).endswith("a=baseline")  # nothing was switched
 
 
 @pytest.mark.parametrize("width", [1280, 1440])
@@ -318,8 +444,8 @@ def test_every_line_of_the_loop_is_seen_whole_beside_the_switches(width: int, br
 
 
 def test_what_is_said_of_the_agents_moves_nothing(browser: Browser) -> None:
-    range_ = "B − A over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
-    long = f"Can't tell: {range_}; at this spread more than 10,000 agents each would."
+    range_ = "now − before over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
+    long = f"It was better before: {range_}. 10 diverged: a number was no longer finite."
     one = "30 agents, mean return over the whole run: −0.0571 (95%: −0.1400 to −0.0034)."
     lone = "The best got −0.0029, the worst −0.1500. Had you trained seed 10 alone, you'd report −0.0712."
     opened(browser, TWO)
@@ -384,7 +510,7 @@ def test_a_click_in_a_chapter_trains_there_and_the_large_one_has_the_same_settin
     assert found["verdict"] == "B"
     large = browser.run("return document.querySelector('.train-here a').href")
     opened(browser, large.removeprefix(f"{browser.folder.as_uri()}/"))
-    assert browser.texts(".play-legend span") == ["A: without segments", "B: with segments"]
+    assert browser.texts(LEGEND) == ["A: without segments", "B: with segments"]
 
 
 @pytest.mark.slow

@@ -43,6 +43,25 @@ function say(verdict, lone) {
   return one(".play-follow").offsetTop;
 }
 
+/** How often two groups of so many, drawn from the same agents, would get a verdict. areas: the agents' areas. */
+function falseVerdicts(areas, count, tries) {
+  const random = Book.random(1);
+  let wrong = 0;
+  for (let k = 0; k < tries; k++) {
+    const drawn = areas.map((y) => [random(), y]).sort(([a], [b]) => a - b).map(([, y]) => y);
+    const { low, high } = Book.playground.welch(drawn.slice(0, count), drawn.slice(count, 2 * count));
+    if (low > 0 || high < 0) wrong++;
+  }
+  return wrong / tries;
+}
+
+/** How many pairs of such elements share a place. */
+function overlapping(selector) {
+  const boxes = all(selector).map((each) => each.getBoundingClientRect());
+  const share = (a, b) => a.left < b.right && b.left < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom;
+  return boxes.flatMap((a, k) => boxes.slice(k + 1).filter((b) => share(a, b))).length;
+}
+
 /** The width of the playground's code as shown and as a whole, its tallest line, and the size of its letters. */
 function extent() {
   const box = one(".play-code .highlight");
@@ -57,6 +76,24 @@ function ends() {
     const [axis, ...lines] = all("path", svg).map((path) => path.getBBox());
     return [axis.x + axis.width, Math.max(...lines.map(({ x, width }) => x + width))];
   });
+}
+
+/** What a finger or a screen reader can't use: targets under 44 pixels, and what has no name. */
+function unusable() {
+  const targets = all("#playground :is(button, select, input[type=range], .play-switch label, .play-ideas a)");
+  const small = targets.filter((each) => each.offsetParent && each.getBoundingClientRect().height < 44);
+  const named = all("#playground :is(canvas, svg, select, progress, input[type=range])");
+  const nameless = named.filter((each) => !each.getAttribute("aria-label"));
+  return [...small, ...nameless].map((each) => each.outerHTML.slice(0, 80));
+}
+
+/** Where the picture's top and bottom are once this is in the middle of the screen. */
+function pictureBeside(selector) {
+  one(selector).scrollIntoView({ block: "center", behavior: "instant" });
+  const [picture, switched, header] = [".play-picture", selector, ".bd-header-article"].map((each) =>
+    one(each).getBoundingClientRect(),
+  );
+  return [picture.top, picture.bottom, switched.top, header.bottom];
 }
 
 /** From now on, workers fail. */

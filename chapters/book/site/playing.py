@@ -16,9 +16,10 @@ from tricks.ladder import COLORS
 EXERCISES = "## Exercises"
 QUESTION = "**Question.**"  # what the section about a trick in "Going further" ends with
 FREEDOMS = 60  # degrees of freedom up to which the page has Student's quantile
+RATES = 7  # learning rates at which "At every rate" trains
 START = "a=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16"  # the first thing one sees
-ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off, or compare two
-settings on the same seeds. The address holds the setting, so a link shows others what you saw."""
+ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off: what was before
+stays as a faded line. Or compare two settings. The address holds the setting, so a link shows others what you saw."""
 SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
 INVITED = {  # chapters whose pages lead to what else the playground has
     "reading_the_diagnostics": "## Guess the fault\n\nThe playground plants one of these five at random and shows its "
@@ -86,11 +87,18 @@ def _insert(notebook: NotebookNode, text: str, mark: str) -> None:
 
 
 def played() -> dict[str, Any]:
-    """Student's quantiles by degrees of freedom, the bootstrap's tails by agents, and the tricks' chapters."""
+    """Student's quantiles by degrees of freedom, the bootstrap's tails by agents, and the tricks' chapters.
+
+    `student` are the quantiles of one 95% interval, `joint` those of the intervals at all rates together (Bonferroni).
+    """
     from scipy import stats
 
-    student = [0.0, *(float(stats.t.ppf(0.975, df)) for df in range(1, FREEDOMS + 1))]
+    def quantiles(tail: float) -> list[float]:
+        return [0.0, *(float(stats.t.ppf(1 - tail, df)) for df in range(1, FREEDOMS + 1))]
+
+    student = quantiles(0.025)
     tails = [0.0] * FEWEST
     for n in range(FEWEST, FREEDOMS):
         tails.append(float(stats.norm.cdf(-student[n - 1] * (n / (n - 1)) ** 0.5)))
-    return {"student": student, "tails": tails, "chapters": {name: chapter_of(name) for name in offered()}}
+    chapters = {name: chapter_of(name) for name in offered()}
+    return {"student": student, "joint": quantiles(0.025 / RATES), "tails": tails, "chapters": chapters}

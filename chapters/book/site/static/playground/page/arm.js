@@ -3,10 +3,11 @@
 import { Curve, POINTS } from "./curve.js";
 import { interval, mean } from "./stats.js";
 
-/** Train a setting's arms (see address.js). They share the cores, of which one is left for the page. */
+export const CORES = Math.max(1, (navigator.hardwareConcurrency ?? 2) - 1); // one is left for the page
+
+/** Train a setting's arms (see address.js), which share the cores. */
 export function begun(setting, { paused = false, speed = Infinity } = {}) {
-  const cores = Math.max(1, (navigator.hardwareConcurrency ?? 2) - 1);
-  const workers = Math.max(1, Math.floor(cores / setting.arms.length));
+  const workers = Math.max(1, Math.floor(CORES / setting.arms.length));
   const arms = setting.arms.map((_, k) => new Arm(setting, k, { workers, paused, speed }));
   for (const arm of arms) {
     arm.session.on("error", ({ message }) => {
@@ -17,8 +18,8 @@ export function begun(setting, { paused = false, speed = Infinity } = {}) {
   return arms;
 }
 
-class Arm {
-  constructor(setting, k, { workers, paused, speed }) {
+export class Arm {
+  constructor(setting, k, { workers, paused = false, speed = Infinity }) {
     const { tricks, numbers } = setting.arms[k];
     const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
     Object.assign(this, { tricks, numbers, seeds, rows: seeds.map(() => []), ended: false, failure: "" });
@@ -49,6 +50,10 @@ class Arm {
 
   get done() {
     return this.reached === POINTS;
+  }
+
+  get begun() {
+    return this.rows.some((rows) => rows.length);
   }
 
   get diverged() {

@@ -28,8 +28,12 @@ export class Controls {
     this.preset = select("preset", (name) => this.choose(Playground.LADDER.presets[name] ?? this.draft));
     this.boxes = new Map();
     this.fault = element("div", { class: "play-fault", role: "alert" });
-    this.telling = element("div", { class: "play-tells" }, "Point at a trick to read what it is.");
+    const point = element("span", { class: "play-point" }, "Point at a trick to read what it is.");
+    const tap = element("span", { class: "play-tap" }, "Tap a ? to read what a trick is.");
+    this.telling = element("div", { class: "play-tells", role: "status" }, point, tap);
     this.sliders = SLIDERS.map(([name, label, stops]) => new Slider(name, label, stops, (x) => this.slide(name, x)));
+    const [rate, ...numbers] = this.sliders.map((slider) => slider.element);
+    const under = element("div", { class: "play-under" }, this.fault, this.telling);
     this.agents = select("agents per setting", (count) => this.put({ agents: Number(count), watch: 0 }));
     const next = () => this.put({ from: this.setting.from + this.setting.agents });
     const others = button("other seeds", next, { title: "the same setting, other luck" });
@@ -40,9 +44,9 @@ export class Controls {
       this.about,
       this.tabs,
       this.preset,
-      this.switches(),
-      element("div", { class: "play-under" }, this.fault, this.telling),
-      element("div", { class: "play-sliders" }, ...this.sliders.map((slider) => slider.element)),
+      element("div", { class: "play-sliders play-rate" }, rate),
+      element("div", { class: "play-tricks" }, this.switches(), under),
+      element("div", { class: "play-sliders" }, ...numbers),
       element("div", { class: "play-row" }, this.agents, others),
     );
   }
@@ -62,7 +66,10 @@ export class Controls {
     const flip = () => this.flip(name, box.checked);
     const box = element("input", { type: "checkbox", name, on: { change: flip, focus: tell } });
     this.boxes.set(name, box);
-    return element("label", { style: `--color: ${color}`, on: { mouseenter: tell } }, box, element("span", {}, name));
+    const words = element("label", {}, box, element("span", {}, name));
+    const asked = { class: "play-what", "aria-label": `what ${name} is`, tabindex: -1 }; // focus tells, too
+    const what = button("?", tell, asked);
+    return element("div", { class: "play-switch", style: `--color: ${color}`, on: { mouseenter: tell } }, words, what);
   }
 
   /** Show a setting. k: the arm that the switches belong to. */
@@ -79,11 +86,13 @@ export class Controls {
     for (const slider of this.sliders) slider.show(arms[k].numbers[slider.name], missing(slider.name, arms[k].tricks));
   }
 
-  /** A button that compares the setting with what it was before the last change. */
+  /** A button that trains a second setting on the same seeds: the preset that one would take, or nothing at all. */
   comparing() {
     const [arm] = this.setting.arms;
-    const compare = () => this.change({ ...this.setting, arms: [this.before ?? arm, arm] }, "", 1);
-    return button(this.before ? "Compare with before" : "Compare A with B", compare, { class: "play-compare" });
+    const { ppo, reinforce } = Playground.LADDER.presets;
+    const tricks = String(arm.tricks) === String(ppo) ? reinforce : ppo;
+    const compare = () => this.change({ ...this.setting, arms: [arm, { ...arm, tricks }] }, "", 1);
+    return button("Compare A with B", compare, { class: "play-compare" });
   }
 
   /** A button that turns to an arm, to change it. */
@@ -108,7 +117,8 @@ export class Controls {
     const others = this.setting.arms[1 - this.k]?.tricks;
     for (const [name, box] of this.boxes) {
       box.checked = this.draft.includes(name);
-      box.parentElement.classList.toggle("play-differs", Boolean(others) && box.checked !== others.includes(name));
+      const differs = Boolean(others) && box.checked !== others.includes(name);
+      box.closest(".play-switch").classList.toggle("play-differs", differs);
     }
     const [match] = PRESETS.find(([, on]) => String(on) === String(this.draft)) ?? [""];
     offer(this.preset, [["", "a set of your own"], ...PRESETS.map(([name]) => [name, called(name)])], match);
@@ -129,6 +139,7 @@ export class Controls {
   }
 
   flip(name, on) {
+    this.tell(name); // a tap gives no focus everywhere
     const names = on ? [...this.draft, name] : this.draft.filter((other) => other !== name);
     this.choose([...this.boxes.keys()].filter((each) => names.includes(each)), name);
   }
@@ -158,8 +169,6 @@ export class Controls {
   }
 
   put(parts, changed = "") {
-    const other = parts.world ?? this.setting.world;
-    this.before = parts.arms && other === this.setting.world ? this.setting.arms[0] : null;
     this.change({ ...this.setting, ...parts }, changed, this.k);
   }
 }

@@ -38,6 +38,7 @@ export class Gauges {
     const xticks = [0.25, 0.5, 1, 2, 4].map((x) => [Math.log(x), x < 1 ? `1/${1 / x}` : String(x)]);
     this.histogram = Book.chart(this.ratios, {
       ...{ x: [-REACH, REACH], y: [0, 1], width: 330, height: 96, xticks, yticks: [] },
+      label: "histogram of the ratios",
     });
     const highest = Math.log(Playground.WORLDS[world].actions);
     this.gauges = GAUGES.map(([name, title, { low, high = highest, at = (y) => y, ends }]) => {
@@ -47,7 +48,7 @@ export class Gauges {
       this.small.append(place);
       const [lowest, top] = ends ?? [signed(low), signed(Number(high.toFixed(2)))];
       const chart = Book.chart(place, {
-        ...{ x: [0, steps], y: [low, high], width: 330, height: 58, bare: true },
+        ...{ x: [0, steps], y: [low, high], width: 330, height: 58, bare: true, label: title },
         yticks: [[low, lowest], [high, top]],
       });
       const inside = ({ step, [name]: y }) => [Math.min(step, steps), at(y)]; // the last update may pass the budget

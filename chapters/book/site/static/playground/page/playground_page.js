@@ -6,9 +6,10 @@ import { Own } from "./own.js";
 import { button, element, offer, select } from "./dom.js";
 import { Controls } from "./controls.js";
 import { ARMS } from "./picture.js";
+import { Rates } from "./rates.js";
 import { Watching } from "./watching.js";
 import { colored } from "./colors.js";
-import { names } from "./names.js";
+import { apart, names } from "./names.js";
 import { read, written } from "./address.js";
 
 const SPEEDS = [
@@ -19,9 +20,11 @@ const SPEEDS = [
   [Infinity, "full speed"],
 ];
 const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip decides
+const PPO = Playground.LADDER.presets.ppo;
 const IDEAS = [
   ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
   ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
+  ["PPO with and without value_clip", `a=${PPO}&b=${PPO},value_clip`],
   ["PPO's core against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
   [
     "twenty useless actions, with and without a mask",
@@ -40,10 +43,11 @@ export class Page {
     this.paused = QUIET.matches;
     this.watching = new Watching((agent) => this.pick(agent), (found) => this.tell(found));
     this.controls = new Controls((setting, changed, k) => this.put(setting, changed, k));
+    this.rates = new Rates(read(place.dataset.start ?? "").setting.arms[0].numbers.lr);
     this.problem = element("p", { class: "play-problem", role: "alert", hidden: true });
     this.build();
     addEventListener("hashchange", () => this.enter());
-    addEventListener("pagehide", () => this.watching.end());
+    addEventListener("pagehide", () => [this.watching, this.rates].forEach((each) => each.end()));
     addEventListener("pageshow", ({ persisted }) => persisted && this.begin());
     this.enter();
   }
@@ -67,7 +71,7 @@ export class Page {
     const beside = element("div", { class: "play-beside" }, says, follow, stages);
     const parts = {
       left: [controls.element],
-      agents: [top, watching.progress, this.legend, watching.picture.element, beside, this.ideas()],
+      agents: [top, watching.progress, this.legend, watching.picture.element, beside, this.rates.element, this.ideas()],
       below: [watching.code.element, watching.gauges.element],
     };
     const made = Object.entries(parts).map(([name, inside]) => element("div", { class: `play-${name}` }, ...inside));
@@ -95,6 +99,7 @@ export class Page {
     const { hash } = location;
     const elsewhere = hash && !hash.includes("="); // another place on this page
     if (this.setting && (elsewhere || hash === written(this.setting))) return;
+    this.watching.forget();
     const { setting, wrong } = read(hash && !elsewhere ? hash : (this.place.dataset.start ?? ""));
     Object.assign(this, { setting, k: setting.arms.length - 1 });
     this.begin();
@@ -108,11 +113,16 @@ export class Page {
 
   /** Another setting, in which a trick was switched; k: the arm that is changed from now on. */
   put(setting, changed, k) {
-    const same = setting === this.setting;
+    const old = this.setting;
     Object.assign(this, { setting, k });
     history.replaceState(null, "", written(setting));
-    if (same) this.watching.turn(k);
-    else this.begin(changed);
+    if (setting === old) {
+      this.watching.turn(k);
+      return;
+    }
+    if (comparable(old, setting)) this.watching.leave(k, this.paused);
+    else this.watching.forget();
+    this.begin(changed);
   }
 
   begin(changed = "") {
@@ -122,12 +132,24 @@ export class Page {
     this.problem.hidden = true;
     colored(place, setting.arms);
     this.controls.show(setting, k);
-    const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
-    this.legend.replaceChildren(...names(setting.arms).map(named));
     const agents = Array.from({ length: setting.agents }, (_, agent) => [agent, `seed ${setting.from + agent}`]);
     offer(this.agent, agents, setting.watch);
     this.watching.begin(setting, k, { paused: this.paused, speed: SPEEDS[this.speed][0], changed });
+    this.rates.show(setting, this.watching.before?.arm);
+    this.showNames();
     this.showPlay();
+  }
+
+  /** What the lines are: the arms, and what one of them was before the last change. */
+  showNames() {
+    const { setting, watching } = this;
+    const { arm, which } = watching.before ?? {};
+    const own = names(setting.arms);
+    const [old, now] = arm ? apart([arm, setting.arms[which]]) : [];
+    if (arm && own.length === 1) own[0] = `now: ${now}`;
+    const named = (name, style) => element("span", { class: `play-name ${style}` }, name);
+    const before = arm ? [named(`before: ${old}`, `play-before ${ARMS[which]}`)] : [];
+    this.legend.replaceChildren(...before, ...own.map((name, k) => named(name, ARMS[k])));
   }
 
   pick(agent) {
@@ -204,4 +226,11 @@ export class Page {
     }
     setTimeout(() => (this.shared.textContent = "copy link"), 2000);
   }
+}
+
+/** Whether two settings differ in their arms' tricks and numbers alone, so that both have a place in one picture. */
+function comparable({ arms, ...rest }, { arms: others, ...other }) {
+  const budget = (some) => String(some.map(({ numbers }) => numbers.steps));
+  const same = arms.length === others.length && budget(arms) === budget(others);
+  return same && JSON.stringify({ ...rest, watch: 0 }) === JSON.stringify({ ...other, watch: 0 });
 }

@@ -7,8 +7,8 @@ export class Slider {
   constructor(name, label, stops, change) {
     Object.assign(this, { name, usual: stops, stops });
     this.said = element("output");
-    this.input = element("input", { type: "range", min: 0, step: 1, name });
-    this.input.addEventListener("input", () => (this.said.textContent = String(this.value)));
+    this.input = element("input", { type: "range", min: 0, step: 1, name, "aria-label": label });
+    this.input.addEventListener("input", () => this.say());
     this.input.addEventListener("change", () => change(this.value));
     this.needs = element("i");
     this.element = element("label", {}, element("span", {}, label, this.needs), this.said, this.input);
@@ -24,7 +24,12 @@ export class Slider {
     this.input.max = this.stops.length - 1;
     this.input.value = this.stops.indexOf(value);
     this.input.disabled = Boolean(needs);
-    this.said.textContent = String(value);
+    this.say();
     this.needs.textContent = needs ? ` needs ${needs}` : "";
+  }
+
+  say() {
+    this.said.textContent = String(this.value);
+    this.input.setAttribute("aria-valuetext", this.said.textContent);
   }
 }

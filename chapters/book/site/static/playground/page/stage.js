@@ -7,10 +7,11 @@ const REST = 400; // milliseconds between two episodes
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Stage {
-  /** className: the arm's, whose color is used. */
-  constructor(className) {
+  /** className: the arm's, whose color is used. name: what is on it. */
+  constructor(className, name) {
     this.canvas = Object.assign(document.createElement("canvas"), { width: 2 * WIDTH, height: 2 * HEIGHT, className });
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", name);
     this.caption = document.createElement("figcaption");
     this.element = document.createElement("figure");
     this.element.className = "play-stage";

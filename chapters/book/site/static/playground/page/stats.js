@@ -1,9 +1,8 @@
-// Statistics as the library has them: the expanded bootstrap interval of a mean, Welch's interval of a difference, and
-// how many agents would detect it. PLAYED has Student's quantiles and the bootstrap's tails.
+// Statistics as the library has them: the expanded bootstrap interval of a mean, and Welch's interval of a difference.
+// PLAYED has Student's quantiles and the bootstrap's tails.
 
 export const FEWEST = 5; // agents needed for an interval
 const RESAMPLES = 2000;
-const [Z, POWER] = [1.959964, 0.841621]; // the normal distribution's 97.5% and 80% quantiles
 
 export function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -15,9 +14,9 @@ export function variance(values) {
   return values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1);
 }
 
-/** Student's 97.5% quantile; between whole degrees of freedom, linear in their inverse. */
-export function student(freedom) {
-  const quantile = (df) => (df < PLAYED.student.length ? PLAYED.student[df] : Z + 2.4 / df);
+/** Student's quantile from a table of them by degrees of freedom; between whole ones, linear in their inverse. */
+function student(freedom, table) {
+  const quantile = (df) => table[Math.min(df, table.length - 1)]; // beyond the table, a little too wide
   const below = Math.max(1, Math.floor(freedom));
   const share = below === freedom ? 0 : (1 / below - 1 / freedom) / (1 / below - 1 / (below + 1));
   return quantile(below) + share * (quantile(below + 1) - quantile(below));
@@ -56,8 +55,8 @@ export function interval(values) {
   return [at(PLAYED.tails[count]), at(1 - PLAYED.tails[count])];
 }
 
-/** The difference of two arms' means with its 95% interval. Welch 1947. */
-export function welch(having, without) {
+/** The difference of two arms' means with its 95% interval, by Student's quantiles in this table. Welch 1947. */
+export function welch(having, without, table = PLAYED.student) {
   const difference = mean(having) - mean(without);
   if (Math.min(having.length, without.length) < FEWEST) return { difference, low: NaN, high: NaN };
   const squared = (values) => variance(values) / values.length; // a mean's squared error
@@ -65,14 +64,6 @@ export function welch(having, without) {
   const both = squared(having) + squared(without);
   if (both === 0) return { difference, low: difference, high: difference };
   const freedom = both ** 2 / (share(having) + share(without));
-  const reach = student(freedom) * Math.sqrt(both);
+  const reach = student(freedom, table) * Math.sqrt(both);
   return { difference, low: difference - reach, high: difference + reach };
-}
-
-/** How many agents per arm would detect such a difference in four of five tries; NaN if there is none. Cohen 1988. */
-export function wouldDo(having, without) {
-  const difference = mean(having) - mean(without);
-  const spread = variance(having) + variance(without);
-  if (!(spread > 0) || !(Math.abs(difference) > 0)) return NaN;
-  return Math.max(FEWEST, Math.ceil(((Z + POWER) ** 2 * spread) / difference ** 2));
 }

@@ -5,6 +5,7 @@ import { Code } from "./code.js";
 import { Gauges } from "./gauges.js";
 import { POINTS } from "./curve.js";
 import { Stage } from "./stage.js";
+import { alike } from "./names.js";
 import { begun } from "./arm.js";
 import { element } from "./dom.js";
 import { judged } from "./verdict.js";
@@ -16,18 +17,34 @@ export class Watching {
   /** pick(agent): a line was clicked. told(found): there is a new verdict. */
   constructor(pick, told) {
     this.picture = new Picture(pick);
-    this.stages = ARMS.map((name) => new Stage(name));
+    this.stages = ARMS.map((name, k) => new Stage(name, `${"AB"[k]}'s watched agent at play`));
     this.code = new Code();
     this.gauges = new Gauges();
     this.verdict = element("p", { class: "play-verdict" });
     this.lone = element("p", { class: "play-lone" });
     this.progress = element("progress", { max: 1, value: 0, "aria-label": "share of the budget used" });
-    Object.assign(this, { told, arms: [], drawn: 0, id: 0 });
+    Object.assign(this, { told, arms: [], before: null, drawn: 0, id: 0 });
+  }
+
+  /** Arm k is about to change: what it was goes on to its end, as the faded line; unless it never began. */
+  leave(k, paused) {
+    const arm = this.arms[k];
+    if (paused && !arm.begun) return;
+    this.forget();
+    arm.session.watch(-1);
+    this.before = { arm, which: k };
+  }
+
+  /** No faded line. */
+  forget() {
+    this.before?.arm.stop();
+    this.before = null;
   }
 
   /** Train the setting's arms from the beginning. k: the arm whose loop and ratios are shown. */
   begin(setting, k, { paused, speed, changed }) {
-    this.end();
+    this.rest();
+    if (this.before && alike([this.before.arm, setting.arms[this.before.which]])) this.forget();
     const { range } = place(setting.world);
     const { steps } = setting.arms[k].numbers;
     this.fast = speed > Playground.SLOW;
@@ -45,13 +62,16 @@ export class Watching {
     this.look();
   }
 
-  listen({ session, rows }, which) {
+  listen(arm, which) {
+    const { session, rows } = arm;
     for (const kind of ["update", "end", "error"]) session.on(kind, () => this.soon());
     session.on("watched", ({ film, row, ratios }) => {
+      if (this.arms[which] !== arm) return; // it has become the faded line
       this.stages[which].show(film, row.update);
       this.gauges.take(which, ratios, row.clip_range);
     });
     session.on("phase", ({ phase, minibatch, ratios, notes, film }) => {
+      if (this.arms[which] !== arm) return;
       if (film) this.stages[which].show(film, rows[this.watched].length);
       if (this.fast) return;
       if (minibatch) this.gauges.take(which, ratios, notes.clip_range);
@@ -78,12 +98,16 @@ export class Watching {
   setSpeed(speed) {
     this.fast = speed > Playground.SLOW;
     if (this.fast) this.code.rest();
-    for (const { session } of this.arms) session.setSpeed(speed);
+    for (const { session } of this.everyone) session.setSpeed(speed);
   }
 
   /** Every session, to pause, resume or step it. */
   all(what) {
-    for (const { session } of this.arms) session[what]();
+    for (const { session } of this.everyone) session[what]();
+  }
+
+  get everyone() {
+    return this.before ? [...this.arms, this.before.arm] : this.arms;
   }
 
   get done() {
@@ -101,10 +125,11 @@ export class Watching {
 
   look() {
     const { arms, watched, k } = this;
+    const before = this.before?.arm.failure ? null : this.before;
     this.drawn = performance.now();
-    this.picture.draw(arms, watched);
+    this.picture.draw(arms, watched, before);
     this.gauges.draw(arms, watched, k);
-    const found = judged(arms, watched);
+    const found = judged(arms, watched, before?.arm);
     this.verdict.textContent = found.text;
     this.lone.textContent = found.lone;
     this.progress.value = Math.min(...arms.map(({ reached }) => reached)) / POINTS;
@@ -113,9 +138,15 @@ export class Watching {
 
   /** End all workers. */
   end() {
+    this.forget();
+    this.rest();
+  }
+
+  /** End the workers of all but the faded line. */
+  rest() {
     clearTimeout(this.id);
     this.id = 0;
-    for (const arm of this.arms) arm.stop();
+    for (const arm of this.arms) if (arm !== this.before?.arm) arm.stop();
     for (const stage of this.stages) stage.stop();
   }
 }
