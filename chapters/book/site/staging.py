@@ -32,7 +32,7 @@ everything but their luck: turn off <code>clip</code> and see what becomes of th
 <p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to the core of PPO</a>
 <a href="#chapters">All chapters</a> <a href="atlas.html">The atlas: should I use it?</a></p>"""
 CARD = "## At a glance"
-ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
+ORPHAN = "---\norphan: true\nnosearch: true\n---\n\n"  # a page outside the table of contents, and of the search
 
 
 def stage(folder: Path) -> None:
