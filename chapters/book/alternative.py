@@ -17,9 +17,10 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-KINDS = LINES, POINTS, BARS, HEAT, PICTURE, DIAGRAM = (
-    *("line chart", "scatter plot", "bar chart", "heat map", "picture", "diagram"),
+KINDS = LINES, POINTS, BARS, AREA, HEAT, CHART, PICTURE, DIAGRAM = (
+    *("line chart", "scatter plot", "bar chart", "area chart", "heat map", "chart", "picture", "diagram"),
 )
+LETTER = re.compile(r"[^\W\d_]")
 MANY = 8  # names in a list; of more, the others are counted
 
 
@@ -62,7 +63,8 @@ def sentence(figure: Figure) -> str:
     panels.sort(key=lambda each: KINDS.index(each.kind))
     said = "; ".join(_said([*same]) for _, same in groupby(panels, key=lambda each: each.kind))
     about = plain(figure.get_suptitle())
-    return f"{about}: {said}." if about else f"{said[:1].upper()}{said[1:]}."
+    said = f"{about}: {said}." if about else f"{said}."
+    return said[:1].upper() + said[1:]
 
 
 def panel(axis: Axes) -> Panel:
@@ -82,32 +84,39 @@ def _kind(axis: Axes) -> str:
         return BARS
     if any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
         return LINES
-    return POINTS if any(isinstance(each, PathCollection) for each in axis.collections) else DIAGRAM
+    if any(isinstance(each, PathCollection) for each in axis.collections):
+        return POINTS
+    if axis.collections:
+        return AREA
+    return CHART if axis.get_xlabel() or axis.get_ylabel() else DIAGRAM
 
 
 def _names(axis: Axes, kind: str, single: bool) -> list[str]:
     """What is shown in one pair of axes, by name; of lines, where they begin and end, if nothing stands beside them."""
     legend = axis.get_legend()
     others: Iterable[Any] = (*axis.containers, *axis.collections)
-    named = {str(line.get_label()): _way(line) if single else "" for line in axis.lines}
+    named = {str(line.get_label()): _way([line]) if single else "" for line in axis.lines}
     named |= dict.fromkeys((str(each.get_label()) for each in others), "")
     named |= {each.get_text(): "" for each in (legend.get_texts() if legend else ()) if each.get_text() not in named}
     found = [plain(name) + way for name, way in named.items() if name and not name.startswith("_")]
-    if not found and kind in (DIAGRAM, PICTURE):
-        found = [plain(each.get_text()) for each in axis.texts]
-    if kind not in (LINES, PICTURE):
-        found += [name for each in axis.get_yticklabels() if re.search(r"[^\W\d]", name := plain(each.get_text()))]
-    return [*filter(None, found)]
+    if kind == LINES and single and not found:
+        return [f"{len(axis.lines)} lines{_way(axis.lines)}" if len(axis.lines) > 1 else _way(axis.lines).strip()]
+    rows = [] if kind in (LINES, PICTURE) else [each.get_text() for each in axis.get_yticklabels()]
+    inside = [each.get_text() for each in axis.texts] if kind in (CHART, DIAGRAM, PICTURE) else []
+    return found + ([plain(each) for each in rows if LETTER.search(each)] or [plain(each) for each in inside if each])
 
 
-def _way(line: Line2D) -> str:
-    """Where a line begins and ends."""
-    heights = np.atleast_1d(np.asarray(line.get_ydata(), float))
-    known = heights[np.isfinite(heights)]
-    if not len(known):
+def _way(lines: Sequence[Line2D]) -> str:
+    """Where lines begin and end: ` from 20 to 480`, or of several ` from 20 to between 110 and 480`."""
+    every = [np.atleast_1d(np.asarray(line.get_ydata(), float)) for line in lines]
+    known = [heights[np.isfinite(heights)] for heights in every]
+    first, last = ([f"{x:.3g}" for x in sorted(heights[k] for heights in known if len(heights))] for k in (0, -1))
+    if not first:
         return ""
-    first, last = (f"{x:.3g}" for x in known[[0, -1]])
-    return f" at {last}" if first == last else f" from {first} to {last}"
+    begin, end = (each[0] if each[0] == each[-1] else f"between {each[0]} and {each[-1]}" for each in (first, last))
+    if begin == end:
+        return f" {end}" if len(set(last)) > 1 else f" at {end}"
+    return f" from {begin} to {end}"
 
 
 def _said(panels: Sequence[Panel]) -> str:
@@ -129,4 +138,6 @@ def listed(names: Sequence[str]) -> str:
 
 def plain(text: str) -> str:
     """A text on one line, with mathematics as words: `$\\lambda$` becomes lambda."""
-    return " ".join(re.sub(r"\\(?:mathrm|mathbf|text|left|right|,)|[${}\\\\]", "", text).split())
+    text = re.sub(r"\\(?:(?:mathrm|mathbf|text|left|right|big|Big)\b|,)", "", text)
+    text = re.sub(r"\\(hat|bar|sqrt|t?frac)\b", r"\1 ", text)
+    return " ".join(re.sub(r"[${}\\]", "", text).split())

@@ -72,8 +72,10 @@ class Texts:
 
 
 def text_of(tree: nodes.document) -> str:
-    """A page's words, and after them its code."""
+    """A page's words without its title, and after them its code."""
+    title = next(iter(tree.findall(nodes.title)), None)
     texts = [text for text in tree.findall(nodes.Text) if not isinstance(text.parent, nodes.raw | nodes.math_block)]
+    texts = [text for text in texts if text.parent is not title]
     texts.sort(key=lambda text: isinstance(text.parent, nodes.literal_block))
     return " ".join(" ".join(plain(text) if isinstance(text.parent, nodes.math) else text for text in texts).split())
 

@@ -1,10 +1,12 @@
-// The search page: chapters before all others, the reference and the changelog last; and excerpts without reading pages,
-// which a page opened from a folder may not do. TEXTS is in search-texts.js.
+// The search page: the chapter of a trick that is named, then the other chapters; the reference and the changelog last.
+// Excerpts come from TEXTS, in search-texts.js: a page that is opened from a folder may not read the others.
 "use strict";
 
 (() => {
   const RANKS = { chapters: 1000, docs: 500, reference: -1000, CHANGELOG: -1000 };
-  Scorer.score = ([page, , , , score]) => score + (RANKS[page.split("/")[0]] ?? 0);
+  const asked = (new URLSearchParams(location.search).get("q") ?? "").trim().toLowerCase().replace(/\W+/g, "_");
+  const own = (page) => (page.replace(/^chapters\/\w\d_/, "") === asked ? 500 : 0);
+  Scorer.score = ([page, , , , score]) => score + own(page) + (RANKS[page.split("/")[0]] ?? 0);
 
   const read = window.fetch;
   window.fetch = (address, ...options) => {
