@@ -101,9 +101,9 @@ def _names(axis: Axes, kind: str, single: bool) -> list[str]:
     found = [plain(name) + way for name, way in named.items() if name and not name.startswith("_")]
     if kind == LINES and single and not found:
         return [f"{len(axis.lines)} lines{_way(axis.lines)}" if len(axis.lines) > 1 else _way(axis.lines).strip()]
-    rows = [] if kind in (LINES, PICTURE) else [each.get_text() for each in axis.get_yticklabels()]
-    inside = [each.get_text() for each in axis.texts] if kind in (CHART, DIAGRAM, PICTURE) else []
-    return found + ([plain(each) for each in rows if LETTER.search(each)] or [plain(each) for each in inside if each])
+    rows = [] if kind in (LINES, PICTURE) else [plain(each.get_text()) for each in axis.get_yticklabels()]
+    inside = [plain(each.get_text()) for each in axis.texts] if kind in (CHART, DIAGRAM, PICTURE) else []
+    return found + ([*filter(LETTER.search, rows)] or [*filter(None, inside)])
 
 
 def _way(lines: Sequence[Line2D]) -> str:
@@ -138,6 +138,6 @@ def listed(names: Sequence[str]) -> str:
 
 def plain(text: str) -> str:
     """A text on one line, with mathematics as words: `$\\lambda$` becomes lambda."""
-    text = re.sub(r"\\(?:(?:mathrm|mathbf|text|left|right|big|Big)\b|,)", "", text)
+    text = re.sub(r"\\(?:(?:math(?:rm|bf|default)|text|left|right|big|Big)\b|,)", "", text)
     text = re.sub(r"\\(hat|bar|sqrt|t?frac)\b", r"\1 ", text)
     return " ".join(re.sub(r"[${}\\]", "", text).split())
