@@ -66,12 +66,14 @@ const Book = (() => {
   const MARGINS = [52, 20, 10, 40]; // of a chart without a title: left, right, top, bottom
 
   /**
-   * A chart with axes; a bare one has none for x. x, y: its ends. Its methods draw in these units; `clear` removes what
-   * they drew.
+   * A chart with axes; a bare one has none for x. x, y: its ends. says: its name where it has no title and no ylabel.
+   * Its methods draw in these units; `clear` removes what they drew.
    */
-  function chart(place, { x, y, width = 420, height = 220, xlabel = "", ylabel = "", title = "", bare, xticks, yticks }) {
+  function chart(place, { x, y, width = 420, height = 220, xlabel = "", ylabel = "", title = "", ...more }) {
+    const { bare, xticks, yticks, says } = more;
     const [left, right, top, bottom] = [MARGINS[0], MARGINS[1], title ? 24 : MARGINS[2], bare ? 8 : xlabel ? 40 : 24];
-    const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title || ylabel }, place);
+    const label = says || title || ylabel;
+    const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, place);
     const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (width - left - right);
     const py = (v) => height - bottom - ((v - y[0]) / (y[1] - y[0])) * (height - top - bottom);
     const text = (at, words, attributes = {}) => {

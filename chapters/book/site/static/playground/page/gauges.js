@@ -9,6 +9,7 @@ const TINY = 1e-9; // a logarithm's smallest number
 const log10 = (low, high) => {
   return { low, high, at: (y) => Math.log10(Math.max(TINY, y)), ends: [`10${sup(low)}`, `10${sup(high)}`] };
 };
+const RATIOS = "ratios π/π_old of the last minibatch (bars: √share)";
 const GAUGES = [
   ["approx_kl", "KL to the old policy, nats", log10(-5, 0)],
   ["clip_fraction", "clip fraction", { low: 0, high: 1 }],
@@ -26,8 +27,7 @@ export class Gauges {
     this.ratios = element("div", { class: "play-ratios" });
     this.said = element("div", { class: "play-ratios-said" });
     this.small = element("div", { class: "play-gauges" });
-    const title = "ratios π/π_old of the last minibatch (bars: √share)";
-    const above = element("div", { class: "play-gauge-name" }, title);
+    const above = element("div", { class: "play-gauge-name" }, RATIOS);
     this.element = element("div", { class: "play-diagnostics" }, above, this.ratios, this.said, this.small);
   }
 
@@ -37,7 +37,7 @@ export class Gauges {
     for (const place of [this.ratios, this.small]) place.replaceChildren();
     const xticks = [0.25, 0.5, 1, 2, 4].map((x) => [Math.log(x), x < 1 ? `1/${1 / x}` : String(x)]);
     this.histogram = Book.chart(this.ratios, {
-      ...{ x: [-REACH, REACH], y: [0, 1], width: 330, height: 96, xticks, yticks: [] },
+      ...{ x: [-REACH, REACH], y: [0, 1], width: 330, height: 96, xticks, yticks: [], says: RATIOS },
     });
     const highest = Math.log(Playground.WORLDS[world].actions);
     this.gauges = GAUGES.map(([name, title, { low, high = highest, at = (y) => y, ends }]) => {
@@ -47,7 +47,7 @@ export class Gauges {
       this.small.append(place);
       const [lowest, top] = ends ?? [signed(low), signed(Number(high.toFixed(2)))];
       const chart = Book.chart(place, {
-        ...{ x: [0, steps], y: [low, high], width: 330, height: 58, bare: true },
+        ...{ x: [0, steps], y: [low, high], width: 330, height: 58, bare: true, says: title },
         yticks: [[low, lowest], [high, top]],
       });
       const inside = ({ step, [name]: y }) => [Math.min(step, steps), at(y)]; // the last update may pass the budget
