@@ -69,9 +69,10 @@ def sentence(figure: Figure) -> str:
 
 def panel(axis: Axes) -> Panel:
     """What one pair of axes says."""
-    title = " ".join(axis.get_title(side) for side in ("left", "center", "right"))
+    titles = " ".join(axis.get_title(side) for side in ("left", "center", "right"))
     kind, single = _kind(axis), len(axis.figure.axes) == 1
-    return Panel(kind, *map(plain, (axis.get_ylabel(), axis.get_xlabel(), title)), tuple(_names(axis, kind, single)))
+    up, across, title = map(plain, (axis.get_ylabel(), axis.get_xlabel(), titles))
+    return Panel(kind, up, across, title, tuple(_names(axis, kind, single)))
 
 
 def _kind(axis: Axes) -> str:
