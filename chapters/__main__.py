@@ -14,6 +14,7 @@ USAGE = """usage: python -m chapters COMMAND ...
 
   build    run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
            and write the stops of the two hours from them; --stale: those whose inputs have changed since
+  get      write chapters as notebooks into the current folder: python -m chapters get 03_clip
   grade    run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
   clips    train an agent for every rung, and film it
   handout  pack the repository for students, without the answers: python -m chapters handout student.zip
@@ -22,12 +23,13 @@ USAGE = """usage: python -m chapters COMMAND ...
   site     make the web book from the saved notebooks
   slides   make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
 
-All of them but grade work on a clone of the repository."""
+All of them but get and grade work on a clone of the repository."""
 
 
 COMMANDS = {  # the module of each, and the class of its options there
     "build": ("build", "BuildOptions"),
     "clips": ("clips", ""),
+    "get": ("get", "GetOptions"),
     "grade": ("grading.grade", "GradeOptions"),
     "handout": ("handout", "HandoutOptions"),
     "lines": ("lines", ""),
@@ -48,7 +50,7 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 0 if arguments else 2
     where, kind = chosen(arguments[0], COMMANDS)
-    if arguments[0] != "grade" and not (CLONE / "pyproject.toml").is_file():
+    if arguments[0] not in ("get", "grade") and not (CLONE / "pyproject.toml").is_file():
         raise InputError(f"{arguments[0]} needs a clone of the repository, which an installed package is not")
     for package in ("jupytext", "nbconvert"):
         extra("site" if arguments[0] in ("site", "slides") else "chapters", package)

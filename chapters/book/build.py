@@ -41,6 +41,7 @@ COMPILING = re.compile(
     r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n"
     r"|tricks\.\S+(, or what it reads,| runs as written,) .*\n)+"
 )
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
 ASKS = "-exercise-"  # in the id of a cell that begins an exercise: `03_clip-exercise-2`
@@ -86,7 +87,7 @@ def number(name: str) -> str:
 def execute(name: str) -> NotebookNode:
     """Run a chapter from its .py and write its .ipynb with all outputs. Raises CellExecutionError if a cell fails."""
     notebook = jupytext.read(CHAPTERS / f"{name}.py")
-    notebook.metadata.kernelspec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    notebook.metadata.kernelspec = KERNEL
     os.environ |= {BUILDING: "1", "TQDM_DISABLE": "1"}  # the kernel inherits them
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})

@@ -84,7 +84,9 @@ class Evidence:
         shares = {(WITH, row["place"]): _seen(row, "share") for row in worlds if pd.notna(row["share"])}
         points = {(WITH, row["place"]): _seen(row) for row in worlds if pd.isna(row["share"])}
         scaled = [Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE[0], shares, LIMIT)]
-        return strip([*scaled, Panel(MADE[1], points, float("nan"))])
+        figure = strip([*scaled, Panel(MADE[1], points, float("nan"))])
+        figure.set_label(f"Every verdict on {self.trick}: {'; '.join(self.summary().splitlines())}.")
+        return figure
 
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""

@@ -10,16 +10,18 @@ import torch
 from matplotlib.axes import Axes
 
 from ablations import band, best_rate, curve, label_lines, on_grid, style, thousands
+from chapters.book.alternative import describe_figures
 from tricks import Config, Run, Tricks
 
 __all__ = ["at_best_rate", "begin", "curves", "label_lines", "learning_curve", "over_steps"]
 
 
 def begin() -> None:
-    """Draw in the book's style, and compute in one thread, which is fastest for tensors this small."""
+    """Draw in the book's style, describe every figure, and compute in one thread, fastest for tensors this small."""
     torch.set_num_threads(1)
     plt.rcParams.update(style.SETTINGS)
     plt.rcParams.update({"figure.figsize": (7, 3), "figure.dpi": 110, "figure.constrained_layout.use": True})
+    describe_figures()
     warnings.filterwarnings("ignore", module="gymnasium")
 
 

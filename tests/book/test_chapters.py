@@ -22,9 +22,11 @@ import pandas as pd
 import pytest
 import torch
 from jupytext.compare import compare_notebooks
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from support.fixtures import Capture, Patch
@@ -35,12 +37,15 @@ from ablations import SCALES, effects, story_of
 from ablations.question.arms import added, taken
 from ablations.question.designs import DESIGNS
 from ablations.report.multiples import spread
-from chapters.book import best_at, build, evidence, lost_at, planted, swept, unwatched
+from chapters.book import alternative, best_at, build, evidence, lost_at, planted, swept, unwatched
 from chapters.book.build import CHAPTERS, names, reading_time, table_of_contents
 from chapters.book.evidence import AREA, ROBOTS
 from chapters.book.exercise import Exercise
+from chapters.book.inputs import is_stale
 from chapters.book.results import everything, verdicts_of_trials
 from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_setup, without_setup, write
+from chapters.book.site.extension import alternatives
+from chapters.book.two_hours import STOPS
 from tricks import PPG, Config, InputError, Tricks, __version__, source, train
 from tricks.gae import gae
 from tricks.ppg import auxiliary_loss
@@ -297,6 +302,62 @@ def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: Pa
         monkeypatch.setattr(plt, "get_backend", lambda backend=backend: backend)
         evidence("clip").strip()
         assert chosen == then  # with another backend, the strip and all figures after it would not be shown
+
+
+def drawn(columns: int = 1, **labels: str) -> tuple[Figure, list[Axes]]:
+    figure = Figure()
+    axes = figure.subplots(1, columns, squeeze=False)[0].tolist()
+    for axis in axes:
+        axis.set(**labels)
+    return figure, axes
+
+
+def test_a_figure_says_in_one_sentence_what_it_shows_against_what_and_by_which_names() -> None:
+    figure, (axis,) = drawn(xlabel="steps", ylabel="$\\hat{J}$\nof $\\pi_\\theta$")
+    for name, last in (("clip", 480), ("no clip", 110)):
+        axis.plot([0, 1, 2], [20, 50, last], label=name)
+    axis.axhline(22, label="random")
+    shown = (
+        "Line chart of hat J of pi_theta against steps: clip from 20 to 480, no clip from 20 to 110, and random at 22"
+    )
+    assert alternative.sentence(figure) == f"{shown}."
+    figure, (axis,) = drawn(xlabel="pull")
+    axis.plot(torch.tensor([[0.3, 0.3], [0.5, 0.5], [0.9, 0.4]]))
+    assert alternative.sentence(figure) == "Line chart of pull: 2 lines from 0.3 to between 0.4 and 0.9."
+    figure, (one, other, rest) = drawn(3, ylabel="score")
+    one.set_title("Taxi")
+    other.bar(["a", "b"], [1, 2])
+    one.scatter([1, 2], [1, 2], label="seed")
+    rest.scatter([1, 2], [1, 2], label="seed")
+    assert alternative.sentence(figure) == "2 scatter plots of score, for Taxi: seed; bar chart of score."
+    figure, (axis,) = drawn()
+    axis.barh(["gae", "clip"], [1, 2])
+    assert alternative.sentence(figure) == "Bar chart: gae and clip."
+    assert alternative.listed(["a, b", "c", *"defghij"]) == "a, b; c; d; e; f; g; h; and 2 more"
+
+
+def test_a_figure_with_a_label_says_that_as_the_strips_do() -> None:
+    said = alternative.sentence(evidence("clip").strip())
+    assert said.startswith("Every verdict on clip: ") and evidence("clip").summary().splitlines()[0] in said
+
+
+def test_a_notebook_stores_with_each_figure_what_it_shows() -> None:
+    code = "from chapters.book import begin\nimport matplotlib.pyplot as plt\nbegin()\nplt.plot([1, 2, 3])\nplt.show()"
+    notebook = new_notebook(cells=[new_code_cell(code)])
+    ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(notebook, {"metadata": {"path": str(ROOT)}})
+    (output,) = notebook.cells[0].outputs
+    assert output.metadata["image/png"]["alt"] == "Line chart: from 1 to 3."
+    assert list(alternatives(notebook).values()) == ["Line chart: from 1 to 3."]
+
+
+@pytest.mark.parametrize("name", [*NAMES, *(stop.name for stop in STOPS)])
+def test_every_stored_figure_says_what_it_shows(name: str) -> None:
+    read = [name] if name in NAMES else next(stop.parts for stop in STOPS if stop.name == name)
+    if any(is_stale(CHAPTERS / f"{each}.ipynb") for each in read):
+        pytest.skip("its outputs are older than its code: python -m chapters build --stale")
+    outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
+    figures = [out.metadata.get("image/png", {}) for out in outputs if "image/png" in out.get("data", {})]
+    assert figures and all(len(about.get("alt", "").split()) > 2 for about in figures)
 
 
 PAIR = ({"x": torch.tensor([1.0, 2.0])},)

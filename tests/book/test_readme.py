@@ -193,7 +193,7 @@ def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPat
 
 ROWS = re.findall(r"^\| ([\w ]+ \d+\. .*) \|$", PAGES["docs/details.md"], re.MULTILINE)
 DETAILS = [tuple(map(str.strip, row.split("|"))) for row in ROWS]
-TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/glossary.md"], re.MULTILINE)
+TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/internal/glossary.md"], re.MULTILINE)
 
 
 def test_all_37_details_and_each_term_has_one_row() -> None:
@@ -203,7 +203,20 @@ def test_all_37_details_and_each_term_has_one_row() -> None:
         found = [int(m[1]) for row in DETAILS if (m := re.match(rf"{group} (\d+)\. ", row[0]))]
         assert found == [*range(1, known[group] + 1)]
     assert 25 <= len(TERMS) <= 36 and len({term for term, _ in TERMS}) == len(TERMS)
-    assert len(TERMS) == PAGES["docs/glossary.md"].count("\n| ") - 1  # without the head
+    assert len(TERMS) == PAGES["docs/internal/glossary.md"].count("\n| ") - 1  # without the head
+
+
+NOTATION = re.findall(
+    r"^\| (.+?) \| .* \| \[(\d+)\]\(\.\./chapters/(\w+)\.ipynb\) \|$", PAGES["docs/notation.md"], re.MULTILINE
+)
+
+
+def test_a_symbol_or_term_is_in_the_chapter_that_introduces_it() -> None:
+    assert len(NOTATION) == PAGES["docs/notation.md"].count("](../chapters/") > 30
+    for said, shown, name in NOTATION:
+        script = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").lower()
+        words = [re.split(r"[(_]", each.strip("$").lower())[0] for each in said.split(", ")]
+        assert shown == number(name) and [each for each in words if each not in script] == [], said
 
 
 @pytest.mark.parametrize("row", DETAILS, ids=lambda row: row[0])

@@ -22,6 +22,7 @@ from support.wheels import built, environment
 from chapters.__main__ import main
 from chapters.book import handout
 from chapters.book.handout import handed_out, without_answers
+from chapters.book.setup_cells import without_setup
 from tricks.cli.shell import guarded
 
 ANSWER, HINT = (f"<details><summary>{kind}</summary>\n\n{{}}\n\n</details>\n\n" for kind in ("Answer", "Hint"))
@@ -108,6 +109,32 @@ def test_a_wheel_has_no_solutions_and_grades_anywhere(tmp_path: Path, tmp_path_f
     assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout
 
 
+def test_a_wheel_gives_a_chapter_by_name(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with zipfile.ZipFile(built(tmp_path_factory)) as wheel:
+        wheel.extractall(tmp_path / "installed")
+    environ = os.environ | PLAIN | {"PYTHONPATH": str(tmp_path / "installed")}
+    command = [sys.executable, "-P", "-m", "chapters", "get", "03_clip"]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert done.stdout.startswith("wrote 03_clip.ipynb"), done.stderr
+    notebook = nbformat.read(tmp_path / "03_clip.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    stored = without_setup(nbformat.read(ROOT / "chapters" / "03_clip.ipynb", as_version=4))
+    assert [cell.source for cell in notebook.cells] == [cell.source for cell in stored.cells]
+    assert not any(cell.get("outputs") for cell in notebook.cells) and notebook.metadata.kernelspec.name == "python3"
+
+
+def test_nothing_is_released_while_a_placeholder_stands_for_the_repository(tmp_path: Path) -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    (command,) = re.findall(r"No placeholder is left\n +run: '(.+)'", workflow)
+    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md", "chapters/03_clip.ipynb"):
+        copy = tmp_path / name
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(ROOT / name, copy)
+        assert subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True).returncode == 1, name
+        copy.write_text(copy.read_text(encoding="utf-8").replace("OWNER", "somebody"), encoding="utf-8")
+        assert subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True).returncode == 0, name
+
+
 def installed(python: Path) -> set[str]:
     (folder,) = python.parents[1].rglob("site-packages")
     return {path.name for path in folder.iterdir()}
@@ -156,6 +183,9 @@ command = partial(guarded, main)
         ("handout student.tar.gz", "must end in .zip, not student.tar.gz"),
         ("handout no/x.zip", "there is no folder no"),
         ("handout x.zip", "packs the last commit of a clone"),
+        ("get", "get takes chapters, such as 03_clip"),
+        ("get 03_clip 04_gea", "unknown chapter '04_gea' (did you mean 04_gae?)"),
+        ("get 04_gae 03_clip", "03_clip.ipynb is there already"),
         ("grade", "takes notebooks or folders"),
         ("grade nowhere.ipynb", "there is no file nowhere.ipynb"),
         ("grade empty", "there is no notebook in empty"),
@@ -170,9 +200,10 @@ def test_bad_input_is_one_line(words: str, said: str, refuses: Refuses, tmp_path
     monkeypatch.setattr(handout, "CLONE", tmp_path)
     Path("empty").mkdir()
     Path("torn.ipynb").write_text('{"cells": [')
-    Path("other.ipynb").write_text('{"cells": []}')
+    for name in ("other.ipynb", "03_clip.ipynb"):
+        Path(name).write_text('{"cells": []}')
     refuses(command, words.split(), said)
-    assert {path.name for path in tmp_path.iterdir()} == {"empty", "torn.ipynb", "other.ipynb"}
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "torn.ipynb", "other.ipynb", "03_clip.ipynb"}
 
 
 @pytest.mark.parametrize(("words", "needed"), [("build", "chapters"), ("site", "site")])

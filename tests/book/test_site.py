@@ -94,10 +94,13 @@ def test_no_page_asks_elsewhere_or_complains_and_chapters_begin_with_a_picture(s
 
 
 def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider(browser: Browser) -> None:
+    browser.resize(1600)
     browser.open("chapters/25_the_whole_ladder.html")
     assert not browser.run(SHOWN)
     browser.open("chapters/03_clip.html")
     browser.wait_for(".loop-shown")  # a new page learns of its width a moment late
+    browser.resize(1440)
+    browser.wait_for("html:not(.loop-shown)")  # which leaves the text too little room
     assert browser.text(".loop-name b") == "clip"
     new = [line.strip() for line in browser.texts(".loop-new")]
     assert "objective = clipped_surrogate(ratio, advantage, t.clip_range)" in new
@@ -121,8 +124,83 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(page: str, browser: Bro
 
 @pytest.mark.parametrize("name", ["00_reinforce", "03_clip", "25_the_whole_ladder", STOPS[0].name])
 def test_code_in_a_chapter_is_never_wider_than_its_column(browser: Browser, name: str) -> None:
-    browser.open(f"chapters/{name}.html")
-    assert browser.ask("tooWide") == []
+    for width in (1280, 1500):  # the narrowest without the loop, and with it
+        with browser.sized(width):
+            browser.open(f"chapters/{name}.html")
+            assert browser.ask("tooWide") == [], width
+
+
+def test_every_picture_has_a_text_alternative_and_none_is_called_by_its_file(site: Path) -> None:
+    for page in pages(site):
+        pictures = re.findall(r"<img\b[^>]*>", (site / page).read_text(), re.DOTALL)
+        said = [re.search(r"\balt=([\"'])(.*?)\1", picture, re.DOTALL) for picture in pictures]
+        assert all(said), page  # an empty one says that a picture only decorates
+        assert not [each[2] for each in said if each and re.search(r"[.](png|gif)$|[0-9a-f]{32}", each[2])], page
+
+
+def test_a_film_stops_and_stands_where_less_motion_is_asked_for(browser: Browser) -> None:
+    shown = "return ['img', 'canvas'].map((each) => !document.querySelector('.clip ' + each).hidden)"
+    browser.open("chapters/03_clip.html")
+    browser.wait_for(".clip-play")
+    assert browser.text(".clip-play") == "Pause" and browser.run(shown) == [True, False]
+    browser.run("document.querySelector('.clip-play').click()")
+    assert browser.text(".clip-play") == "Play" and browser.run(shown) == [False, True]
+    less = {"name": "prefers-reduced-motion", "value": "reduce"}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [less]})
+    try:
+        browser.open("chapters/03_clip.html")
+        browser.run("document.querySelector('.clip').scrollIntoView()")  # it is loaded when it is seen
+        browser.wait_for(".clip img[hidden]")
+        assert browser.run("return document.querySelector('.clip canvas').width") == 240
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize("page", ["chapters/05_orthogonal_init.html", "chapters/12_popart.html", "playground.html"])
+def test_a_slider_says_its_value_not_its_position(page: str, browser: Browser) -> None:
+    browser.open(page)
+    browser.wait_for("input[type=range]")
+    unsaid = (
+        "[...document.querySelectorAll('input[type=range]')].filter((each) => !each.getAttribute('aria-valuetext'))"
+    )
+    assert browser.run(f"return {unsaid}.length") == 0
+    own = ":is(.mechanism label, .play-sliders label)"
+    said = (
+        "const [input, output] = ['input', 'output'].map((each) => document.querySelector(arguments[0] + ' ' + each));"
+    )
+    move = "input.value = input.min; input.dispatchEvent(new Event('input'));"
+    told = browser.run(f"{said} {move} return [input.getAttribute('aria-valuetext'), output.textContent]", own)
+    assert told[0] == told[1] != ""
+
+
+def test_a_heading_that_is_jumped_to_and_a_slider_whose_chart_is_read_are_not_covered(browser: Browser) -> None:
+    place = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+    header = "return document.querySelector('.bd-header-article').getBoundingClientRect().bottom"
+    for width in (1280, 420):
+        with browser.sized(width):
+            browser.open("chapters/05_orthogonal_init.html#exercises")
+            browser.run(
+                "return MathJax.startup.promise.then(() => { document.querySelector('#exercises').scrollIntoView() })"
+            )
+            assert browser.run(place, "#exercises h2") >= browser.run(header)
+    with browser.sized(420):
+        browser.run("document.querySelector('#mechanism-walk svg:last-child').scrollIntoView()")
+        assert browser.run(header) <= browser.run(place, "#mechanism-walk .dials") < 100
+
+
+def test_the_search_lists_the_tricks_chapter_first_and_shows_where_a_word_is(browser: Browser) -> None:
+    browser.open("search.html?q=clip")
+    assert browser.told(SEARCHED)
+    browser.wait_for("ul.search li:nth-child(60)")
+    found = browser.run(
+        "return [...document.querySelectorAll('ul.search li a')].map((each) => each.getAttribute('href'))"
+    )
+    assert found[0] == "chapters/03_clip.html"
+    assert not [page for page in found if re.search(r"[.]py[.]html|solutions", page)]
+    assert all("clip" in said.lower() for said in browser.texts("ul.search p.context")[:10])
+    ranks = [page.startswith("chapters/") - page.startswith("reference/") for page in found]
+    assert ranks == sorted(ranks, reverse=True) and {*ranks} == {-1, 0, 1}
+    assert browser.complaints() == []
 
 
 def test_the_front_page_leads_to_the_two_hours_and_they_lead_on(site: Path, browser: Browser) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support import pages
+from support.fixtures import Patch
 from support.wheels import built
 
 import ablations
@@ -22,7 +23,7 @@ from ablations import findings
 from ablations.cli import main as ablations_main
 from tricks.__main__ import main
 from tricks.cli.main import main as tricks_main
-from tricks.version import DISTRIBUTION, version_line
+from tricks.version import DISTRIBUTION, unreleased, version_line
 
 PROJECT = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -53,7 +54,15 @@ def test_version_says_what_is_installed(capsys: pytest.CaptureFixture[str]) -> N
         said = capsys.readouterr().out
         assert said == f"{version_line()}\n"
         assert said.startswith(f"ppo-tricks {tricks.__version__} (Python 3.")
+        assert said.endswith(", not released: its links lead to the placeholder OWNER\n") == unreleased()
         assert [name for name in ("torch", "numpy", "gymnasium") if f", {name} {version(name)}" not in said] == []
+
+
+@pytest.mark.parametrize(("owner", "open_"), [("OWNER", True), ("somebody", False)])
+def test_the_version_says_that_a_placeholder_is_not_a_release(owner: str, open_: bool, monkeypatch: Patch) -> None:
+    about = message_from_string(f"Project-URL: Homepage, https://github.com/{owner}/ppo-tricks\n")
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: about)
+    assert version_line().endswith("placeholder OWNER") == unreleased() == open_
 
 
 def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

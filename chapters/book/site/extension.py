@@ -1,17 +1,28 @@
-"""A Sphinx extension: pages show their rung, outcomes are revealed with their comments, docstrings are Markdown."""
+"""A Sphinx extension: pages show their rung, outcomes are revealed with their comments, docstrings are Markdown.
 
+Pictures have the text alternatives that the notebooks store, and the search page has every page's text.
+"""
+
+import base64
+import hashlib
+import json
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
+import nbformat
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from chapters.book.alternative import plain
 from chapters.book.build import names
 from chapters.book.site.reference import as_rst, leave_out, of_fields
 from chapters.book.site.rungs import has_trick, rung_of
 
+PNG = "image/png"
+TEXTS = "search-texts.js"
 TASKS = ("Exercise ", "Predict.", "Question.", "Solutions:")
 
 
@@ -22,6 +33,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-signature", of_fields)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("html-page-context", say_rung)
+    texts = Texts()
+    app.connect("html-page-context", texts.keep)
+    app.connect("build-finished", texts.write)
+    app.add_post_transform(DescribeFigures)
     app.add_post_transform(RevealTogether)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -33,6 +48,57 @@ def say_rung(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
         own = "yes" if has_trick(name) else "no"
         meta = f'<meta name="rung" content="{rung_of(name)}" data-trick="{own}">'
         context["metatags"] = context.get("metatags", "") + meta
+
+
+class Texts:
+    """What every page says, for the excerpts of the search page: a page opened from a folder may not read others."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, str] = {}
+
+    def keep(self, app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+        """Keep a page's text. The search page, and only that, loads all texts."""
+        if page == "search":
+            for script in (TEXTS, "search.js"):
+                app.add_js_file(script, defer="defer")
+        elif tree is not None and "nosearch" not in app.env.metadata[page]:
+            self.said[page] = text_of(tree)
+
+    def write(self, app: Sphinx, error: Exception | None) -> None:
+        """Write all texts as a script."""
+        if error is None:
+            script = f"window.TEXTS = {json.dumps(self.said)};\n"
+            (Path(app.outdir) / "_static" / TEXTS).write_text(script, encoding="utf-8")
+
+
+def text_of(tree: nodes.document) -> str:
+    """A page's words without its title, and after them its code."""
+    title = next(iter(tree.findall(nodes.title)), None)
+    texts = [text for text in tree.findall(nodes.Text) if not isinstance(text.parent, nodes.raw | nodes.math_block)]
+    texts = [text for text in texts if text.parent is not title]
+    texts.sort(key=lambda text: isinstance(text.parent, nodes.literal_block))
+    return " ".join(" ".join(plain(text) if isinstance(text.parent, nodes.math) else text for text in texts).split())
+
+
+class DescribeFigures(SphinxPostTransform):
+    """Give a notebook's pictures the text alternatives that are stored with them. MyST-NB names files by content."""
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **_: Any) -> None:
+        path = Path(self.env.doc2path(self.env.docname))
+        if path.suffix == ".ipynb":
+            said = alternatives(nbformat.read(path, as_version=4))
+            for picture in self.document.findall(nodes.image):
+                picture["alt"] = said.get(Path(picture["uri"]).stem, picture.get("alt", ""))
+
+
+def alternatives(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """The text alternatives of a notebook's pictures, by the digests of these."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    drawn = [(each.data[PNG], each.metadata.get(PNG, {})) for each in outputs if PNG in each.get("data", {})]
+    return {hashlib.sha256(base64.b64decode(picture)).hexdigest(): about.get("alt", "") for picture, about in drawn}
 
 
 class RevealTogether(SphinxPostTransform):

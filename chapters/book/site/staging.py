@@ -30,9 +30,10 @@ and a list of tricks. Here each trick is a switch. Ten agents learn to balance a
 everything but their luck: turn off <code>clip</code> and see what becomes of them.</p>
 
 <p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to the core of PPO</a>
-<a href="#chapters">All chapters</a> <a href="atlas.html">The atlas: should I use it?</a></p>"""
+<a href="#chapters">All chapters</a> <a href="atlas.html">The atlas: should I use it?</a>
+<a href="docs/notation.html">Notation and terms</a></p>"""
 CARD = "## At a glance"
-ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
+ORPHAN = "---\norphan: true\nnosearch: true\n---\n\n"  # a page outside the table of contents, and of the search
 
 
 def stage(folder: Path) -> None:
@@ -59,7 +60,9 @@ def stage(folder: Path) -> None:
             head = f"# {path.relative_to(ROOT).as_posix()}\n\n"
             page.write_text(f"{ORPHAN}{head}````python\n{code}````\n", encoding="utf-8")
         elif path.suffix == ".md":
-            _place(folder, path).write_text(ORPHAN + path.read_text(encoding="utf-8"), encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            head = "" if text.startswith("# ") else f"# {path.relative_to(ROOT).as_posix()}\n\n"
+            _place(folder, path).write_text(f"{ORPHAN}{head}{text}", encoding="utf-8")
         else:
             shutil.copyfile(path, _place(folder, path))
     (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")

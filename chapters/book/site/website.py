@@ -23,7 +23,7 @@ from tricks.core.extras import extra
 from tricks.errors import InputError
 
 EXTENSIONS = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.extension"]
-SCRIPTS = ("data.js", "loop.js", "plot.js")
+SCRIPTS = ("data.js", "loop.js", "plot.js", "clips.js")
 
 
 @dataclass(frozen=True)

@@ -76,16 +76,16 @@
 
   function open(name) {
     const read = element("a", { href: chapters[name] }, "its chapter");
-    const parts = [element("h3", {}, name), element("p", {}, `${of[name].adds}. ${says[name]} (`, read, ")")];
+    const parts = [element("h2", {}, name), element("p", {}, `${of[name].adds}. ${says[name]} (`, read, ")")];
     const means = general[name].map(([how, mean, low, high, places]) =>
       element("li", {}, `${how}: ${signed(mean)} [${signed(low)}, ${signed(high)}] over ${places} environments`),
     );
-    if (means.length) parts.push(element("h4", {}, "In general, as the next rung"), element("ul", {}, ...means));
+    if (means.length) parts.push(element("h3", {}, "In general, as the next rung"), element("ul", {}, ...means));
     const trials = made[name].map((each) =>
       element("li", { class: `seen-${each.seen}` }, `${each.place}: ${each.without} → ${each.with}, ${each.verdict}`),
     );
-    if (trials.length) parts.push(element("h4", {}, "In worlds made for it"), element("ul", {}, ...trials));
-    if (Object.keys(rates[name]).length) parts.push(element("h4", {}, "As the next rung, at each learning rate"), byRate(rates[name]));
+    if (trials.length) parts.push(element("h3", {}, "In worlds made for it"), element("ul", {}, ...trials));
+    if (Object.keys(rates[name]).length) parts.push(element("h3", {}, "As the next rung, at each learning rate"), byRate(rates[name]));
     card.replaceChildren(...parts);
     card.dataset.of = name;
   }

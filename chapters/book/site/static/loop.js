@@ -32,6 +32,7 @@
   function show(k) {
     const rung = rungs[k];
     slider.value = k;
+    slider.setAttribute("aria-valuetext", rung.name);
     name.textContent = rung.name;
     title.textContent = rung.title;
     back.hidden = k === here;
@@ -76,7 +77,7 @@
   for (const kind of ["mouseover", "focusin", "click"]) code.addEventListener(kind, tell);
   document.querySelector(".primary-toggle")?.addEventListener("click", () => toggle(false)); // both would not fit
   document.body.append(panel, open);
-  const wide = window.matchMedia("(min-width: 1200px)");
+  const wide = window.matchMedia("(min-width: 1500px)");
   const about = meta.dataset.trick === "yes"; // elsewhere the loop is at hand, but closed
   function fit() {
     document.documentElement.classList.toggle("loop-shown", about && wide.matches && remembered() !== "hidden");

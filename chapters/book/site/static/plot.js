@@ -11,26 +11,37 @@ const Book = (() => {
     if (place) draw(place);
   }
 
-  /** A slider with its name and value. `show` turns its number into text; `change` is called when it moves. */
+  /**
+   * A slider with its name and value, above what it moves. `show` turns its number into text; `change` is called when it
+   * moves.
+   */
   function slider(place, { name, min, max, step, value, show = String }, change) {
+    let dials = place.querySelector(".dials");
+    if (!dials) {
+      dials = Object.assign(document.createElement("div"), { className: "dials" });
+      place.append(dials);
+    }
     const label = document.createElement("label");
     const input = Object.assign(document.createElement("input"), { type: "range", min, max, step, value });
     const said = document.createElement("output");
     label.append(name, input, said);
-    const update = () => {
+    const say = () => {
       said.textContent = show(Number(input.value));
-      change();
+      input.setAttribute("aria-valuetext", said.textContent);
     };
-    input.addEventListener("input", update);
-    said.textContent = show(Number(value));
-    place.append(label);
+    input.addEventListener("input", () => {
+      say();
+      change();
+    });
+    say();
+    dials.append(label);
     return { get value() { return Number(input.value); }, input };
   }
 
   /** A line of text below the charts. */
   function caption(place) {
     const line = document.createElement("figcaption");
-    line.setAttribute("role", "status");
+    line.setAttribute("aria-live", "polite");
     place.append(line);
     return line;
   }

@@ -8,7 +8,8 @@ const PARTS = { play: /^play_/, judge: /^(values|reward_to_go|gae|follow_returns
 export class Code {
   constructor() {
     this.lines = element("pre");
-    this.box = element("div", { class: "highlight" }, this.lines);
+    const scrolls = { class: "highlight", tabindex: 0, role: "region", "aria-label": "the loop" };
+    this.box = element("div", scrolls, this.lines);
     this.says = element("div", { class: "play-phase" });
     this.element = element("div", { class: "play-code" }, this.says, this.box);
     this.shown = [];

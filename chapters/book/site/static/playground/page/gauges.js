@@ -9,6 +9,7 @@ const TINY = 1e-9; // a logarithm's smallest number
 const log10 = (low, high) => {
   return { low, high, at: (y) => Math.log10(Math.max(TINY, y)), ends: [`10${sup(low)}`, `10${sup(high)}`] };
 };
+const RATIOS = "ratios π/π_old of the last minibatch (bars: √share)";
 const GAUGES = [
   ["approx_kl", "KL to the old policy, nats", log10(-5, 0)],
   ["clip_fraction", "clip fraction", { low: 0, high: 1 }],
@@ -26,8 +27,7 @@ export class Gauges {
     this.ratios = element("div", { class: "play-ratios" });
     this.said = element("div", { class: "play-ratios-said" });
     this.small = element("div", { class: "play-gauges" });
-    const title = "ratios π/π_old of the last minibatch (bars: √share)";
-    const above = element("div", { class: "play-gauge-name" }, title);
+    const above = element("div", { class: "play-gauge-name" }, RATIOS);
     this.element = element("div", { class: "play-diagnostics" }, above, this.ratios, this.said, this.small);
   }
 

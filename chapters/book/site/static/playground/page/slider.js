@@ -18,6 +18,11 @@ export class Slider {
     return this.stops[Number(this.input.value)];
   }
 
+  say() {
+    this.said.textContent = String(this.value);
+    this.input.setAttribute("aria-valuetext", this.said.textContent);
+  }
+
   /** needs: the trick without which the number does nothing. */
   show(value, needs) {
     this.stops = this.usual.includes(value) ? this.usual : [...this.usual, value].sort((a, b) => a - b);

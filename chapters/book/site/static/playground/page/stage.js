@@ -64,6 +64,7 @@ export class Stage {
 
   say(text) {
     this.caption.textContent = text || "\u00a0"; // so that an empty line is as high as any
+    this.canvas.setAttribute("aria-label", `an agent in its world: ${text || "nothing yet"}`);
   }
 
   clear() {
