@@ -32,9 +32,4 @@ export class Slider {
     this.say();
     this.needs.textContent = needs ? ` needs ${needs}` : "";
   }
-
-  say() {
-    this.said.textContent = String(this.value);
-    this.input.setAttribute("aria-valuetext", this.said.textContent);
-  }
 }
