@@ -30,6 +30,7 @@ from tricks.runs.files import write_whole
 from tricks.runs.learning_curve import read_table
 
 PAGES = ("README.md", "chapters/README.md", "docs/**/*.md")
+NEXT = RESULTS / "next"  # studies of a newer algorithm, which no table mixes with the others
 REGION = re.compile(r"(?P<start><!-- (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?=<!-- /(?P=name) -->)", re.DOTALL)
 
 
@@ -104,6 +105,7 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
     )
     whole = {study.env: study for study, _ in having(designed, "ladder")}
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
+    newer = trial_table_of(load_all(NEXT))
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
     games = [study for study in played if study.env.startswith("ALE/")]
@@ -112,6 +114,7 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
         **{name: listed(sentences.of(whole[env])) for name, env in envs.items()},
         "worlds": f"{tally(trials)}\n",
         "tricks": f"{by_trick(trials)}\n",
+        "language": f"{tally(newer)}\n\n{by_trick(newer)}\n",
         "beyond": listed(sentences.beyond(beyond)),
         "games": listed(games_in_words(study) for study in games),
         "evaluated": listed(games_in_words(study) for study in played if study not in games),

@@ -53,15 +53,18 @@ def taken(trick: str, others: Sequence[str]) -> Label:
     return Label(trick, "−", tuple(others))
 
 
+USUAL = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers that go with a world, not with a trick
+
+
 def place(world: str, numbers: str, rate: float | None = None) -> str:
     """The world, the numbers that belong to a trick, an unusual depth, a fixed learning rate (None or NaN: none).
 
     Example: `NoisyChain-v0, gae_lambda=0.0`.
     """
     given = dict(number.split("=") for number in numbers.split())
-    own = [f"{name}={x}" for name, x in given.items() if name not in ("lanes", "horizon", "hidden", "gamma")]
+    own = [f"{name}={x}" for name, x in given.items() if name not in USUAL]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
-    deep = [f"{depth} hidden layers"] if depth != len(Config.hidden) else []
+    deep = [f"{depth} hidden layer{'s' * (depth > 1)}"] if depth != len(Config.hidden) else []
     fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []
     return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])
 

@@ -58,8 +58,10 @@ def shifted(by: float) -> Any:
 def draw_replies(found: Sequence[tuple[str, Replies]], lanes: Sequence[int], advantage: Sequence[Tensor]) -> Figure:
     """The first agent's replies in some lanes, a column for each of `found`: green if its advantage is positive."""
     figure, axes = plt.subplots(1, len(found), figsize=(7.4, 0.24 * len(lanes) + 0.5), squeeze=False)
+    told = list[str]()
     for axis, (title, each), worth in zip(axes[0], found, advantage, strict=True):
         axis.set_title(title)
+        told.append(f"{title}:")
         axis.set(xlim=(0, 1), ylim=(len(lanes) - 0.4, -0.8))
         axis.axis("off")
         for row, lane in enumerate(lanes):
@@ -67,4 +69,6 @@ def draw_replies(found: Sequence[tuple[str, Replies]], lanes: Sequence[int], adv
             color = style.COLORS["gae"] if a > 0 else style.FAULT if a < 0 else style.SOFT
             said = f"{each.said(0, lane)}   {a:+.2f}".replace("-", "−")
             axis.text(0, row, said, color=color, family="monospace", va="center", size=8)
+            told.append(f"{said};")
+    figure.set_label(f"Prompts, replies, and advantages. {' '.join(told)}")
     return figure
