@@ -169,6 +169,7 @@ reached = {}
 for name, run in limits.items():
     chance = run.curve.pivot(index="update", columns="seed", values="return")
     axis.plot(chance.mean(axis=1), color=shades[name], label=f"up to {name}")
+    axis.fill_between(chance.index, *interval(chance.T.to_numpy()), color=shades[name], alpha=0.2, lw=0)
     reached[name] = (chance.rolling(3, min_periods=1).mean() > 0.5).idxmax().to_numpy()
     print(f"upper limit {name:4}: the right word is likelier than not after {reached[name].mean():.1f} batches")
 axis.set(xlabel="batches", ylabel="share of the right word", ylim=(0, 1.02))
@@ -211,10 +212,14 @@ def follow(rows, agent):
 
 
 train(replace(hole, steps=40_000), TOKENS, start=reference.agent, on_update=follow)
-paid, worth = ((torch.stack(history) @ each).mean(1) for each in (PAID, TRUE))
 figure, axis = plt.subplots(figsize=(6.2, 2.5))
-axis.plot(paid, color=style.SOFT, label="what is paid")
-axis.plot(worth, color=style.FAULT, label="what it is worth")
+means = []
+for name, each, color in (("what is paid", PAID, style.SOFT), ("what it is worth", TRUE, style.FAULT)):
+    by_agent = torch.stack(history) @ each  # [updates, agents]
+    axis.plot(by_agent.mean(1), color=color, label=name)
+    axis.fill_between(range(len(by_agent)), *interval(by_agent.T.numpy()), color=color, alpha=0.2, lw=0)
+    means.append(by_agent.mean(1))
+paid, worth = means
 axis.set(xlabel="updates", ylabel="per reply")
 label_lines(axis)
 plt.show()
