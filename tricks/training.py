@@ -275,10 +275,8 @@ def take_over_(agent: Agent, start: Agent) -> None:
     agent.load_state_dict(agent.state_dict() | given)
 
 
-def imitated(config: Config, env: MakeEnv | None, body: MakeBody | None) -> Agent:
-    """Agents that have imitated demonstrations for the config's `imitate_steps`."""
-    from tricks import train
-
+def imitated(train: Callable[..., Run], config: Config, env: MakeEnv | None, body: MakeBody | None) -> Agent:
+    """Agents that have imitated demonstrations for the config's `imitate_steps`, by this function."""
     first = replace(config, steps=config.imitate_steps, imitate_steps=0, lr=IMITATING)
     agent = train(first, switched(["imitate", "lr_anneal"]), env, body).agent
     agent.origin = f"{config.imitate_steps:,} steps of imitation"
@@ -305,7 +303,7 @@ def training(
         if start is not None or tricks.imitate:
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
             raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
-        start = imitated(config, env, body)
+        start = imitated(build.__globals__["train"], config, env, body)  # of the loop whose `build` this is
     with (
         torch.inference_mode(False),
         closing(open_env(config, tricks, env, body, evaluation)) as opened,

@@ -123,7 +123,8 @@ def attack(fault: Fault) -> str:
     """Train in the environment: seeds are trained, or diverge, or one line says what is wrong."""
     flags = PRESETS[fault.rung] if fault.rung in PRESETS else switched(closed([fault.rung]))
     settings: dict[str, Any] = {"seeds": 2, "steps": 48, "horizon": 8, "hidden": (4,), "epochs": 2, "minibatches": 2}
-    config = Config(env="Faulty-v0", backend=fault.backend, lanes=fault.lanes, **settings)
+    lanes = 2 if flags.group_baseline else fault.lanes  # one lane alone is no group
+    config = Config(env="Faulty-v0", backend=fault.backend, lanes=lanes, group=2, **settings)
     run, broken = refused(lambda: train(config, flags, env=lambda: Faulty(fault)))
     if fault.what == "OwnInterrupt()" and "OwnKeyboardInterrupt" in broken:
         return ""  # the same as Ctrl-C in the environment
