@@ -1,8 +1,8 @@
 """kl_penalty: a price for leaving the reference policy, that of the agents as they were when training began.
 
-A run that starts from others (`start=`, `--start-from`) has those as its reference, with their statistics of
-observations. Three estimators of KL(π ‖ π_ref) by Schulman 2020, "Approximating KL Divergence", with a ~ π and
-ρ = π_ref(a|s)/π(a|s):
+A run that starts from others (`start=`, `--start-from`, `imitate_steps`) has those as its reference, with their
+statistics of observations. Three estimators of KL(π ‖ π_ref) by Schulman 2020, "Approximating KL Divergence", with a ~
+π and ρ = π_ref(a|s)/π(a|s):
 
     k1 = −log ρ            unbiased, but negative wherever ρ > 1; high variance
     k2 = ½(log ρ)²         biased, never negative; low variance

@@ -53,7 +53,7 @@ def taken(trick: str, others: Sequence[str]) -> Label:
     return Label(trick, "−", tuple(others))
 
 
-USUAL = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers that go with a world, not with a trick
+OF_WORLDS = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers that belong to no trick
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:
@@ -62,7 +62,7 @@ def place(world: str, numbers: str, rate: float | None = None) -> str:
     Example: `NoisyChain-v0, gae_lambda=0.0`.
     """
     given = dict(number.split("=") for number in numbers.split())
-    own = [f"{name}={x}" for name, x in given.items() if name not in USUAL]
+    own = [f"{name}={x}" for name, x in given.items() if name not in OF_WORLDS]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
     deep = [f"{depth} hidden layer{'s' * (depth > 1)}"] if depth != len(Config.hidden) else []
     fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []

@@ -1,17 +1,19 @@
 """The stored results are complete, were made as they say, and support every sentence about them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.pages import ROOT
 
-from ablations import RESULTS, SUITES, Arm, Study, load_all, scores
+from ablations import RESULTS, SUITES, Arm, Study, load_all, scores, unpaired
+from ablations.analysis.records import SHARES
 from ablations.findings.pages import stale
 from ablations.findings.said import SAID, Facts, fault, untrue
 from ablations.report import tables
 from ablations.training.rates import best_of, rows_of
-from tricks.ladder import PPO
+from tricks.ladder import CLEANRL, PPO, Tricks
 
 EVERY = load_all(RESULTS)
 
@@ -63,3 +65,30 @@ def test_ppo_is_the_smallest_of_the_candidates_that_scored_within_a_hundredth_of
     rows = re.findall(r"^\| .* \| \.\d.*$", chosen, re.MULTILINE)
     said = [(float(mean), int(count)) for mean, count in (row.split("|")[-3:-1] for row in rows)]
     assert said == sorted(((round(score[name], 3), size[name]) for name in score), reverse=True)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Acrobot-v1"])
+def test_no_rung_is_better_than_ppo_on_other_seeds_and_value_clip_costs_what_is_said(env: str) -> None:
+    study = next(each for each in load_all(RESULTS / "next") if each.designs and each.env == env)
+    scale = study.scale
+    assert scale is not None and not study.stale
+
+    def areas(tricks: Tricks) -> np.ndarray:
+        found: np.ndarray = (study.of(tricks)[SHARES].mean(axis=1).to_numpy() - scale.random) / study.unit
+        return found
+
+    def minus(one: Tricks, other: Tricks) -> str:
+        found = unpaired(areas(one), areas(other))
+        return f"{found.mean:+.3f} ± {(found.high - found.low) / 2:.3f}".replace("0.", ".").replace("-", "−")
+
+    rungs = [arm.tricks for design in study.designs if design.name == "ladder" for arm in design.arms]
+    assert not any(unpaired(areas(rung), areas(PPO)).low > 0 for rung in rungs)
+    best = max(rungs, key=lambda rung: areas(rung).mean())
+    raw = replace(CLEANRL, value_clip=False)
+    clips = [(CLEANRL, raw), (replace(CLEANRL, return_norm=True), replace(raw, return_norm=True))]
+    means = [f"{areas(each).mean():.3f}".lstrip("0") for each in (PPO, best, CLEANRL)]
+    page = (ROOT / "docs" / "internal" / "presets.md").read_text(encoding="utf-8").partition("## On other seeds")[2]
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("| ")][1:]
+    column = [row[2 + (env == "Acrobot-v1")].strip() for row in rows]
+    assert [column[0], column[1], column[4]] == means
+    assert [column[2], column[5], column[6]] == [minus(PPO, best), *(minus(*pair) for pair in clips)]

@@ -9,9 +9,10 @@ the same prompt, √(p(1 − p)), make that √(p(1 − p)): .218, .5, .218, so 
 2025, arXiv:2503.20783, sec. 3.1). Predicted for gradient descent in large groups: next to even prompts, easy and hard
 ones gain a factor of 2.3. In groups of eight, where most are all right or all wrong, it is 1.3; and Adam, which scales
 each weight's gradient by its own size, leaves nothing to gain. For what pays 10 more: without a baseline, every word is
-praised ten times as much as the difference is worth, which drowns it in noise; the group's mean takes it out. For
-stakes: most groups have no win, so that `yes` looks worse than `no` there by all of σ, and a win, which is twenty times
-as large, makes up for no more than its own σ. So agents that divide by σ learn the wrong word.
+praised for ten points that it did nothing for, and the difference of one drowns in that noise. The group's mean takes
+the ten points out. For stakes: most groups have no win, so `yes` looks worse than `no` in them. A win is twenty times
+as large, but so is its group's σ, and after division it weighs little more than a group without one. So agents that
+divide by σ learn the wrong word.
 """
 
 from collections.abc import Callable
