@@ -7,11 +7,12 @@ from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added,
 from ablations.question.around import fits, of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
-from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, SB3, Tricks, closed, switched
+from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, REINFORCE, SB3, Tricks, closed, switched
 
 RAW = replace(PPO, return_norm=False)
 ZOO_FLAGS = replace(SB3, entropy=True)  # of stable-baselines3's zoo; its preset `sb3` has no entropy bonus
 POPART = ("return_norm", "popart")
+TO_GRPO = ("group_baseline", "group_norm", "reuse", "clip", "reply_mean", "kl_penalty")
 
 
 @registered
@@ -78,6 +79,19 @@ def scales(names: Sequence[str]) -> Design:
     normed, preserved = Arm(added(POPART[:1]), PPO), Arm(added(POPART), switched([*PPO.on, *POPART]))
     pairs = tuple(Comparison(high.label, low, high) for low, high in ((raw, sign), (raw, normed), (normed, preserved)))
     return Design("scales", POPART, (raw, sign, normed, preserved), pairs, own_arms=True)
+
+
+@registered
+def language(names: Sequence[str]) -> Design:
+    """From REINFORCE to GRPO's flags, that set without each, and what DAPO and GSPO add. `names` changes no arm."""
+    start = grpo = Arm(Label("reinforce"), REINFORCE)
+    pairs = list[Comparison]()
+    for name in TO_GRPO:
+        pairs.append(with_it(grpo, name, grpo.tricks.on))
+        grpo = pairs[-1].having
+    pairs += [without_it(grpo, name) for name in TO_GRPO[:-1]]  # the rung before is without the last one
+    pairs += [with_it(grpo, name, grpo.tricks.on) for name in ("mixed_groups", "clip_higher", "reply_ratio")]
+    return of_pairs("language", start, pairs, own_arms=True)
 
 
 def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> Design:

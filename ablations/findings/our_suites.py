@@ -21,6 +21,14 @@ ZOO = replace(ZOO, gamma=0.999, gae_lambda=0.98, value_coef=1.0)  # its 0.5 is f
 ROBOTS = [
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 ]
+# a tiny model first imitates the world's demonstrations; groups of eight replies, 128 in a batch
+REPLIES = [
+    Config(f"tricks/{name}-v0", steps=steps, imitate_steps=imitated, lanes=128, horizon=1, gamma=1.0, hidden=(32,))
+    for name, steps, imitated in (
+        *(("Odds", 20_000, 10_000), ("OddsPlus10", 20_000, 10_000), ("Stakes", 20_000, 10_000)),
+        ("Typos", 40_000, 30_000),
+    )
+]
 BEYOND = ("shared_trunk", "ppg", "ppg_buffers")  # whose arms have a tuned rate in each of these environments
 SUITES |= {
     "cartpole": Suite((Setting(CLASSIC[0]),)),
@@ -42,6 +50,10 @@ SUITES |= {
         ),
         ("beyond",),
         BEYOND,
+    ),
+    "language": Suite(
+        tuple(Setting(replace(config, kl_coef=0.04), "30:50") for config in REPLIES),  # GRPO's, of k3 in the loss
+        ("language",),
     ),
     # with the numbers behind a published score
     "published": Suite(

@@ -54,6 +54,12 @@ STORIES |= {
         ),
     ),
     "presets": on_top(" to ppo", Mark("h", "⬡", "in what CleanRL does"), ", presets", 3),
+    "language": Story(
+        Panels("From REINFORCE to GRPO, one trick at a time, and around it", ON_TOP),
+        Mark("d", "◆", "from REINFORCE to GRPO"),
+        Phrases(question="from REINFORCE to GRPO", curves=", language"),
+        rank=8,
+    ),
     "published": Story(published=True),
     "continuous": Story(published=True),
     "around-continuous": Story(
