@@ -19,6 +19,7 @@ USAGE = """usage: python -m chapters COMMAND ...
   clips    train an agent for every rung, and film it
   handout  pack the repository for students, without the answers: python -m chapters handout student.zip
   lines    learn which line of the loop is there with which flags (after a change of the loop)
+  picture  film the playground of the web book, for the README: python -m chapters picture
   setup    write badges and set-up cells into the saved notebooks again (after a change of version or address)
   site     make the web book from the saved notebooks
   slides   make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
@@ -33,6 +34,7 @@ COMMANDS = {  # the module of each, and the class of its options there
     "grade": ("grading.grade", "GradeOptions"),
     "handout": ("handout", "HandoutOptions"),
     "lines": ("lines", ""),
+    "picture": ("site.moving", "PictureOptions"),
     "setup": ("setup_cells", ""),
     "site": ("site.website", "SiteOptions"),
     "slides": ("slides.deck", "SlidesOptions"),

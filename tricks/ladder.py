@@ -4,7 +4,7 @@ Each field of `Tricks` is the single source of facts about its trick: command-li
 chapters and tests are all derived from these fields.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -340,10 +340,11 @@ class Tricks(Checked):
 
 
 @checked
-def switched(names: Sequence[str]) -> Tricks:
+def switched(names: Iterable[str]) -> Tricks:
     """`Tricks` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
-    check_known(names)
-    return Tricks(**dict.fromkeys(names, True))
+    on = dict.fromkeys(names, True)
+    check_known(on)
+    return Tricks(**on)
 
 
 def own_files(tricks: Tricks | None = None) -> list[str]:

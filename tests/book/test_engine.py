@@ -1,7 +1,8 @@
 """The playground's engine computes what the library does: updates, sessions, learning, worlds, in a real browser."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import torch
 from scipy.stats import kstest
 from support.browsing import Browser
+from support.recording import Recording, reference_of
 from support.register import register
-from support.replayed import Case, replayed
+from support.replayed import replayed, weights_after
 from support.restless import Restless
 from support.settings import SMALL, drawn_from
 from torch import Tensor
@@ -19,6 +21,7 @@ from chapters.book import planted
 from chapters.book.site.playground import offered
 from chapters.exercises.diagnostics import FAULTS
 from tricks import PPO, Config, Tricks, listing, train
+from tricks.advantage_norm import standardize
 from tricks.ladder import EXCLUDES, NEEDS, REINFORCE, closed, named, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 from tricks.worlds import WORLDS
@@ -39,25 +42,23 @@ register("Restless-v0", Restless)
 register("Outlying-v0", Outlying)
 ONE = replace(SMALL, env="Restless-v0", seeds=(3,), adam_eps=1e-2)
 POPART = switched(closed(["popart"]))
+VALUES = switched(x for x in offered() if x not in closed(["imitate", "group_norm"]))
+REPLIES = switched(x for x in offered() if not {"imitate", "baseline", "advantage_norm"} & {*closed([x])})
 EVERY_WAY = [*product((True, False), (True, False))]
 
 
 def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of the engine's flags, and numbers for one seed; its nets have tanh layers."""
-    config, tricks = drawn_from(number, ["Restless-v0"], lambda _: offered())
+    config, tricks = drawn_from(number, ["Restless-v0"], lambda _: DRAWN)
     return replace(config.only(0), activation="tanh"), tricks
 
 
-def all_but(name: str) -> Tricks:
-    """Whatever needs that one is off, too. And kl_stop, which would end most batches at their first step."""
-    return switched([each for each in offered() if name not in closed([each]) and each != "kl_stop"])
-
-
-CASES = {f"drawn {number}": drawn(number) for number in (*range(15), 17)}
-CASES |= {f"all but {name}": (drawn(k)[0], all_but(name)) for k, name in enumerate(offered())}
-CASES |= {f"ppo and {name}": (ONE, named(name)) for name in offered() if not {*closed([name])} <= {*PPO.on}}
+DRAWN = [name for name in offered() if name != "imitate"]  # for which this environment lacks demonstrations
+PAIRS = (25, 106, 119, 150, 191, 208, 234, 236, 263, 340, 364, 437, 451, 548)  # any two flags, see below
+CASES = {f"drawn {number}": drawn(number) for number in (*range(26), *PAIRS)}
 CASES |= {
     "no flag": (ONE, REINFORCE),
+    "imitate": (replace(ONE, env="tricks/Odds-v0", steps=200), switched(["imitate", "lr_anneal", "kl_penalty"])),
     "kl_stop alone": (ONE, switched(closed(["kl_stop"]))),
     "ppo with the usual epsilon of Adam": (replace(ONE, adam_eps=Config.adam_eps), PPO),
     "observations beyond ten standard deviations": (replace(ONE, env="Outlying-v0"), named("state_norm")),
@@ -89,32 +90,43 @@ def test_a_planted_fault_is_the_chapter_s(engine: Browser, fault: str) -> None:
         check(engine, config, switched(closed(["clip", "gae", "entropy", "value_clip"])), swaps={"fault": fault})
 
 
-def test_an_objective_that_is_written_learns_what_the_library_learns_from_it(engine: Browser) -> None:
-    def bent(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
-        return torch.where(advantage < 0, ratio.log() * advantage, torch.maximum(ratio, ratio**2) * advantage)
-
-    text = "where(advantage < 0, log_ratio * advantage, max(ratio, ratio^2) * advantage)"
-    with planted(clipped_surrogate=bent):
-        check(engine, ONE, PPO, swaps={"objective": text})
+def bent(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
+    return torch.where(advantage < 0, ratio.log() * advantage, torch.maximum(ratio, ratio**2) * advantage)
 
 
-def check(
-    engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4, swaps: dict[str, str] | None = None
+def held(advantage: Tensor, valid: Tensor) -> Tensor:
+    return standardize(advantage, valid).clamp(-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "theirs", "text"),
+    [
+        ("objective", {"clipped_surrogate": bent}, "where(advantage < 0, log_ratio, max(ratio, ratio^2)) * advantage"),
+        ("advantage", {"standardize": held}, "clamp((advantage - mean) / (std + 1e-8), -1, 1)"),
+    ],
+)
+def test_a_line_that_is_written_learns_what_the_library_learns_from_it(
+    engine: Browser, line: str, theirs: dict[str, Any], text: str
 ) -> None:
-    """Every gradient, every weight after every step, and every row of the curve."""
-    case, place = Case(config, tricks), 0
+    with planted(**theirs):
+        check(engine, ONE, PPO, swaps={line: text})
+
+
+def check(engine: Browser, config: Config, tricks: Tricks, swaps: dict[str, str] | None = None) -> None:
+    """Every weight after every step, and every row of the curve: the reference's, in float64, if nothing is swapped."""
+    case, steps = Recording(config, tricks), 0
+    agent, curve = (None, case.run.curve.to_dict("records")) if swaps else reference_of(case, 0)
+    limit = 1e-4 if swaps else 1e-9
     for update, made in enumerate(replayed(engine, case, swaps or {})):
         for k, step in enumerate(made["steps"]):
-            theirs = case.in_engine_order(case.gradients[place]), case.weights_after(update, k)
-            off = {x: apart(np.concatenate(step[x]), y) for x, y in zip(("gradient", "weights"), theirs, strict=True)}
-            assert max(off.values()) < limit, f"{off} in update {update}, minibatch {k}, under {', '.join(tricks.on)}"
-            place += 1
-        row = case.run.curve.iloc[update]
+            off = apart(np.concatenate(step["weights"]), weights_after(case, update, k, agent))
+            assert off < limit, f"{off:.1e} in update {update}, minibatch {k}, under {', '.join(tricks.on)}"
+            steps += 1
         for name in ("step", *(each for each in DIAGNOSTICS if each in made["row"])):
-            mine = np.nan if made["row"][name] is None else made["row"][name]
-            said = f"{name} is {mine}, not {row[name]}, in update {update} under {', '.join(tricks.on)}"
-            assert apart(np.array(mine), np.array(row[name])) < limit, said
-    assert place == len(case.gradients) > 3
+            mine, theirs = made["row"][name], np.array(curve[update].get(name, np.nan))
+            off = apart(np.array(np.nan if mine is None else mine), np.where(np.isfinite(theirs), theirs, np.nan))
+            assert off < limit, f"{name} is {mine}, not {theirs}, in update {update} under {', '.join(tricks.on)}"
+    assert steps == sum(name == "grad_norm" for _, _, name in case.found) > 3
     missing = [name for name in DIAGNOSTICS if name not in made["row"] and not case.run.curve[name].isna().all()]
     assert missing == ["reward"]  # per step: for tasks that never end, and the playground has none
 
@@ -128,20 +140,22 @@ def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
 
 
 def test_the_sets_have_any_two_flags_in_every_legal_way_but_those_the_engine_does_not_offer() -> None:
-    for a, b in product(offered(), offered()):
-        illegal = {(x, y) for x, y in EVERY_WAY if (x > y and b in closed([a])) or (x < y and a in closed([b]))}
+    for a, b in combinations(DRAWN, 2):
         found = {(a in tricks.on, b in tricks.on) for _, tricks in CASES.values()}
-        assert found == {*EVERY_WAY} - illegal, (a, b)
-    assert (
-        set(NEEDS) - set(offered())
-        == {
-            *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
-            *("reward_scaling", "recompute", "separate_optimizers"),
-            "squash",  # its worlds' actions are one choice from a few
-            *[*NEEDS][[*NEEDS].index("imitate") :],  # and have neither demonstrations nor prompts
-        }
-    )
-    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing
+        assert found == {(x, y) for x, y in EVERY_WAY if legal(a, b, x, y)}, (a, b)
+    assert set(NEEDS) - set(offered()) == {
+        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
+        *("reward_scaling", "recompute", "separate_optimizers"),
+        "squash",  # its worlds' actions are one choice from a few
+        *("mixed_groups", "reply_mean", "reply_ratio"),  # its replies have one token
+    }
+
+
+def legal(a: str, b: str, x: bool, y: bool) -> bool:
+    """Whether some set has a, or not, and b, or not."""
+    on = closed([name for name, wanted in ((a, x), (b, y)) if wanted])
+    apart = any({*EXCLUDES[name]} & {*on} for name in on)
+    return not apart and (x or a not in on) and (y or b not in on)
 
 
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
@@ -176,7 +190,7 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
 def test_memory_stays_flat(engine: Browser) -> None:
     """Of what all flags need, nothing is left behind by an update but a row, which the page gets."""
     numbers = {"steps": 1e9, "lanes": 2, "horizon": 16, "epochs": 1, "target_kl": 10}
-    setting = SETTING | {"tricks": offered(), "numbers": numbers, "seeds": 2, "workers": 0}
+    setting = SETTING | {"tricks": VALUES.on, "numbers": numbers, "seeds": 2, "workers": 0}
     engine.run("begun(arguments[0])", setting)
     sizes = []  # bytes, once everything is compiled and later
     for count in (1000, 3000):
@@ -197,6 +211,7 @@ def test_an_impossible_setting_says_what_is_missing(engine: Browser) -> None:
         "unknown world Chess; ": {"world": "Chess"},
         "unknown number learning_rate; ": {"numbers": {"learning_rate": 1}},
         "an objective of your own takes the place of clip's": {"tricks": ["reuse"], "swaps": {"objective": "ratio"}},
+        "an advantage of your own takes the place of advantage_norm's": {"swaps": {"advantage": "mean"}},
         "`ration` is not a name here": {"swaps": {"objective": "ration"}},
         f"unknown fault magic; there are {', '.join(FAULTS)}": {"swaps": {"fault": "magic"}},
     }
@@ -222,9 +237,11 @@ def trajectory(world: World, seed: int) -> tuple[Any, ...]:
         best = int(obs @ torch.tensor([0.1, 0.3, 3.0, 1.0]) > 0) if len(obs) == 4 else int(obs[0] > 0)  # never falls
         action = best if seed % 2 else int(rng.integers(width))
         chance = torch.from_numpy(chances[t])[None, None]
+        shown = None if world.demonstrate is None else world.demonstrate(state)[0, 0].tolist()
         state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
-        seen = {"obs": obs.tolist(), "legal": None if legal is None else legal[0, 0].int().tolist()}
-        steps.append(seen | {"reward": float(reward), "terminated": bool(terminated), "action": action})
+        seen = {"obs": obs.tolist(), "legal": None if legal is None else legal[0, 0].int().tolist(), "shown": shown}
+        score = float(world.score(state, reward))
+        steps.append(seen | {"reward": float(reward), "score": score, "over": bool(terminated), "action": action})
         if terminated:
             break
     actions = [step.pop("action") for step in steps]
@@ -236,19 +253,22 @@ def test_a_trajectory_in_every_world_is_the_library_s(engine: Browser) -> None:
         *given, steps = trajectory(WORLDS[id], seed)
         made = engine.run("return trajectory(...arguments)", id, *given)
         for mine, theirs in zip(made, steps, strict=True):
-            assert (mine["terminated"], mine["legal"]) == (theirs["terminated"], theirs["legal"])
-            assert mine["reward"] == pytest.approx(theirs["reward"], rel=1e-6, abs=1e-6)
+            assert (mine["terminated"], mine["legal"]) == (theirs["over"], theirs["legal"])
+            paid = mine["reward"], mine.get("score", mine["reward"])
+            assert paid == pytest.approx((theirs["reward"], theirs["score"]), rel=1e-6, abs=1e-6)
             assert mine["obs"] == pytest.approx(theirs["obs"], rel=1e-3, abs=1e-4)
+            assert mine["shown"] == (theirs["shown"] and pytest.approx(theirs["shown"], rel=1e-5))
 
 
 def test_there_are_the_library_s_worlds_and_a_phase_is_a_function_that_the_listing_calls(engine: Browser) -> None:
     made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
     theirs = [(id, WORLDS[id]) for id, *_ in made]
-    assert len(made) > 40 and made == [[id, *w.observation.shape, int(w.action.n), w.time_limit] for id, w in theirs]  # type: ignore
-    for tricks in (REINFORCE, switched(offered())):
+    sizes = [[id, prod(w.observation.shape or ()), int(w.action.n), w.time_limit] for id, w in theirs]  # type: ignore[attr-defined]
+    assert len(made) > 40 and made == sizes
+    for tricks in (REINFORCE, VALUES, REPLIES):
         phases = set(engine.run("return phases(arguments[0])", tricks.on))
         assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()
-        assert len(phases) >= (3 if tricks == REINFORCE else 15)
+        assert len(phases) >= {REINFORCE: 3, VALUES: 15, REPLIES: 10}[tricks]
 
 
 @pytest.mark.parametrize("id", PLAYED)

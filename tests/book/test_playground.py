@@ -175,7 +175,7 @@ def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browse
 def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(browser: Browser) -> None:
     opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
     off = "return [...document.querySelectorAll('.play-sliders input:disabled')].map((each) => each.name)"
-    assert browser.run(off) == ["epochs", "clip_range", "gae_lambda", "entropy_coef"]
+    assert browser.run(off) == ["epochs", "clip_range", "gae_lambda", "entropy_coef", "clip_high", "kl_coef"]
     browser.ask("set", ".play-sliders input[name=lr]", 0)
     assert "lr=0.0001" in browser.run(HASH)
 
@@ -549,6 +549,23 @@ def test_an_objective_that_is_written_trains_against_the_clip_and_a_link_carries
     assert browser.run("return document.querySelector('.play-own textarea').value") == objective
     flip(browser, "clip")
     assert "objective" not in browser.run(HASH)  # its line is gone
+    assert browser.complaints() == []
+
+
+def test_an_advantage_that_is_written_trains_against_the_standardized_one(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    browser.run("document.querySelector('.play-own summary').click()")
+    browser.ask("set", ".play-own-advantage textarea", "0 * advantage")
+    assert browser.text(".play-own-advantage .play-own-says") == "It is 0: nothing would be learned."
+    browser.ask("set", ".play-own-advantage textarea", "sign(advantage - mean)")
+    browser.ask("press", "Train 5 agents against the standardized one")
+    assert browser.texts(LEGEND) == ["A: standardized", "B: own advantage"]
+    assert lines_lit(browser) == ["advantage = sign(advantage - mean)"]
+    assert "a=baseline,reuse,clip,advantage_norm&" in browser.run(HASH) and "b.advantage=sign" in browser.run(HASH)
+    browser.ask("press", "Train 5 agents against the clip")  # with the advantage, which stays
+    assert browser.texts(LEGEND)[-2:] == ["A: the clip, standardized", "B: own line, own advantage"]
+    flip(browser, "advantage_norm")
+    assert "advantage=" not in browser.run(HASH) and "b.objective=" in browser.run(HASH)
     assert browser.complaints() == []
 
 

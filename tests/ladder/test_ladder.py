@@ -96,6 +96,7 @@ def test_each_rung_adds_one_trick_and_a_flag_is_not_tested_twice_in_a_row() -> N
 )
 def test_names_stand_for_presets_and_rungs_to_which_flags_may_be_added(name: str, on: tuple[str, ...]) -> None:
     assert named(name).on == on
+    assert switched(iter(on)) == switched(on)  # however the names are given
 
 
 def test_a_trick_needs_a_color_a_diagnostic_a_name_in_the_order_of_stored_curves() -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from support import trl_losses
 from support.recording import Recording, differences
 from support.register import register
 from support.restless import Restless
@@ -155,6 +156,17 @@ def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeyp
             for mine, theirs in zip(new.gradient, gradient, strict=True):
                 torch.testing.assert_close(scale * mine[k].double(), theirs, rtol=1e-4, atol=1e-6)
     assert ties > 3 and len(seen) > 4
+
+
+@pytest.mark.parametrize("kind", trl_losses.KINDS)
+def test_these_losses_are_what_trl_computes_on_the_same_replies(kind: str) -> None:
+    x, found = trl_losses.stored()
+    numbers = {"clip_range": 0.2, "clip_high": 0.28} if kind != "gspo" else {"clip_range": 0.03, "clip_high": 0.04}
+    numbers |= {"group": trl_losses.GROUP, "kl_coef": 0.04, "reply_divisor": trl_losses.LONGEST}
+    new = x.pop("new").requires_grad_()
+    loss = published(kind, new, **x, config=SimpleNamespace(**numbers))
+    assert loss.item() == pytest.approx(found[kind]["loss"], rel=1e-12)
+    np.testing.assert_allclose(slope(loss, new), found[kind]["slope"], rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", [*LANGUAGE_CONFIGS])

@@ -1,7 +1,6 @@
 """A real browser without a window, for pages that move."""
 
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +9,10 @@ from typing import Any
 
 import pytest
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+from chapters.book.site.moving import driver
+from tricks import InputError
+
 ASKED = Path(__file__).with_name("asked.js").read_text(encoding="utf-8")
-FLAGS = "--headless=new --no-sandbox --disable-dev-shm-usage --allow-file-access-from-files --window-size=1440,900"
 
 
 class Browser:
@@ -75,19 +75,10 @@ class Browser:
 
 @contextmanager
 def started() -> Iterator[Any]:
-    """The driver of a browser, which takes seconds to start. The test is skipped where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install -e '.[dev]'")
-    path, server = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
-    if path is None or server is None:
-        pytest.skip("no browser: install Chromium and its driver, as .ci/run does")
-    chosen = webdriver.ChromeOptions()
-    chosen.binary_location = path
-    for flag in FLAGS.split():
-        chosen.add_argument(flag)
-    chosen.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=chosen, service=webdriver.ChromeService(server))
+    """The driver of a browser. The test is skipped where there is none."""
     try:
-        driver.set_script_timeout(120)
-        yield driver
-    finally:
-        driver.quit()
+        with driver(browser="ALL", performance="ALL") as found:
+            found.set_script_timeout(120)
+            yield found
+    except InputError as error:
+        pytest.skip(str(error))

@@ -318,7 +318,7 @@ class Reference:
 
     def kl(self, log_prob: Tensor, rows: list[Row], estimator: str) -> Tensor:
         """Schulman 2020, with r = π_ref/π."""
-        r = (torch.tensor([row.reference for row in rows]).double() - log_prob).exp()
+        r = (column(rows, "reference") - log_prob).exp()
         return {"k1": -r.log(), "k2": r.log() ** 2 / 2, "k3": r - 1 - r.log()}[estimator]
 
     def compare(self, episodes: list[list[Row]]) -> list[Row]:
@@ -502,13 +502,13 @@ class Reference:
     def policy_loss(self, weights: Weights, rows: list[Row]) -> Tensor:
         """What the policy minimizes: minus the surrogate objective, minus the entropy bonus."""
         config, tricks, policy = self.config, self.tricks, self.policy(weights, rows)
-        advantage = torch.tensor([row.advantage for row in rows]).double()
+        advantage = column(rows, "advantage")
         if tricks.advantage_norm:
             advantage = (advantage - advantage.mean()) / (advantage.std(correction=int(len(rows) > 1)) + 1e-8)
         log_prob, entropy = self.log_prob(policy, rows), average(self.joint(policy.entropy()))
         objective = log_prob * advantage
         if tricks.reuse:
-            log_ratio = log_prob - torch.tensor([row.log_prob for row in rows])
+            log_ratio = log_prob - column(rows, "log_prob")
             if tricks.reply_ratio:
                 log_ratio = sum((own * log_ratio[own].mean() for own in replies(rows)), 0 * log_ratio)
             ratio = log_ratio.exp()
@@ -546,7 +546,7 @@ class Reference:
 
     def distance(self, value: Tensor, rows: list[Row], clip_range: float = torch.inf) -> Tensor:
         """|V − G|, or the same of V held within ±ε of the old one if that is larger. openai/baselines, ppo2."""
-        old, target = (torch.tensor([getattr(row, name) for row in rows]) for name in ("value", "target"))
+        old, target = (column(rows, name) for name in ("value", "target"))
         near = torch.minimum(torch.maximum(value, old - clip_range), old + clip_range)
         return torch.maximum((value - target).abs(), (near - target).abs())
 
@@ -567,6 +567,10 @@ class Reference:
                 self.write(**{f"{name} after auxiliary": weight for name, weight in self.weights.items()})
 
 
+def column(rows: list[Row], name: str) -> Tensor:
+    return torch.tensor([getattr(row, name) for row in rows], dtype=torch.float64)
+
+
 def stacked(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Tensor:
     return torch.tensor(np.array(arrays, dtype=float)).view(*shape)
 
@@ -576,7 +580,7 @@ def plain(x: object) -> np.ndarray:
 
 
 def average(x: Tensor) -> Tensor:
-    return x.sum() / max(1, len(x))
+    return x.double().sum() / max(1, len(x))
 
 
 def replies(rows: list[Row]) -> list[Tensor]:

@@ -5,7 +5,7 @@
 function replay({ world, tricks, numbers, weights, rollouts, orders, swaps }) {
   const rollout = new Playground.Rollout(world, numbers.lanes);
   const player = {
-    lanes: numbers.lanes,
+    ...{ world, lanes: numbers.lanes },
     over: new Uint8Array(numbers.lanes).fill(1), // so that an episode is at its end as soon as it begins
     rollout,
     begin() {
@@ -31,7 +31,7 @@ function replay({ world, tricks, numbers, weights, rollouts, orders, swaps }) {
   let [steps, moved, phases] = [[], false, []];
   const swapped = Playground.planted(swaps ?? {}, Object.keys(tricks));
   for (const what of Playground.train(agent, player, chance, numbers, tricks, log, swapped)) {
-    if (moved) steps.push({ gradient: list("gradient"), weights: list("value") });
+    if (moved) steps.push({ weights: list("value") });
     moved = what === "move";
     if (typeof what === "string") {
       phases.push(what);
@@ -57,7 +57,9 @@ function trajectory(id, starting, actions, chances) {
   return actions.map((action, t) => {
     world.observe(state, 0, obs, 0);
     world.legal?.(state, 0, legal, 0);
-    const seen = { obs: [...obs], legal: world.legal ? [...legal] : null };
+    const shown = world.demonstrate ? new Float64Array(world.actions) : null;
+    world.demonstrate?.(state, 0, shown, 0);
+    const seen = { obs: [...obs], legal: world.legal ? [...legal] : null, shown: shown && [...shown] };
     world.step(state, 0, action, given(chances[t]), outcome);
     return { ...seen, ...outcome };
   });

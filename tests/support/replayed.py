@@ -2,20 +2,17 @@
 
 import shutil
 from dataclasses import asdict
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from support.browsing import Browser
 from support.recording import Recording
+from support.reference import Reference
 from torch import Tensor
 
-import tricks.core.adam as adam
 from chapters.book.site.playground import engine
-from tricks import Config, Tricks
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 
@@ -32,54 +29,34 @@ def write_page(folder: Path) -> None:
     (folder / "index.html").write_text(PAGE, encoding="utf-8")
 
 
-class Case(Recording):
-    """A training of one seed, with every gradient as it was before it was shortened."""
-
-    def __init__(self, config: Config, tricks: Tricks) -> None:
-        self.gradients: list[Tensor] = []
-        plain = adam.gradient
-
-        def heard(*arguments: Any) -> Tensor:
-            self.gradients.append(plain(*arguments)[0].clone())
-            return self.gradients[-1].unsqueeze(0)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(adam, "gradient", heard)
-            super().__init__(config, tricks)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        config, spaces = self.config.only(0), self.agent.spaces
-        plain = asdict(config)
-        return {
-            "world": {"features": spaces.features, "actions": spaces.actions, "legal": True},
-            "tricks": dict.fromkeys(self.tricks.on, True),
-            "numbers": {name: x for name, x in plain.items() if isinstance(x, bool | int | float) or name == "hidden"},
-            "weights": [_flat(weight[0]) for weight in self.start.values()],
-            "rollouts": [rollout_of(each) for each in self.rollouts],
-            "orders": [
-                [_order(each, config.seed_list[0], update, epoch) for epoch in range(config.epochs)]
-                for update, each in enumerate(self.rollouts)
-            ],
-        }
-
-    def weights_after(self, update: int, minibatch: int) -> np.ndarray:
-        """All weights in the engine's order: [P]."""
-        place = f"minibatch {minibatch}"
-        parts = [self.found[update, place, f"{name} after grad_norm"][0] for name in self.start]
-        return np.concatenate([_flat(part) for part in parts])
-
-    def in_engine_order(self, gradient: Tensor) -> np.ndarray:
-        """A gradient [P] in the engine's order."""
-        shapes = [weight[0].shape for weight in self.start.values()]
-        ends = np.cumsum([0, *(shape.numel() for shape in shapes)])
-        parts = [gradient[i:j].view(shape) for (i, j), shape in zip(pairwise(ends.tolist()), shapes, strict=True)]
-        return np.concatenate([_flat(part) for part in parts])
+def given(case: Recording) -> dict[str, Any]:
+    """What the first seed of a training was given, as the engine takes it."""
+    config, spaces = case.config.only(0), case.agent.spaces
+    kept = {name: x for name, x in asdict(config).items() if isinstance(x, bool | int | float | str)}
+    whole = config.lanes if case.tricks.group_baseline else 0  # replies that are dealt
+    return {
+        "world": {"features": spaces.features, "actions": spaces.actions, "legal": True},
+        "tricks": dict.fromkeys(case.tricks.on, True),
+        "numbers": kept | {"hidden": config.hidden},
+        "weights": [_flat(weight[0]) for weight in case.start.values()],
+        "rollouts": [rollout_of(each) for each in case.rollouts],
+        "orders": [
+            [_order(each, config.seed_list[0], update, epoch, whole) for epoch in range(config.epochs)]
+            for update, each in enumerate(case.rollouts)
+        ],
+    }
 
 
-def replayed(browser: Browser, case: Case, swaps: dict[str, str]) -> list[dict[str, Any]]:
+def weights_after(case: Recording, update: int, minibatch: int, agent: Reference | None = None) -> np.ndarray:
+    """All weights in the engine's order, as the library has them or, in float64, the reference: [P]."""
+    places = [(update, f"minibatch {minibatch}", f"{name} after grad_norm") for name in case.start]
+    parts = [case.found[each][0] if agent is None else torch.as_tensor(agent.trace[each]) for each in places]
+    return np.concatenate([_flat(part) for part in parts])
+
+
+def replayed(browser: Browser, case: Recording, swaps: dict[str, str]) -> list[dict[str, Any]]:
     """What the engine makes of the case with these swaps, by update."""
-    found: list[dict[str, Any]] = browser.run("return replay(arguments[0])", case.given | {"swaps": swaps})
+    found: list[dict[str, Any]] = browser.run("return replay(arguments[0])", given(case) | {"swaps": swaps})
     assert browser.complaints() == []
     return found
 
@@ -102,8 +79,8 @@ def rollout_of(rollout: Rollout) -> dict[str, Any]:
     return {"rows": len(time), "lasts": int(kept.sum()), "columns": columns}
 
 
-def _order(rollout: Rollout, seed: int, update: int, epoch: int) -> list[int]:
-    valid = rollout.valid[0].flatten().numpy()
+def _order(rollout: Rollout, seed: int, update: int, epoch: int, whole: int) -> list[int]:
+    valid = np.ones(whole, dtype=bool) if whole else rollout.valid[0].flatten().numpy()
     keys = stream(seed, "minibatch", update, epoch).random(valid.size)[valid]
     order: list[int] = keys.argsort().tolist()
     return order

@@ -47,10 +47,11 @@ def main() -> None:
     first = {test for test in cheapest.values() if costs[test] <= LONG or test.startswith(NEEDED)}
     noticing = killers()
     needed = first | noticing
-    whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed}
+    before = {test for test in WHOLE.read_text().splitlines() if test not in costs}  # not measured this time
+    whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed} | (before - noticing)
     WHOLE.write_text("".join(f"{test}\n" for test in sorted(whole)))
-    left = sum(cost for test, cost in costs.items() if test not in whole)
-    print(f"{len(costs)} tests take {sum(costs.values()):.0f} s, the fast {len(costs) - len(whole)} {left:.0f} s")
+    fast = [cost for test, cost in costs.items() if test not in whole]
+    print(f"of {len(costs)} tests ({sum(costs.values()):.0f} s), {len(fast)} are fast ({sum(fast):.0f} s)")
     if lost := noticing - costs.keys():
         print(f"{len(lost)} tests that noticed a mutant are gone: run support.mutation again")
 

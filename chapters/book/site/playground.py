@@ -11,7 +11,8 @@ from tricks.ladder import HYPERPARAMETERS, NEEDS, PRESETS, rungs
 
 ENGINE = Path(__file__).parent / "static" / "playground"
 MADE = "ladder.js"  # a module that is made here
-SHARED_NUMBERS = ("lanes", "horizon", "steps", "lr", "adam_eps", "gamma")  # numbers that belong to no trick
+SHARED_NUMBERS = ("lanes", "horizon", "steps", "lr", "adam_eps", "gamma", "imitate_steps")  # that belong to no trick
+OF_REPLIES = [*NEEDS][[*NEEDS].index("imitate") :]  # flags that are shown where agents reply to prompts
 FROM = re.compile(r'^(import|export) \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 
@@ -25,11 +26,14 @@ def offered() -> tuple[str, ...]:
 def ladder() -> dict[str, Any]:
     """The tricks with their facts, the numbers with their defaults, and the presets and rungs by name."""
     metadata, names = {f.name: f.metadata for f in fields(Tricks)}, offered()
-    kept = ("adds", "color", "beyond", "needs", "numbers")
+    kept = ("adds", "color", "beyond", "needs", "excludes", "numbers")
     numbers = dict.fromkeys([*SHARED_NUMBERS, *(number for name in names for number in HYPERPARAMETERS[name])])
     defaults = asdict(Config())
     return {
-        "tricks": [{"name": name, **{key: metadata[name][key] for key in kept}} for name in names],
+        "tricks": [
+            {"name": name, "replies": name in OF_REPLIES, **{key: metadata[name][key] for key in kept}}
+            for name in names
+        ],
         "numbers": [{"name": name, "value": defaults[name]} for name in numbers],
         "presets": {name: on for name, on in sets().items() if set(on) <= set(names)},
     }

@@ -155,4 +155,21 @@ HERE = {
         "&lr=0.01&steps=16000&lanes=32&horizon=32&gae_lambda=0&hidden=16,16",
         verdict="A",
     ),
+    "language": TrainHere(
+        "A language model of one word: `yes` pays 11, `no` pays 10. Without a baseline, what both pay, ten times their "
+        "difference, drowns it. The mean of the other replies to the same prompt takes it out.",
+        "world=tricks/OddsPlus10-v0&a=&b=group_baseline&hidden=8",
+    ),
+    "grpo": TrainHere(
+        "`no` always pays 1; `yes` pays 20 one time in ten, twice as much on average, which is the score. Most groups "
+        "of eight replies have no win. Once a win is divided by its group's σ, it is hardly larger than a loss, so "
+        "agents learn the worse word.",
+        "world=tricks/Stakes-v0&a=group_baseline&b=group_baseline,group_norm&hidden=8",
+        verdict="A",
+    ),
+    "limits": TrainHere(
+        "`good` is wanted and pays 1. `flattery` is not, and pays 1.2. Without a leash, the model learns first one and "
+        "then the other; under a KL penalty it stays with the first.",
+        "world=tricks/Loophole-v0&a=&b=kl_penalty&kl_coef=0.3&kl_estimator=k2&hidden=8",
+    ),
 }

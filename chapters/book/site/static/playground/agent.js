@@ -20,6 +20,12 @@ export class Agent {
     this.valueNet = new Net([world.features, ...config.hidden, 1], random, rooms);
   }
 
+  /** The policy as it is now, which stays so. */
+  reference() {
+    const still = { policyNet: this.policyNet.copy(), obsStats: this.obsStats?.copy() ?? null };
+    return Object.assign(Object.create(this), still);
+  }
+
   get parameters() {
     return [...this.policyNet.parameters, ...this.valueNet.parameters];
   }

@@ -1,11 +1,12 @@
 // A few agents that take turns in one thread, an update each. The thread is a worker's, or the page's own.
 
 import { Chance } from "./seeds.js";
-import { Film } from "./film.js";
+import { Film, replies } from "./film.js";
 import { Log } from "./log.js";
 import { Player } from "./player.js";
 import { WORLDS } from "./worlds/worlds.js";
-import { buildAgent, train } from "./loop.js";
+import { beginning } from "./beginning.js";
+import { train } from "./loop.js";
 import { planted } from "./planted.js";
 
 export const SLOW = 4; // updates a second, up to which the lines of the loop are shown one by one
@@ -31,7 +32,7 @@ export class Crew {
     this.members = agents.map(({ agent: number, seed }) => {
       const chance = new Chance(seed);
       const [log, player] = [new Log(numbers), new Player(world, numbers, chance)];
-      const agent = buildAgent(world, numbers, tricks, chance, rooms);
+      const agent = beginning(world, numbers, tricks, chance, rooms);
       const run = train(agent, player, chance, numbers, tricks, log, swapped);
       return { number, seed, log, player, run, lines: 50 }; // about so many in an update; later, as in the last one
     });
@@ -91,12 +92,13 @@ export class Crew {
       if (typeof value === "object") {
         member.lines = lines;
         if (number === this.watched) {
-          this.tell({ kind: "watched", agent: number, row: value, film: player.film.shown(), ratios: log.ratios });
+          const film = player.world.words ? replies(player, log.advantage) : player.film.shown();
+          this.tell({ kind: "watched", agent: number, row: value, film, ratios: log.ratios });
         }
         return value;
       }
       if (number !== this.watched || this.speed > SLOW || this.stopped) continue;
-      const film = lines === 1 ? player.film.shown() : null; // it has just been played
+      const film = lines === 1 && !player.world.words ? player.film.shown() : null; // it has just been played
       this.tell({ kind: "phase", agent: number, phase: value, minibatch: log.minibatch, ...log.now, film });
       await this.pausing(1000 / this.speed / member.lines);
       while (this.waiting) await this.pausing();

@@ -1,14 +1,18 @@
-// What a set of tricks lacks, from the needs in the library's fields. None of these tricks exclude each other.
+// What is wrong with a set of tricks: what one of them needs or excludes, from the library's fields.
 
 import { LADDER } from "./ladder.js";
 
 const KNOWN = LADDER.tricks.map(({ name }) => name);
 
-/** For each trick that needs others which are not in the set, { trick, needs, text }, with the others' names. */
+/** For each trick that needs others, or excludes some of the set, { trick, needs, excludes, text }, with their names. */
 export function faults(names) {
-  const lacking = (name) => factsOf(name).needs.filter((need) => !names.includes(need));
-  const found = names.map((name) => ({ trick: name, needs: lacking(name) })).filter(({ needs }) => needs.length);
-  return found.map(({ trick, needs }) => ({ trick, needs, text: `${trick} needs ${needs.join(" and ")}` }));
+  return names.flatMap((trick) => {
+    const needs = factsOf(trick).needs.filter((need) => !names.includes(need));
+    const excludes = factsOf(trick).excludes.filter((other) => names.includes(other));
+    const lacks = { trick, needs, excludes: [], text: `${trick} needs ${needs.join(" and ")}` };
+    const clash = { trick, needs: [], excludes, text: `${trick} cannot be combined with ${excludes.join(" and ")}` };
+    return [...(needs.length ? [lacks] : []), ...(excludes.length ? [clash] : [])];
+  });
 }
 
 /** These tricks and everything they need, in ladder order. */

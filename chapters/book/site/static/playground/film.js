@@ -1,4 +1,4 @@
-// What the first lane of a watched agent did in the last rollout, to be drawn.
+// What a watched agent did in the last rollout, to be drawn: in its first lane or, of replies, in its first group.
 
 export class Film {
   /** size: numbers of a state. */
@@ -21,4 +21,13 @@ export class Film {
   shown() {
     return { states: this.states, actions: this.actions, starts: this.starts };
   }
+}
+
+/** The first group's prompt, and its replies with their advantages. */
+export function replies({ world, group, rollout }, advantage) {
+  const { obs, action, lane } = rollout;
+  const asked = world.words[obs.subarray(0, world.words.length).indexOf(1)];
+  const first = Array.from(lane.keys()).filter((r) => lane[r] < group);
+  const said = first.slice(0, group).map((r) => ({ text: world.words[action[r]], advantage: advantage[r] }));
+  return { asked, replies: said };
 }

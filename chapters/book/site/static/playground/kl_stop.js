@@ -5,7 +5,7 @@ import { drift } from "./reuse.js";
 /** The diagnostics of the policy's own steps. */
 export const OF_POLICY = [
   ...["policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio"],
-  ...["clip_fraction", "clip_range", "bounded_fraction"],
+  ...["clip_fraction", "clip_range", "bounded_fraction", "clip_high_fraction"],
 ];
 
 /** approx_kl ≤ 1.5·target: whether the agent may take its step. Achiam 2018, Spinning Up's ppo. */

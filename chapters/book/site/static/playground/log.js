@@ -6,13 +6,14 @@ import { mean } from "./reductions.js";
 const NAMES = [
   ...["policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"],
   ...["grad_norm", "learning_rate", "clip_range", "return_mean", "return_std", "steps_taken", "bounded_fraction"],
+  ...["clip_high_fraction", "reference_kl"],
 ];
 const WATCHED = ["policy_loss", "grad_norm"]; // an agent ends if one of them is not finite
 
 export class Log {
   constructor(config) {
     Object.assign(this, { budget: config.steps, steps: 0, update: 0, active: true, diverged: false, notes: {} });
-    Object.assign(this, { minibatch: 0, ratios: null }); // the latest one, and its ratios, for whoever watches
+    Object.assign(this, { minibatch: 0, ratios: null, advantage: null }); // the latest ones, for whoever watches
   }
 
   /** Share of its budget that the agent has used, on which all schedules run. */

@@ -10,11 +10,16 @@ import { followingDecay, linearDecay } from "./annealing.js";
 import { explainedVariance, squaredError } from "./baseline.js";
 import { valueAtCut, withLimitsCut } from "./bootstrap.js";
 import { clipFraction, clippedSurrogate } from "./clip.js";
+import { clipHighFraction, clippedApart } from "./clip_higher.js";
 import { boundedBelow, boundedFraction } from "./dual_clip.js";
 import { entropyBonus } from "./entropy.js";
 import { gae } from "./gae.js";
 import { shorten } from "./grad_clip.js";
+import { leaveOneOut, wholeReplies } from "./group_baseline.js";
+import { inDeviations } from "./group_norm.js";
 import { linearBeyond } from "./huber.js";
+import { demonstrator, equallyGood } from "./imitate.js";
+import { keptNear, lessKl } from "./kl_penalty.js";
 import { nearEnough } from "./kl_stop.js";
 import { orthogonal } from "./orthogonal_init.js";
 import { playEpisodes } from "./player.js";
@@ -41,7 +46,8 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
   return agent;
 }
 
-const CALLED = { importanceRatio, clippedSurrogate, entropyBonus, squaredError, clippedError, mean, divisor };
+const LOSSES = { importanceRatio, clippedSurrogate, entropyBonus, squaredError, clippedError };
+const CALLED = { standardize, ...LOSSES, mean, divisor };
 
 /**
  * Train one agent until it has used its budget, or its loss or gradient is not finite. swapped: functions in place of
@@ -50,6 +56,7 @@ const CALLED = { importanceRatio, clippedSurrogate, entropyBonus, squaredError, 
 export function* train(agent, player, chance, config, tricks, log, swapped = {}) {
   const t = { agent, player, chance, config, tricks, log, optimizer: new Adam(agent.parameters, config.adam_eps) };
   t.call = { ...CALLED, ...swapped };
+  if (tricks.kl_penalty) t.reference = agent.reference();
   if (tricks.grad_clip) t.optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
   while (log.active) {
     const rollout = yield* play(t); // collect experience with the current policy
@@ -62,23 +69,37 @@ export function* train(agent, player, chance, config, tricks, log, swapped = {})
 /** Whole episodes, or segments that may be cut. */
 export function* play({ player, agent, config, tricks }) {
   let rollout;
+  const policy = tricks.imitate ? demonstrator(player) : agent;
   if (tricks.segments) {
     yield "play_segment";
-    rollout = playSegment(player, agent, config.horizon);
+    rollout = playSegment(player, policy, config.horizon);
   } else {
     yield "play_episodes";
-    rollout = playEpisodes(player, agent, config.horizon * config.lanes);
+    const rows = tricks.group_baseline ? 1 : config.horizon * config.lanes; // then each lane plays one
+    rollout = playEpisodes(player, policy, rows);
   }
   if (tricks.bootstrap) rollout = withLimitsCut(rollout);
   return rollout;
 }
 
 /** The rows of a rollout with their advantages and, for the value net, with its predictions and targets. */
-export function* judge({ agent, config, tricks, log }, rollout) {
-  const { obs, legal, action, done, cut } = rollout;
+export function* judge({ agent, reference, config, tricks, log }, rollout) {
+  const { obs, legal, action, lane, done, cut } = rollout;
   const batch = legal ? { obs, legal, action } : { obs, action };
+  if (tricks.kl_penalty) {
+    yield "kept_near";
+    const { reward, kl } = keptNear(rollout, batch, agent, reference, config);
+    rollout = rollout.having({ reward });
+    log.note({ reference_kl: kl });
+  }
   yield "reward_to_go";
   batch.advantage = rewardToGo(rollout, config.gamma);
+  if (tricks.group_baseline) {
+    yield "leave_one_out";
+    batch.advantage = leaveOneOut(batch.advantage, rollout, config.group);
+    batch.lane = lane;
+  }
+  if (tricks.group_norm) batch.advantage = inDeviations(batch.advantage, rollout, config.group);
   if (tricks.baseline) {
     yield "values";
     const { value, nextValue } = agent.values(rollout); // V(s), V(s')
@@ -106,6 +127,8 @@ export function* judge({ agent, config, tricks, log }, rollout) {
       preserveOutputs(agent.valueNet.head, before, stats);
     }
   }
+  if (tricks.imitate) batch.advantage = equallyGood(batch.advantage);
+  log.advantage = batch.advantage;
   return batch;
 }
 
@@ -117,8 +140,10 @@ export function* learn(t, batch, rollout) {
   log.note({ learning_rate: rate });
   t.clipRange = config.clip_range;
   t.valueClipRange = config.value_clip_range;
+  t.clipHigh = config.clip_high;
   if (tricks.clip_anneal) {
     t.clipRange = linearDecay(t.clipRange, log.progress);
+    t.clipHigh = linearDecay(t.clipHigh, log.progress);
     t.valueClipRange = followingDecay(t.valueClipRange, log.progress, config.value_clip_anneals);
   }
   t.moving = true; // kl_stop may stop it
@@ -137,12 +162,13 @@ export function* learn(t, batch, rollout) {
 }
 
 /** The minibatches of an update. REINFORCE takes one step on the whole batch. */
-export function* deal({ agent, chance, config, tricks, log }, batch) {
+export function* deal({ agent, player, chance, config, tricks, log }, batch) {
   if (!tricks.reuse) return [batch];
   yield "old_log_prob";
   batch.oldLogProb = oldLogProb(agent, batch);
-  yield "minibatches";
-  return minibatches(batch, chance, log.update, config.epochs, config.minibatches);
+  yield tricks.group_baseline ? "whole_replies" : "minibatches";
+  const dealt = [chance, log.update, config.epochs, config.minibatches];
+  return tricks.group_baseline ? wholeReplies(batch, player.lanes, ...dealt) : minibatches(batch, ...dealt);
 }
 
 /** Add the gradient of −E[log π(a|s)·A], in the form that the flags give it. */
@@ -152,7 +178,7 @@ export function* policyLoss(t, b) {
   let advantage = b.advantage; // [B]
   if (tricks.advantage_norm) {
     yield "standardize";
-    advantage = standardize(advantage);
+    advantage = call.standardize(advantage);
   }
   yield "policy";
   const policy = new Categorical(agent.policy(b.obs, b.legal, rows), rows, agent.world.actions);
@@ -166,14 +192,23 @@ export function* policyLoss(t, b) {
     objective = surrogate(ratio, advantage);
   }
   if (tricks.clip) {
-    yield "clipped_surrogate";
+    if (!tricks.clip_higher) yield "clipped_surrogate"; // else its result is replaced at once
     objective = call.clippedSurrogate(ratio, advantage, t.clipRange);
     log.note({ clip_fraction: clipFraction(ratio, t.clipRange), clip_range: t.clipRange });
+  }
+  if (tricks.clip_higher) {
+    yield "clipped_apart";
+    objective = clippedApart(ratio, advantage, t.clipRange, t.clipHigh);
+    log.note({ clip_high_fraction: clipHighFraction(ratio, t.clipHigh) });
   }
   if (tricks.dual_clip) {
     yield "bounded_below";
     objective = boundedBelow(objective, advantage, config.dual_clip_limit);
     log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
+  }
+  if (tricks.kl_penalty) {
+    yield "less_kl";
+    objective = lessKl(objective, logProb, b.referenceLogProb, config);
   }
   log.note({ policy_loss: -call.mean(objective.value), entropy: call.mean(entropy) });
   if (tricks.kl_stop) {

@@ -55,6 +55,14 @@ export class Net {
     this.layers = sizes.slice(1).map((outputs, k) => new Linear(sizes[k], outputs, random, (rooms[k] ??= {})));
   }
 
+  /** A net of its own with the same weights. */
+  copy() {
+    const sizes = [this.layers[0].inputs, ...this.layers.map(({ outputs }) => outputs)];
+    const twin = new Net(sizes, () => 0, {});
+    twin.parameters.forEach(({ value }, k) => value.set(this.parameters[k].value));
+    return twin;
+  }
+
   get head() {
     return this.layers[this.layers.length - 1];
   }

@@ -1,22 +1,31 @@
-// Functions of the loop that are swapped for others: for an objective that a reader wrote, or for a fault to be found.
+// Functions of the loop that are swapped for others: for a line that a reader wrote, or for a fault to be found.
 
+import { deviation } from "./advantage_norm.js";
 import { expression } from "./expression.js";
 import { mean, spread } from "./reductions.js";
 import { surrogate } from "./reuse.js";
 
-export const NAMES = ["ratio", "log_ratio", "advantage", "eps"]; // what an objective may be written with
+const still = (value) => ({ value, slope: new Float64Array(value.length) });
 
 /** The objective of each row, to be maximized, as an expression has it, with its slope by log π. */
 export function writtenObjective(text) {
-  const found = expression(text, NAMES);
+  const found = expression(text, ["ratio", "log_ratio", "advantage", "eps"]);
   return (ratio, advantage, range) => {
-    const still = (value) => ({ value, slope: new Float64Array(value.length) });
     return found({
       ratio: { value: ratio, slope: ratio }, // ∂ρ/∂log π = ρ
       log_ratio: { value: ratio.map(Math.log), slope: ratio.map(() => 1) },
       advantage: still(advantage),
       eps: still(ratio.map(() => range)),
     });
+  };
+}
+
+/** What takes the place of each advantage of a minibatch, as an expression has it. */
+export function writtenAdvantage(text) {
+  const found = expression(text, ["advantage", "mean", "std"]);
+  return (advantage, center = mean(advantage), std = deviation(advantage)) => {
+    const all = (number) => still(advantage.map(() => number));
+    return found({ advantage: still(advantage), mean: all(center), std: all(std) }).value;
   };
 }
 
@@ -38,14 +47,24 @@ export const FAULTS = {
   summed: { mean: (x) => x.reduce((sum, each) => sum + each, 0), divisor: () => 1 },
 };
 
+/** The lines that a reader may write: the trick whose line each takes the place of, and the function on it. */
+export const LINES = {
+  objective: { trick: "clip", swapped: "clippedSurrogate", made: writtenObjective },
+  advantage: { trick: "advantage_norm", swapped: "standardize", made: writtenAdvantage },
+};
+
 /** The loop's functions that an arm with these tricks swaps, by name. Throws an Error for a swap that can't be. */
-export function planted({ objective, fault }, tricks) {
-  if (objective !== undefined && !tricks.includes("clip")) {
-    throw new Error("an objective of your own takes the place of clip's, so it needs clip");
+export function planted({ fault, ...lines }, tricks) {
+  const own = {};
+  for (const [kind, text] of Object.entries(lines)) {
+    const { trick, swapped, made } = LINES[kind];
+    if (!tricks.includes(trick)) {
+      throw new Error(`an ${kind} of your own takes the place of ${trick}'s, so it needs ${trick}`);
+    }
+    own[swapped] = made(text);
   }
   if (fault !== undefined && !Object.hasOwn(FAULTS, fault)) {
     throw new Error(`unknown fault ${fault}; there are ${Object.keys(FAULTS).join(", ")}`);
   }
-  const own = objective !== undefined ? { clippedSurrogate: writtenObjective(objective) } : {};
   return { ...own, ...FAULTS[fault] };
 }

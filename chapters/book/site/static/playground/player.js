@@ -16,15 +16,22 @@ export class Player {
     this.score = new Float64Array(lanes);
     this.row = new Int32Array(lanes); // each lane's row of the latest step, or −1
     this.random = chance.stream("env");
+    this.group = config.group ?? 1;
+    this.episodes = new Int32Array(lanes); // that each lane has begun
     this.outcome = { reward: 0, terminated: false };
     this.film = null; // keeps what lane 0 does, for whoever watches
     for (let lane = 0; lane < lanes; lane++) this.reset(lane);
   }
 
   reset(lane) {
-    this.world.initial(this.state, lane * this.world.size, this.random);
+    this.world.initial(this.state, lane * this.world.size, this.world.prompted ? this.prompt(lane) : this.random);
     this.over[lane] = this.age[lane] = this.score[lane] = 0;
     this.observe(lane);
+  }
+
+  /** What a lane's next prompt is drawn from: the same for the lanes of its group, whenever each begins. */
+  prompt(lane) {
+    return this.chance.stream("prompt", Math.floor(lane / this.group), this.episodes[lane]++);
   }
 
   observe(lane) {
@@ -82,10 +89,10 @@ export class Player {
   }
 
   /** What came of a lane's step. */
-  end(lane, row, { reward, terminated }) {
+  end(lane, row, { reward, terminated, score = reward }) {
     const { columns, games } = this.rollout;
     const truncated = ++this.age[lane] >= this.world.limit && !terminated;
-    this.score[lane] += reward;
+    this.score[lane] += score;
     columns.reward[row] = reward;
     columns.terminated[row] = terminated ? 1 : 0;
     columns.truncated[row] = truncated ? 1 : 0;

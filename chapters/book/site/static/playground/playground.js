@@ -29,7 +29,8 @@
 //
 // A world has an `id`, its sizes, and a `kind` that says what a state is: pole (x, ẋ, θ, θ̇), corridor (the cell of
 // `cells`), cue (0 or 1), mail (the cue, and pay on its way, the newest first), rope (the cue in [0, 1)), grid (row
-// and column of `cells`), lottery (whether the choice is made, and for the ticket). LADDER has tricks (name, adds,
+// and column of `cells`), lottery (whether the choice is made, and for the ticket),
+// reply (the prompt and the reply, places in `words`). LADDER has tricks (name, adds,
 // color, needs, numbers, beyond), numbers (name, value), and presets (name: tricks).
 
 export { closed, faults } from "./faults.js";
@@ -38,7 +39,7 @@ export { WORLDS } from "./worlds/worlds.js";
 export { SLOW } from "./crew.js";
 export { Session, serve } from "./session.js";
 export { buildAgent, train } from "./loop.js";
-export { FAULTS, planted, writtenObjective } from "./planted.js";
+export { FAULTS, LINES, planted, writtenAdvantage, writtenObjective } from "./planted.js";
 export { Chance } from "./seeds.js";
 export { Log } from "./log.js";
 export { Player } from "./player.js";

@@ -31,7 +31,7 @@ export function* minibatches(batch, chance, update, epochs, count) {
 }
 
 /** Some rows of a batch, in this order. */
-function picked(batch, order) {
+export function picked(batch, order) {
   const found = {};
   for (const [name, column] of Object.entries(batch)) {
     const width = column.length / batch.action.length;

@@ -1,7 +1,7 @@
 // Random numbers: one independent stream per seed, purpose and index, such as the update. So switching a trick, adding
 // an agent or playing a longer episode changes no other agent's numbers, and a run from a seed comes out the same.
 
-const PURPOSES = ["init", "env", "action", "minibatch"];
+const PURPOSES = ["init", "env", "action", "minibatch", "prompt"];
 
 /** The streams of one seed. */
 export class Chance {

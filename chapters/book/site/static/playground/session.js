@@ -4,6 +4,7 @@ import { Crew } from "./crew.js";
 import { LADDER } from "./ladder.js";
 import { WORLDS } from "./worlds/worlds.js";
 import { faults } from "./faults.js";
+import { unfit } from "./group_baseline.js";
 import { planted } from "./planted.js";
 
 export class Session {
@@ -12,7 +13,7 @@ export class Session {
 
   /**
    * world: an id in WORLDS. tricks: names. numbers: those that differ from LADDER.numbers. seeds: a count or a list.
-   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. swaps: { objective, fault }, see
+   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. swaps: lines and a fault, see
    * planted.js. Throws an Error for any other.
    */
   constructor({
@@ -32,6 +33,11 @@ export class Session {
     const defaults = Object.fromEntries(LADDER.numbers.map(({ name, value }) => [name, value]));
     const unknown = Object.keys(numbers).filter((name) => !(name in defaults));
     if (unknown.length) throw new Error(`unknown number ${unknown[0]}; there are ${Object.keys(defaults).join(", ")}`);
+    const chosen = { ...defaults, ...numbers };
+    const lacking = !WORLDS[world].demonstrate && (tricks.includes("imitate") || chosen.imitate_steps > 0);
+    if (lacking) throw new Error(`${world} has no demonstrations to imitate, as tricks/Odds-v0 has`);
+    const unlike = tricks.includes("group_baseline") && unfit(chosen, tricks);
+    if (unlike) throw new Error(unlike);
     this.seeds = Array.isArray(seeds) ? seeds : Array.from({ length: seeds }, (_, k) => k);
     this.listeners = {};
     const count = Session.source ? Math.min(workers, this.seeds.length) : 0;
@@ -41,7 +47,7 @@ export class Session {
       world,
       swaps,
       tricks: Object.fromEntries(tricks.map((name) => [name, true])),
-      numbers: { ...defaults, ...numbers, hidden },
+      numbers: { ...chosen, hidden },
     };
     if (paused) this.pause();
     this.hands.forEach((hand, k) => {

@@ -20,6 +20,11 @@ class ObsStats {
     Object.assign(this, { features, weight: 0, mean: new Float64Array(features), squares: new Float64Array(features) });
   }
 
+  copy() {
+    const { weight, mean, squares } = this;
+    return Object.assign(new ObsStats(this.features), { weight, mean: mean.slice(), squares: squares.slice() });
+  }
+
   /** clip((s − mean)/√(variance + 1e-8), ±10), or s before the first batch. obs [B, D]. arXiv:2006.05990, C64. */
   standardized(obs, rows) {
     if (this.weight === 0) return obs;

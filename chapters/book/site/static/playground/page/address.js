@@ -4,17 +4,18 @@
 //
 // A setting is { world, agents, from, watch, hidden, arms: [{ tricks, numbers, swaps }] } with one arm or two. `from`
 // is the first seed; a number that B does not name is A's. What a world or the library has by default is left out.
-// b.objective is what B has in place of clip's objective, b.fault its planted fault. With guess=7, B's fault is to be
-// guessed; guess=random is another one each time.
+// b.objective is what B has in place of clip's objective, b.advantage in place of the standardized one, b.fault its
+// planted fault. With guess=7, B's fault is to be guessed; guess=random is another one each time.
 
 import { GAME, riddle, unknown } from "./riddle.js";
 import { place } from "./places.js";
 
 const LIMITS = {
   ...{ agents: [1, 30], from: [0, 1e6], watch: [0, 29], steps: [1000, 1e6], lanes: [1, 64], horizon: [1, 2048] },
-  ...{ epochs: [1, 50], minibatches: [1, 32], gamma: [0, 1], gae_lambda: [0, 1] },
+  ...{ epochs: [1, 50], minibatches: [1, 32], gamma: [0, 1], gae_lambda: [0, 1], group: [2, 64] },
 };
-const WHOLE = ["agents", "from", "watch", "steps", "epochs", "minibatches", "lanes", "horizon"];
+const CHOICES = { kl_in: ["loss", "reward"], kl_estimator: ["k1", "k2", "k3"] };
+const WHOLE = ["agents", "from", "watch", "steps", "epochs", "minibatches", "lanes", "horizon", "group"];
 const LAYERS = [8, 128]; // at most so many, of at most such a width
 const COUNTS = { agents: 10, from: 0, watch: 0 };
 const [WORLD, HIDDEN] = ["CartPole-v1", [32, 32]];
@@ -86,6 +87,11 @@ class Asked {
       this.wrong.push(`${prefix}${name} is true or false, not ${text || "empty"}`);
       return fallback;
     }
+    if (CHOICES[name]) {
+      if (CHOICES[name].includes(text)) return text;
+      this.wrong.push(`${prefix}${name} is ${CHOICES[name].join(" or ")}, not ${text || "empty"}`);
+      return fallback;
+    }
     const [low, high] = LIMITS[name] ?? [0, Infinity];
     const value = text === "" ? NaN : Number(text);
     const whole = WHOLE.includes(name);
@@ -113,7 +119,7 @@ class Asked {
   /** What an arm with these tricks swaps in its loop. */
   swaps(prefix, tricks) {
     const found = {};
-    for (const kind of ["objective", "fault"]) {
+    for (const kind of [...Object.keys(Playground.LINES), "fault"]) {
       const text = this.text(prefix + kind);
       if (text === null) continue;
       try {
@@ -159,6 +165,6 @@ export function written({ arms: [a, b], ...setting }) {
 
 /** An arm's swaps in an address. A fault that is to be guessed is not among them. */
 function swapsOf({ swaps = {} } = {}, prefix, guess) {
-  const shown = Object.entries(swaps).filter(([kind]) => kind === "objective" || guess === undefined);
+  const shown = Object.entries(swaps).filter(([kind]) => kind !== "fault" || guess === undefined);
   return shown.map(([kind, text]) => `${prefix}${kind}=${encodeURIComponent(text).replaceAll("%20", "+")}`);
 }

@@ -14,9 +14,13 @@ const SLIDERS = [
   ["clip_range", "clip range ε", [0.05, 0.1, 0.2, 0.3, 0.5, 0.8]],
   ["gae_lambda", "GAE λ", [0, 0.5, 0.8, 0.9, 0.95, 0.98, 1]],
   ["entropy_coef", "entropy bonus", [0, 0.001, 0.003, 0.01, 0.03, 0.05, 0.1]],
+  ["clip_high", "upper limit ε_high", [0.2, 0.28, 0.5, 1, 3]],
+  ["kl_coef", "KL weight β", [0, 0.01, 0.03, 0.1, 0.3, 1]],
 ];
 const CROWDS = [1, 5, 10, 20];
-const PRESETS = Object.entries(Playground.LADDER.presets);
+const { LADDER, LINES } = Playground;
+const PRESETS = Object.entries(LADDER.presets);
+const OF_REPLIES = LADDER.tricks.filter(({ replies }) => replies).map(({ name }) => name);
 
 export class Controls {
   /** change(setting, trick, k) is called with a new setting, the trick that was switched, if any, and the arm. */
@@ -25,7 +29,7 @@ export class Controls {
     this.world = select("world", (id) => this.enter(id));
     this.about = element("p", { class: "play-about" });
     this.tabs = element("div", { class: "play-tabs", role: "group", "aria-label": "which setting to change" });
-    this.preset = select("preset", (name) => this.choose(Playground.LADDER.presets[name] ?? this.draft));
+    this.preset = select("preset", (name) => this.choose(LADDER.presets[name] ?? this.draft));
     this.boxes = new Map();
     this.fault = element("div", { class: "play-fault", role: "alert" });
     const point = element("span", { class: "play-point" }, "Point at a trick to read what it is.");
@@ -51,12 +55,12 @@ export class Controls {
     );
   }
 
-  /** In ladder order; those beyond the ladder below a line. */
+  /** In ladder order, those of replies only where there are any; those beyond the ladder below a line. */
   switches() {
     const all = { class: "play-switches", role: "group", "aria-label": "tricks" };
     const rest = element("div", { class: "play-beyond" });
     const made = element("div", all);
-    for (const trick of Playground.LADDER.tricks) (trick.beyond ? rest : made).append(this.switch(trick));
+    for (const trick of LADDER.tricks) (trick.beyond ? rest : made).append(this.switch(trick));
     made.append(rest);
     return made;
   }
@@ -83,13 +87,17 @@ export class Controls {
     offer(this.agents, counts.map((count) => [count, count === 1 ? "1 agent" : `${count} agents`]), agents);
     this.tabs.replaceChildren(...(arms.length === 1 ? [this.comparing()] : [this.tab(0), this.tab(1), this.keeping()]));
     this.showSwitches();
-    for (const slider of this.sliders) slider.show(arms[k].numbers[slider.name], missing(slider.name, arms[k].tricks));
+    const { kind } = Playground.WORLDS[world];
+    for (const slider of this.sliders) {
+      slider.show(arms[k].numbers[slider.name], missing(slider.name, arms[k].tricks));
+      slider.element.hidden = OF_REPLIES.includes(owner(slider.name)?.name) && kind !== "reply";
+    }
   }
 
   /** A button that trains a second setting on the same seeds: the preset that one would take, or nothing at all. */
   comparing() {
     const [arm] = this.setting.arms;
-    const { ppo, reinforce } = Playground.LADDER.presets;
+    const { ppo, reinforce } = LADDER.presets;
     const tricks = String(arm.tricks) === String(ppo) ? reinforce : ppo;
     const compare = () => this.change({ ...this.setting, arms: [arm, { ...arm, tricks }] }, "", 1);
     return button("Compare A with B", compare, { class: "play-compare" });
@@ -115,8 +123,10 @@ export class Controls {
 
   showSwitches() {
     const others = this.setting.arms[1 - this.k]?.tricks;
+    const { kind } = Playground.WORLDS[this.setting.world];
     for (const [name, box] of this.boxes) {
       box.checked = this.draft.includes(name);
+      box.closest(".play-switch").hidden = OF_REPLIES.includes(name) && kind !== "reply" && !box.checked;
       const differs = Boolean(others) && box.checked !== others.includes(name);
       box.closest(".play-switch").classList.toggle("play-differs", differs);
     }
@@ -125,15 +135,17 @@ export class Controls {
     this.fault.replaceChildren(...Playground.faults(this.draft).map((fault) => this.mending(fault)));
   }
 
-  /** What a trick of the draft lacks, and a button that switches it on. */
-  mending({ trick, needs, text }) {
-    const mend = () => this.choose(Playground.closed([...this.draft, ...needs]), trick);
-    return element("div", {}, `${text}. `, button(`switch on ${needs.join(", ")}`, mend));
+  /** What a trick of the draft lacks or excludes, and a button that switches it on or off. */
+  mending({ trick, needs, excludes, text }) {
+    const kept = this.draft.filter((name) => !Playground.closed([name]).some((each) => excludes.includes(each)));
+    const mend = () => this.choose(Playground.closed([...kept, ...needs]), trick);
+    const done = needs.length ? `switch on ${needs.join(", ")}` : `switch off ${excludes.join(", ")}`;
+    return element("div", {}, `${text}. `, button(done, mend));
   }
 
   /** What a trick is, and where to read about it. */
   tell(name) {
-    const { adds } = Playground.LADDER.tricks.find((trick) => trick.name === name);
+    const { adds } = LADDER.tricks.find((trick) => trick.name === name);
     const link = element("a", { href: `chapters/${PLAYED.chapters[name]}.html` }, "Its chapter");
     this.telling.replaceChildren(element("b", {}, name), `: ${adds}. `, link);
   }
@@ -148,8 +160,8 @@ export class Controls {
   choose(tricks, changed = "") {
     this.draft = tricks;
     this.showSwitches();
-    const { objective, ...swaps } = this.setting.arms[this.k].swaps ?? {};
-    if (objective && tricks.includes("clip")) swaps.objective = objective; // it stands on clip's line
+    const before = Object.entries(this.setting.arms[this.k].swaps ?? {});
+    const swaps = Object.fromEntries(before.filter(([kind]) => kind === "fault" || tricks.includes(LINES[kind].trick)));
     if (!Playground.faults(tricks).length) this.put({ arms: this.with({ tricks, swaps }) }, changed);
   }
 
@@ -173,8 +185,13 @@ export class Controls {
   }
 }
 
+/** The trick that a number belongs to, if any. */
+function owner(number) {
+  return LADDER.tricks.find(({ numbers }) => numbers.includes(number));
+}
+
 /** The trick without which a number does nothing, or nothing. */
 function missing(number, on) {
-  const owner = Playground.LADDER.tricks.find(({ numbers }) => numbers.includes(number));
-  return owner && !on.includes(owner.name) ? owner.name : "";
+  const trick = owner(number);
+  return trick && !on.includes(trick.name) ? trick.name : "";
 }

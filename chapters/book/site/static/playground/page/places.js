@@ -1,6 +1,7 @@
 // The worlds as the page shows them: their names, what counts as a return, and the numbers that suit them.
 
 const SMALL = { lanes: 32, horizon: 32 };
+const REPLYING = { lanes: 128, horizon: 1, gamma: 1, lr: 0.01, imitate_steps: 20_000 };
 const FACTS = {
   "CartPole-v1": ["CartPole", "Keep the pole up. Each step pays 1; after 500 the episode ends.", [0, 500], {}],
   "tricks/Corridor1-v0": [
@@ -65,6 +66,30 @@ const FACTS = {
     [0, 0.4],
     { ...SMALL, steps: 40_000 },
   ],
+  "tricks/OddsPlus10-v0": [
+    "Words: ten and one more",
+    "A tiny language model. “yes” pays 11, “no” pays 10; at first, it says yes to half of the prompts.",
+    [10, 11],
+    { ...REPLYING, steps: 12_800 },
+  ],
+  "tricks/Stakes-v0": [
+    "Words: high stakes",
+    "“no” always pays 1; “yes” pays 20 one time in ten, so 2 on average, which is the score.",
+    [1, 2],
+    { ...REPLYING, steps: 40_000 },
+  ],
+  "tricks/Rare-v0": [
+    "Words: a rare one",
+    "One of 200 words pays 1, and at first none is likelier than another.",
+    [0, 1],
+    { ...REPLYING, imitate_steps: 0, lr: 0.001, steps: 6_400 },
+  ],
+  "tricks/Loophole-v0": [
+    "Words: a loophole",
+    "“good” is wanted and pays 1. “flattery” is not, and pays 1.2. The score is the truth: 1 and −1.",
+    [-1, 1],
+    { ...REPLYING, imitate_steps: 15_000, steps: 40_000 },
+  ],
 };
 export const SHOWN = Object.keys(FACTS);
 const BUDGET = 60_000; // environment steps per agent: enough for CartPole, and short enough to wait for
@@ -82,6 +107,7 @@ function guessed(id) {
   if (kind === "pole") return [0, /Reward/.test(id) ? 500 * number : 500];
   if (kind === "corridor" || kind === "grid") return [-1, 1];
   if (kind === "lottery") return [0, 2];
+  if (kind === "reply") return [0, 1];
   if (kind === "cue") return [0, limit < Infinity ? limit : 3];
   return kind === "mail" ? [-limit / 2, limit] : [0, limit];
 }

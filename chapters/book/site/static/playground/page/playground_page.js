@@ -30,6 +30,8 @@ const IDEAS = [
     "twenty useless actions, with and without a mask",
     "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
   ],
+  ["GRPO's σ, where it learns the wrong word", "world=tricks/Stakes-v0&a=group_baseline,group_norm&b=group_baseline"],
+  ["flattery, with and without a leash", "world=tricks/Loophole-v0&a=&b=kl_penalty&kl_coef=0.3&kl_estimator=k2"],
   ["guess the fault", "guess=random"],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
@@ -37,7 +39,7 @@ const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 export class Page {
   constructor(place) {
     this.place = place;
-    this.own = new Own((objective) => this.write(objective));
+    this.own = new Own((kind, text) => this.write(kind, text));
     this.game = new Game(() => this.riddle(), () => this.reveal());
     this.speed = SPEEDS.length - 1;
     this.paused = QUIET.matches;
@@ -176,12 +178,12 @@ export class Page {
     this.watching.all("stepOneUpdate");
   }
 
-  /** Train an objective that the reader wrote against the clip. */
-  write(objective) {
-    const { tricks, numbers } = this.setting.arms[this.k];
-    const arm = { tricks: Playground.closed([...tricks, "clip"]), numbers };
+  /** Train a line that the reader wrote, and what else was written before, against the usual ones. */
+  write(kind, text) {
+    const { tricks, numbers, swaps: { fault, ...lines } = {} } = this.setting.arms[this.k];
+    const arm = { tricks: Playground.closed([...tricks, Playground.LINES[kind].trick]), numbers };
     const { guess, ...setting } = this.setting;
-    this.put({ ...setting, arms: [arm, { ...arm, swaps: { objective } }] }, "", 1);
+    this.put({ ...setting, arms: [arm, { ...arm, swaps: { ...lines, [kind]: text } }] }, "", 1);
     this.watching.picture.element.scrollIntoView({ block: "nearest" });
   }
 

@@ -1,8 +1,9 @@
 // A canvas on which an agent's first lane plays its film again: a pole, a row of cells, a grid, a cue and an answer, or
-// a choice.
+// a choice. Or its first group's replies as text, each colored by its advantage.
 
 const RATES = { pole: 50, corridor: 8, grid: 8, mail: 4, cue: 4, rope: 4, lottery: 2 }; // states a second
 const [WIDTH, HEIGHT] = [300, 120]; // in CSS pixels, before the canvas is fitted to its column
+const [COLUMNS, LINES] = [2, 4]; // of replies
 const REST = 400; // milliseconds between two episodes
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -28,7 +29,8 @@ export class Stage {
 
   /** What an agent did in an update's rollout; it is shown when the episode on the stage is over. */
   show(film, update) {
-    if (!film.states.length) return;
+    if (film.replies) this.write(film, update);
+    if (!film.states?.length) return;
     this.next = { film, update };
     if (QUIET.matches || !this.film) this.roll();
     if (QUIET.matches) this.draw(this.end - 1);
@@ -71,16 +73,38 @@ export class Stage {
     this.canvas.getContext("2d").clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  draw(at) {
-    const { film, world, canvas, start, end } = this;
-    const style = getComputedStyle(canvas);
-    const pen = canvas.getContext("2d");
+  /** The canvas, empty, and its colors. */
+  blank() {
+    const style = getComputedStyle(this.canvas);
+    const pen = this.canvas.getContext("2d");
     pen.setTransform(2, 0, 0, 2, 0, 0);
     pen.clearRect(0, 0, WIDTH, HEIGHT);
-    const colors = { main: style.getPropertyValue("--trick"), soft: style.color };
+    return [pen, { main: style.getPropertyValue("--trick"), soft: style.color }];
+  }
+
+  /** A prompt, and a group's replies to it: what will be likelier in color, what will be rarer in red. */
+  write({ asked, replies }, update) {
+    const [pen, { main, soft }] = this.blank();
+    pen.font = "18px sans-serif";
+    replies.slice(0, COLUMNS * LINES).forEach(({ text, advantage }, k) => {
+      const [x, y] = [10 + (WIDTH / COLUMNS) * (k % COLUMNS), 22 + (HEIGHT / LINES) * Math.floor(k / COLUMNS)];
+      pen.fillStyle = advantage > 0 ? main : advantage < 0 ? "#cf222e" : soft;
+      pen.fillText(text, x, y);
+      pen.fillText(signed(advantage), x + 78, y);
+    });
+    this.say(`update ${update + 1}, replies to “${asked}”, and their advantages`);
+  }
+
+  draw(at) {
+    const { film, world, start, end } = this;
+    const [pen, colors] = this.blank();
     DRAWN[world.kind](pen, film.states[at], film.actions[at], world, colors);
     this.say(`update ${this.update + 1}, step ${at - start + 1} of ${end - start}`);
   }
+}
+
+function signed(x) {
+  return x === 0 ? "0" : `${x > 0 ? "+" : "−"}${Math.abs(x).toPrecision(2)}`;
 }
 
 function line(pen, color, width, ...points) {

@@ -1,18 +1,23 @@
-// The line of the loop that an arm swaps, for an objective that the reader wrote or for a planted fault.
+// The lines of the loop that an arm swaps, for those that the reader wrote or for a planted fault.
 
 import { WORDS } from "./riddle.js";
 
+const WRITTEN = { // where a line of the reader's stands, and what it is called when an arm has it, and has it not
+  objective: { right: /clipped_surrogate\([^#]*\)/, own: "own line", usual: "the clip" },
+  advantage: { right: /\bstandardize\([^#]*\)/, own: "own advantage", usual: "standardized" },
+};
+
 /** The text of a line with an arm's swaps. */
-export function swappedLine(text, { objective, fault } = {}) {
-  const written = objective ? text.replace(/clipped_surrogate\([^#]*\)/, () => objective) : text;
+export function swappedLine(text, { fault, ...lines } = {}) {
+  const written = Object.entries(lines).reduce((now, [kind, own]) => now.replace(WRITTEN[kind].right, () => own), text);
   const definition = /^\s*def /.test(written);
   return fault && !definition ? written.replace(WORDS[fault].right, WORDS[fault].wrong) : written;
 }
 
 /** What tells an arm from another one that swaps nothing, or something else; empty if nothing does. */
 export function swapName({ swaps: mine = {} }, { swaps: other = {} }) {
-  const found = [];
-  if (mine.objective !== other.objective) found.push(mine.objective ? "own line" : "the clip");
+  const differ = Object.entries(WRITTEN).filter(([kind]) => mine[kind] !== other[kind]);
+  const found = differ.map(([kind, { own, usual }]) => (mine[kind] ? own : usual));
   if (mine.fault !== other.fault) found.push(mine.fault ? "one line is wrong" : "sound");
   return found.join(", ");
 }
