@@ -88,7 +88,8 @@ source(equally_good)
 
 # %% [markdown] tags=["two-hours"]
 # Our demonstrator guesses nine times out of ten, at once. One time in ten it says `think`, writes down the partial
-# sums, and is mostly right. The imitators do the same, each in its share of replies.
+# sums, and is mostly right. The imitators do the same, each in its share of replies. (Before that they imitated 150,000
+# tokens of one that always thinks. So they know how to add; what is rare is that they do.)
 
 # %% tags=["hide-input", "two-hours"]
 before = replies(start)
@@ -177,7 +178,9 @@ assert same < 1e-6
 
 # %% [markdown] tags=["predict", "two-hours"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
-# the same number of tokens, because it first has to learn the 10.
+# the same number of tokens, because it first has to learn the 10. (The mean of the whole batch, as in [chapter
+# 6](06_advantage_norm.ipynb), would remove ten points as well. Only one from the same prompt also removes what makes one
+# prompt pay more than another.)
 
 # %% [markdown] tags=["two-hours"]
 # With rewards of 0 and 1, on the other hand, it is hard to see any difference:
@@ -224,10 +227,11 @@ assert before.length.float().mean() < 2.6 and end.length.float().mean() > 4.8
 #
 # $$\frac{\partial J}{\partial z} = s (1 - s)(r - g).$$
 #
-# That's positive as soon as steps are right more often than guesses, and largest at $s = ½$. So $s$ follows a logistic
-# curve: slow, fast, slow. First replies get longer; what is right follows. **Long reasoning appears because it pays**
-# (DeepSeek-AI 2025, arXiv:2501.12948, saw it in a large model). For the same reason it *wouldn't* appear if $r < g$, or
-# if $s$ were 0: a policy gradient can only make likelier what is sampled.
+# That's positive as soon as steps are right more often than guesses, and largest at $s = ½$. So $s$ follows an S:
+# slow, fast, slow. First replies get longer; what is right follows. **Long reasoning appears because it pays**
+# (DeepSeek-AI 2025, arXiv:2501.12948, saw replies grow in a large model; how much of that is the mean in its loss, see
+# [chapter 31](31_limits.ipynb)). For the same reason it *wouldn't* appear if $r < g$, or if $s$ were 0: a policy gradient
+# can only make likelier what is sampled.
 #
 # The whole of $J$ improves by one more route: within replies that think, each partial sum gets more careful.
 
@@ -265,8 +269,8 @@ for size, (low, high) in gaps.items():
 assert max(abs(x) for gap in gaps.values() for x in gap) < 0.06
 
 # %% [markdown] tags=["predict"]
-# Little hangs on it here: no interval goes beyond 0.06. With $G = 32$ there are only four prompts in a batch, and what
-# one gains in the baseline one loses in prompts.
+# Little hangs on it here: no interval goes beyond 0.06. $G = 2$ and $G = 8$ can't be told apart. With $G = 32$ there are
+# only four prompts in a batch, and agents end a point or two lower.
 
 # %% [markdown]
 # ## A transformer in the same place
@@ -288,7 +292,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 #
 # It doesn't help
 #
-# - **when rewards are 0 and 1 and rarely 1.** Then 0 is already a fine baseline, as you saw.
+# - **when rewards are 0 and 1.** Here, 0 was as good a baseline, as you saw.
 # - **when a group agrees.** Eight right replies have advantages of 0. The prompt was paid for, and teaches nothing; see
 #   [the next chapter](30_grpo.ipynb).
 # - **when you can't ask twice.** A conversation with a person has no second reply from the same state. That is where a

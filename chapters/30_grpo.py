@@ -4,9 +4,9 @@
 # *Everybody divides by the group's standard deviation. What for?*
 
 # %% [markdown] tags=["two-hours"]
-# GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know nearly all of it: the
-# ratio, the clip, the group's mean as the baseline. One thing is new: each advantage is divided by the standard
-# deviation $\sigma$ of its group. Below, ten agents can say `safe` or `risky`. The safe word earns 1. The risky one
+# GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know most of it: the ratio,
+# the clip, the group's mean as the baseline. This chapter is about what everybody notices first: each advantage is
+# divided by the standard deviation $\sigma$ of its group. Below, ten agents can say `safe` or `risky`. The safe word earns 1. The risky one
 # earns 20 one time in ten, so it is worth twice as much. One set has RLOO's advantages, the other GRPO's.
 
 # %% tags=["hide-input", "two-hours"]
@@ -82,7 +82,8 @@ diff(PRESETS["rloo"], PRESETS["grpo"])
 
 # %% [markdown] tags=["two-hours"]
 # `reuse` and `clip` are [chapter 2](02_reuse.ipynb) and [chapter 3](03_clip.ipynb), per token. `kl_penalty` and
-# `reply_mean` are in both, and belong to [the next chapter](31_limits.ipynb). What remains is this:
+# `reply_mean` are in both, with other numbers: RLOO pays $k_1$ in the reward and sums a reply's tokens, GRPO pays $k_3$
+# in the loss and averages them. Both belong to [the next chapter](31_limits.ipynb). What remains is this:
 
 # %% tags=["two-hours"]
 source(in_deviations)
@@ -188,12 +189,12 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # %% [markdown] tags=["predict"]
 # Under plain descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at half the rate, which
 # makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Where is
-# the factor of 2.29? It holds for large groups. Of groups of eight at $p = 0.05$, two thirds have no right reply, and
-# these count 0 whatever they are divided by. What is left is a factor of 1.33, which you will derive in exercise 1, and in
-# a net that shares weights among prompts not even that can be seen.
+# the factor of 2.29? It holds for large groups. A group of eight with any contrast has a $\sigma$ of at least 0.35, where
+# $\sqrt{p(1 - p)}$ is 0.22: it can't see how rare its one right reply is. What is left is a factor of 1.33, which you will
+# derive in exercise 1. Not even that can be seen here, perhaps because prompts share weights.
 #
 # Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
-# that only hard prompts use takes its full step, whether their gradients are small or half as small. So wherever prompts
+# that only hard prompts use takes its full step, whether their gradients are small or half as small. As far as prompts
 # have weights of their own, Adam has already done what $\sigma$ is for.
 #
 # That's a tiny model. In a large one, prompts share most weights, and Adam sees only the sum of their gradients. There
@@ -206,7 +207,10 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # 6](06_advantage_norm.ipynb) has the derivation. What makes a group's gradient large, a rare win, makes its $\sigma$
 # large as well, and so the win is divided away. Most groups of eight contain no win. Those push toward `safe` at full strength.
 #
-# Here is the mean advantage of the risky word in a group of $G$, for a policy without preference. It's exact: every
+# You need no lottery for that. Pay a bonus of 0.1 for the right format: in a group without a right answer, the bonus is
+# divided by its own $\sigma$, and so counts as much as a right answer does elsewhere.
+#
+# Here is the mean slope along the logit of the risky word in a group of $G$, for a policy without preference. It's exact: every
 # number of safe words and of wins, times its probability.
 
 
@@ -329,7 +333,7 @@ check_weights(my_weight)
 # </details>
 #
 # **Exercise 2: predict a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
-# mean (REINFORCE++ does). What becomes of a prompt's weight then? Can the sign still flip?
+# mean (REINFORCE++ with a baseline does). What becomes of a prompt's weight then? Can the sign still flip?
 #
 # <details><summary>Answer</summary>
 #

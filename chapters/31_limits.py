@@ -6,8 +6,8 @@
 # %% [markdown]
 # A small model answers `a` or `b` and then writes `more` until it feels like `end`. What counts is its first word. Half
 # of the time, a typo replaces it at random, and the model sees that. Nothing it writes afterward is paid for. Below,
-# ten agents are trained with GRPO's loss, which averages over the tokens of each reply, and ten with a mean over all
-# tokens of the batch.
+# ten agents are trained with GRPO's mean, over the tokens of each reply, and ten with a mean over all tokens of the
+# batch. (Ratio, clip, and the rest are left out.)
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -81,7 +81,8 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 
 # %% [markdown]
 # Nothing rewards length. Even so, with a mean over each reply's own tokens, the model learns to be brief when it is
-# right and to ramble when it is wrong. People have read such curves as a model that "thinks longer about what is
+# right and to ramble when it is wrong. Look at the gap, not at the length: under a mean over all tokens, right and wrong
+# replies grow alike, and we don't know why. People have read such curves as a model that "thinks longer about what is
 # hard." This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
 #
 # ## Two replies by hand
@@ -97,7 +98,9 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 # repair have the same advantage, but in the longer ones each token gets less of it. `end` is what makes a short reply
 # short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right ones shrink.
 #
-# There are two cures: a mean over all tokens (DAPO), or a constant instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025).
+# There are two cures: a mean over all tokens (DAPO), or a constant instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025). TRL and
+# verl now take the mean over all tokens unless you ask for another. (DAPO's equation has it per group, TRL over the whole
+# batch, this library over a minibatch.)
 
 # %%
 source(mean_of_replies)
@@ -132,16 +135,13 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 # A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: no token
 # can be chosen by what the model doesn't know. (What remains may come from answers that the model itself gets wrong,
 # which it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
-#
-# One thing in these rows isn't explained by all this: under the other means, all replies grow, right and wrong alike. That
-# isn't the bias, since it leaves no difference between the two, and we don't know what it is. So compare wrong with
-# right, not with the start.
 
 # %% [markdown]
 # ## The upper limit
 #
-# The clip lets a probability grow by a factor of $1 + \epsilon$ per batch. For a token of probability 0.9, that's no
-# limit at all. One of 0.005 may reach 0.006. DAPO gives the upper side a limit of its own:
+# The clip stops pushing a probability up once it has grown by a factor of $1 + \epsilon$ in a batch. For a token of
+# probability 0.9, that's no limit at all. One of 0.005 is pushed to 0.006. DAPO gives the upper side a limit of its own,
+# so that the policy keeps exploring:
 
 # %%
 source(clipped_apart)
@@ -181,9 +181,11 @@ for name, (low, high) in saved.items():
 assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 
 # %% [markdown] tags=["predict"]
-# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12.
-# That count was for batches that reach the limit, and most don't. At first a batch holds the right word 0.64 times on
-# average, and until it turns up there is nothing to clip. The learning rate also holds growth back.
+# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12. At
+# 1.5, other things hold growth back: at first a batch holds the right word 0.64 times on average, and there is a learning
+# rate. And at 1.2, fewer than 26 batches are enough, because the count took the clip for a bound. It is none ([chapter
+# 3](03_clip.ipynb)): it only removes the gradient beyond the limit. In the middle of these runs, the largest ratio of a
+# batch is about 1.4.
 
 # %% [markdown]
 # ## The leash
@@ -305,9 +307,10 @@ for name, value, slope in by_hand:
     assert abs(mean_k.item() - value) < 1e-3 and abs(pull[0].item() - slope) < 1e-3
 
 # %% [markdown]
-# There is a second place for the price: the reward, as in RLHF since Ouyang et al. (2022). There the score multiplies
-# it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot \nabla]$. GRPO has
-# $k_3$ in the loss.
+# There is a second place for the price: the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the
+# score multiplies it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot
+# \nabla]$. GRPO's paper has $k_3$ in the loss. (TRL now multiplies it by the ratio, with its gradient, which makes it
+# right: `use_bias_correction_kl`, after DeepSeek-V3.2, arXiv:2512.02556. See exercise 2.)
 #
 # **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
 # four leashes hold it there?
@@ -357,9 +360,10 @@ assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean(
 source(ratio_of_reply)
 
 # %% [markdown]
-# By hand: a reply's three tokens have ratios 2, ½, and 1. Each of the first two would be clipped at 1 ± 0.2. Their
-# geometric mean is 1: as a whole, the reply is as likely as it was. In the first step after playing, all ratios are 1,
-# and both losses have the same gradient. So it can only matter where several steps are taken from a batch.
+# By hand: a reply's three tokens have ratios 2, ½, and 1. Token by token, one of them would be clipped at 1 ± 0.2: the 2
+# if the advantage is positive, the ½ if it's negative. Their geometric mean is 1: as a whole, the reply is as likely as
+# it was. In the first step after playing, all ratios are 1 (if one program both samples and trains), and both losses have
+# the same gradient. So it can only matter where several steps are taken from a batch.
 
 # %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
@@ -379,11 +383,24 @@ for name, numbers in (("one step", one_step), ("eight steps", eight)):
 assert apart["one step"] < 1e-3 < apart["eight steps"]
 
 # %% [markdown]
-# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2.
+# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2. It
+# is in the gradient, too, so GSPO has the bias of this chapter's first figure, and a mean over all tokens doesn't
+# properly cure it: then long replies weigh more. Whether GSPO trains better, a model this small can't show; its paper's
+# reason is stability, above all with mixtures of experts.
 #
 # None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
 # `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
 # verifier, there is nothing for `kl_penalty` to protect; DAPO and Dr. GRPO drop it.
+#
+# In TRL 1.16, the presets are these. (On the same replies, the last four have its losses and gradients.)
+#
+# | preset | TRL |
+# |---|---|
+# | `rloo` | `RLOOTrainer`, which also clips a ratio per reply |
+# | `grpo` | `loss_type="grpo"`, `beta=0.04`, `use_bias_correction_kl=False` |
+# | `dr_grpo` | `loss_type="dr_grpo"`, `scale_rewards="none"` |
+# | `dapo` | `loss_type="dapo"`, `epsilon_high=0.28`; it doesn't sample other prompts |
+# | `gspo` | `loss_type="grpo"`, `importance_sampling_level="sequence"`, `epsilon=3e-4`, `epsilon_high=4e-4` |
 
 # %% [markdown]
 # ## At a glance
@@ -427,8 +444,8 @@ check_penalty(my_penalty)
 #
 # By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
 # $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
-# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ it's the other way around: with a
-# gradient in the ratio, it's right.)
+# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ and $k_3$, which are unbiased, it's
+# the other way around: with a gradient in the ratio, both are right.)
 #
 # </details>
 

@@ -427,6 +427,6 @@ DR_GRPO = replace(GRPO, group_norm=False, kl_penalty=False)
 # fourth part, a soft punishment of overlong replies (3.4), is a matter of the reward.
 DAPO = replace(GRPO, kl_penalty=False, clip_higher=True, mixed_groups=True, reply_mean=False)
 # Zheng et al. 2025: eq. 5 (reply_mean, reuse, clip), 6 (group_baseline, group_norm), 7 (reply_ratio); sec. 5.1
-# (clip_higher, without the KL)
+# (clip_higher); its formulas leave out the KL for brevity
 GSPO = replace(GRPO, kl_penalty=False, clip_higher=True, reply_ratio=True)
 PRESETS |= {"rloo": RLOO, "grpo": GRPO, "dr_grpo": DR_GRPO, "dapo": DAPO, "gspo": GSPO}

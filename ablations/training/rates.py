@@ -9,7 +9,7 @@ tuning goes there, and it comes first for the arms that it has.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ def use(path: Path | None) -> None:
     """From here on, in this process, this is the user's table; None: there is none. It may not exist yet."""
     user_table[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
     table.cache_clear()
+    _by_arm.cache_clear()
 
 
 @cache
@@ -80,8 +81,12 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
     """An arm's rows, one per rate. given, tricks: as `arms.numbers` and `arms.flags` write them."""
-    found = table()[table().tricks == tricks]
-    return found[(found.env == env) & (found.steps == steps) & (found.numbers == given)]
+    return _by_arm().get((env, steps, given, tricks), table().iloc[:0])
+
+
+@cache
+def _by_arm() -> dict[Any, pd.DataFrame]:
+    return dict(iter(table().groupby(KEY[:-1], sort=False)))
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
@@ -110,6 +115,7 @@ def store_table(scores: pd.DataFrame) -> None:
     noted = {} if path == TABLE else {"algorithm": ALGORITHM}  # the package's own has rows of several
     write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
     table.cache_clear()
+    _by_arm.cache_clear()
 
 
 def joined(areas: Iterable[float]) -> str:

@@ -126,7 +126,7 @@ def test_a_wheel_gives_a_chapter_by_name(tmp_path: Path, tmp_path_factory: pytes
 def test_nothing_is_released_while_a_placeholder_stands_for_the_repository(tmp_path: Path) -> None:
     workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     (command,) = re.findall(r"No placeholder is left\n +run: '(.+)'", workflow)
-    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md", "chapters/03_clip.ipynb"):
+    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md", "README.md", "chapters/03_clip.ipynb"):
         copy = tmp_path / name
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / name, copy)
