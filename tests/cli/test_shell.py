@@ -45,13 +45,11 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("train --env", "--env: expected one argument; see --help"),
         ("train --compile yes", "unexpected argument 'yes'; see --help"),
         ("train --env Zzzz", "`Zzzz` doesn't exist; if a module of yours"),
-        ("train --out /dev/null/x", "cannot make the folder"),
         ("train --tensorboard", "--tensorboard needs --out, the folder to write into"),
         ("train --tensorboard --out x", 'install it with: pip install "ppo-tricks[tensorboard]"'),
         ("train --eval-every 0", "evaluations must be at least 1 step apart, not 0"),
         ("train --eval-every 9 --eval-episodes 0", "an evaluation needs at least 1 episode, not 0"),
         ("train --eval-episodes 3", "--eval-episodes needs --eval-every"),
-        ("train --seeds nonsense -q", "nonsense"),
         ("diff ppo", "diff takes two rungs"),
         ("teach", "unknown command 'teach'; the commands are train, play, save-policy, list"),
         ("trian", "unknown command 'trian' (did you mean train?)"),
@@ -106,7 +104,4 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
     assert config == replace(ATARI_CONFIG, seeds=2)
     assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
     assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
-    assert (config.max_grad_norm, config.reward_sign, config.life_ends) == (0.5, True, True)
-    assert (Config().reward_sign, Config().life_ends) == (False, False)
     assert parse(["atari+kl_stop", "--seeds", "2"], "train", Config) == (named("atari+kl_stop"), [config])
-    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(flags.on)

@@ -192,14 +192,6 @@ def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypat
     assert further("second", 100).curve.attrs == {"from": "first", "joined": [400]}
 
 
-def test_a_run_without_its_state_does_not_go_on() -> None:
-    last = Path(finished("a"), LAST)
-    last.write_bytes(Path(finished("b", PPO), LAST).read_bytes())
-    refusal(r"is damaged: last\.pt: it does not match its checksum", further, "a", 100)
-    last.write_bytes(b"nothing")
-    refusal(r"last\.pt is damaged", further, "a", 100)
-
-
 def test_other_agents_are_no_start() -> None:
     train(CONFIG, PLAIN).save("x")
     for config, tricks, message in (
