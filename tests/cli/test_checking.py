@@ -25,14 +25,6 @@ class Room(Ours):
         return {}
 
 
-class OfItsOwn(Room):
-    def __init__(self, seed: int = 0) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def see(self) -> Any:
-        return self.rng.uniform(-1, 1, 3).astype(np.float32)
-
-
 def room(**members: Any) -> Any:
     return like(Room, "Changed", **members)
 
@@ -62,7 +54,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("Far", "not within the observation space: clip observations, or make the space larger"),
         ("Global", "for the same seed and action: call super().reset(seed=seed) in reset, and draw from self"),
-        ("OfItsOwn", "for the same seed and action: call super()"),
         ("Stuck", "no legal action"),
         ("Room --wrap test_checking:louder", "not within the observation space"),
         ("NoRoom", "has no class or function 'NoRoom'"),

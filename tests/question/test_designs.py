@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.refusal import refusal
 
-from ablations import Arm, Comparison, Design, compare, story_of
+from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_raw, scales
 from ablations.question import around, designs
 from ablations.question.arms import added, as_trained, compared, flags
@@ -135,8 +135,6 @@ def test_an_arm_is_shared_if_half_of_the_comparisons_and_three_have_it(having: i
 def test_the_first_arm_is_named_for_what_is_needed_and_a_comparison_for_the_arm_it_is_about() -> None:
     chosen = ladder(["baseline", "clip"])
     assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"] and chosen.base == ("reuse",)
-    told = story_of(chosen).panels
-    assert told is not None and told.title == "From reuse up, one trick at a time"
     assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
     assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
     for name in ("ladder", "leave-one-out", "add-one-in", "beyond", "beyond-raw"):

@@ -27,8 +27,6 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--hidden 100000000", "lower --hidden"),
         ("--lanes 100000000", "lower --lanes"),
         ("--epochs 100000000000000", "lower --epochs or --minibatches"),
-        ("--minibatches 100000000", "100000000 minibatches are more than the 1024 rows"),
-        ("--backend envpool --lanes 300000000", "lower --lanes"),
         ("--backend gymnasium --env Acrobot-v1 --lanes 3000000 --horizon 1 --minibatches 1", "30,000,000 lanes"),
         ("--eval-every 10 --eval-episodes 1000000000", "lower --eval-episodes"),
         ("--recurrent --recurrent-size 4096 --lanes 4096", "4,096, and this machine has 100 GB free; lower"),

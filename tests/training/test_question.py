@@ -120,7 +120,6 @@ def test_a_command_is_told_without_where_results_go_who_makes_them_and_any_path_
         ("run --tricks action_mask", "CartPole-v1 gives no action mask, so action_mask has no effect"),
         ("run --design published --tricks clip", "the design published has its own arms"),
         ("run --tricks ppg", "ppg is beyond the ladder: leave out --tricks"),
-        ("run --tricks clip,shared_trunk,ppg", "shared_trunk, ppg are beyond the ladder"),
         ("run --tricks baseline,popart", "return_norm is needed, and itself needs baseline: add return_norm"),
         ("tune --suite published", "the suite published has fixed learning rates"),
         ("tune --suite worlds", "the worlds have a command of their own: python -m ablations worlds"),
