@@ -1,4 +1,4 @@
-"""Environments of other packages keep the laws of the loop: EnvPool's pools, ale-py's, and those the page lists."""
+"""Environments of other packages keep the laws of the loop: those of EnvPool and of ale-py."""
 
 import re
 import sys
@@ -18,6 +18,7 @@ from torch import Tensor
 from tricks import PPO, Config, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player
+from tricks.envs.envpool import thread_count
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
 from tricks.worlds.cartpole import dynamics
@@ -151,6 +152,14 @@ def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ign
     stacked = watch(others, 4, 160, lambda t: [t % 3 != 1, t % 3 > 0])
     assert_same(lone, stacked)
     assert spoiled > 0
+
+
+def test_a_pool_has_a_thread_per_core_even_if_pytorch_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(5)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert thread_count() == 5
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert thread_count() == 3
 
 
 ROBOTS = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
