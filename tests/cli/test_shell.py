@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.commands import begin, ended
@@ -76,6 +77,13 @@ def test_ctrl_c_during_imports_is_one_line_and_other_ends_hand_on_a_status(monke
     monkeypatch.setattr(start, "import_module", stopped)
     assert start.start("tricks.cli.main") == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_command_keeps_freed_memory(monkeypatch: Patch) -> None:
+    keep_memory = Mock()
+    monkeypatch.setattr(start, "keep_memory", keep_memory)
+    monkeypatch.setattr(sys, "argv", ["tricks", "list"])
+    assert start.start("tricks.cli.main") == 0 and keep_memory.called
 
 
 def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys: Capture, told: Told) -> None:
