@@ -39,12 +39,6 @@ def arm(returns: dict[int, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
-    found = outcomes.Outcome(trial, trial.doses[-1], arm(without), arm(having))
-    (row,) = outcomes.trial_table([found]).to_dict("records")
-    return row
-
-
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
 BASE = {seed: float(seed) for seed in range(6)}
 MORE = {seed: x + 1 for seed, x in BASE.items()}
@@ -55,6 +49,11 @@ HOPPER, WALKER, CHEETAH = "Hopper-v5", "Walker2d-v5", "HalfCheetah-v5"
 
 def found(having: dict[int, float], without: dict[int, float] = BASE, trial: Trial = TRIAL) -> Outcome:
     return Outcome(trial, trial.doses[-1], arm(without), arm(having))
+
+
+def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
+    (row,) = trial_table([found(having, without, trial)]).to_dict("records")
+    return row
 
 
 def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone_and_whose_numbers_are_named() -> None:
