@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.fixtures import Patch
 from support.studies import bimodal, study
 
 from ablations.analysis import effects as module
@@ -23,7 +24,6 @@ from ablations.report.tables import crossed_text, effects_text
 from ablations.tools.games import mean_score
 from tricks.ladder import Tricks
 
-Patch = pytest.MonkeyPatch
 SCALE = SCALES["CartPole-v1"]
 UNIT = SCALE.ceiling - SCALE.random
 NAN = float("nan")

@@ -12,7 +12,7 @@ from scipy import stats
 from support.jobs import TINY
 from support.studies import study
 
-from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
+from ablations import RESULTS, cli, compare, figure, read
 from ablations.analysis import records
 from ablations.analysis.effects import effects
 from ablations.analysis.reading import Columns, curves_of, short_name
@@ -32,28 +32,21 @@ STORED, OTHER = (RESULTS / f"published_{env}-v1_500000steps.runs.csv.gz" for env
 
 
 def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
-    """rliable's IQM is scipy's trimmed mean (its metrics.py); its stratified bootstrap of one task is a plain one."""
     kept, (runs, curves) = load(STORED), read(STORED)
     assert np.allclose(runs.area, kept.runs[SHARES].mean(axis=1))
     assert len(curves) == 100 * len(runs) == 100 * len(kept.runs)
     means = curves.groupby(["arm", "seed"])["return"].mean()
     assert np.allclose(means.loc[list(zip(runs.arm, runs.seed, strict=True))], runs.area)
     assert set(curves.step) == {5_000 * k for k in range(1, 101)}
-    arms = {str(arm): own.area.to_numpy() for arm, own in runs.groupby("arm")}
-    for areas in arms.values():
-        assert iqm(areas) == pytest.approx(stats.trim_mean(areas, 0.25))
+    for _, own in runs.groupby("arm"):
+        areas = own.area.to_numpy()
         within = stats.bootstrap((areas,), np.mean, method="percentile", random_state=0).confidence_interval
         low, high = interval(areas)  # the expanded interval: wider, the more so the fewer the seeds
         assert 1 < (high - low) / (within.high - within.low) < 1.5
-    first, second = arms.values()
-    assert unpaired(first, second).p == pytest.approx(stats.ttest_ind(first, second, equal_var=False).pvalue)
 
 
-def test_in_files_reinforce_has_a_name_and_other_arms_that_of_the_nearest_preset(tmp_path: Path) -> None:
-    made = study(ladder(["baseline"]), lambda on: 0)
-    back, path = save(made, tmp_path)
-    assert set(pd.read_csv(path, comment="#").tricks) == {"reinforce", "baseline"}  # so that pandas loses nothing
-    assert list(back.runs.tricks) == list(made.runs.tricks)
+def test_arms_are_named_after_the_nearest_preset(tmp_path: Path) -> None:
+    _, path = save(study(ladder(["baseline"]), lambda on: 0), tmp_path)
     assert set(read(path).runs.arm) == {"reinforce", "baseline"}
     on = " ".join(name for name in (*PPO.on, "lr_anneal") if name != "gae")
     assert (short_name(on), short_name(" ".join(PPO.on))) == ("ppo − gae + lr_anneal", "ppo")

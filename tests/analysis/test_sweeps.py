@@ -1,11 +1,11 @@
 """Sweeps and random designs: what is drawn and trained, what is best or explains most, and how far that is certain."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.fixtures import Capture, Refuses
 
 from ablations.analysis import agents as sweeps
 from ablations.analysis.agents import by_chance, choices, clear_of_zero, explained, fixed, levels, matters, varied
@@ -17,8 +17,6 @@ from ablations.report.agents_in_words import ranges, ranges_in_words
 from tricks import PPO, Config
 from tricks.ladder import LADDER, NEEDS
 
-Capture = pytest.CaptureFixture[str]
-Refuses = Callable[..., None]
 NAMES = [name for name in LADDER if name != "action_mask"]
 
 
@@ -76,23 +74,17 @@ BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses in
     [
         ("random --draws 15", "--draws must be a multiple of 10 from 20 to 1,000,000, not 15"),
         ("random --tricks glue", "unknown trick glue"),
-        ("random --steps 0", "steps must be"),
         ("sweep", "--vary is missing"),
         ("sweep --vary glue=1", "--vary has no number 'glue'; it has "),
-        ("sweep --vary seeds=1,2", "--vary has no number 'seeds'"),
         ("sweep --vary gamma=x", "--vary needs values such as gamma=1,2, not 'gamma=x'"),
-        ("sweep --vary gamma=2", "gamma must be in [0, 1], not 2"),
         ("sweep --vary epochs=1.5", "epochs must be a whole number, not 1.5"),
         ("sweep --vary gamma=0.9,0.9", "--vary has a value of gamma twice"),
-        ("sweep --vary gamma=0.9 --vary gamma=0.8", "--vary has gamma twice"),
         ("sweep --vary gamma=0.9 --seeds 0", "--seeds must be at least 1, not 0"),
         ("sweep --vary gamma=0.9 --seeds 1000000", "a sweep has at most 100,000"),
-        ("sweep --vary gamma=0.9 --rung glue", "unknown rung 'glue'"),
         ("sweep --vary huber_delta=1,2", "huber_delta has no effect without huber; --rung ppo+huber"),
         (f"sweep {TUNED} value_epochs=1,2", "has no effect without reuse"),
         (f"sweep {TUNED} max_value_grad_norm=1", "without grad_clip; --rung baseline+separate_optimizers+grad_clip"),
         ("sweep --rung ppg_buffers+separate_optimizers --vary value_epochs=1,2", BUFFERS),
-        ("sweep --vary gamma=0.9 --env Glue-v0", "Glue"),
         ("sweep --vary minibatches=4,100000", "100000 minibatches are more"),
     ],
 )
@@ -166,21 +158,6 @@ def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capt
     refuses(main, [*few, "--out", str(tmp_path)], "some agent ended no episode in 8 steps")
 
 
-def test_a_stored_sweep_is_told_in_one_line() -> None:
-    assert ranges(runs()) == (
-        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: "
-        "`a` is best at 2 (the largest), and nothing else is nearly as good; "
-        "`b` is best at 20 (the largest), and nothing else is nearly as good."
-    )
-    best = runs().query("a == 2")
-    more = pd.concat([runs(), best.assign(a=3, score=best.score - 0.1)])  # a = 2 has values on both sides now
-    apart = pd.concat([more, best.assign(a=1.5, score=0)])
-    for found in (more, apart):
-        assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(found)
-    apart = pd.concat([apart, best.assign(a=1.2, score=best.score - 0.1)]).query("a != 3")
-    assert "`a` is best at 2 (the largest), and nearly as good at 1.2; `b`" in ranges(apart)
-
-
 def test_the_best_is_named_with_what_it_cannot_be_told_from_and_one_value_is_a_condition() -> None:
     near = runs().query("a == 2").assign(a=3).assign(score=lambda rows: rows.score - 1)
     found = pd.concat([runs(), near]).assign(diverged=None)
@@ -189,11 +166,7 @@ def test_the_best_is_named_with_what_it_cannot_be_told_from_and_one_value_is_a_c
     said = ranges_in_words(found)
     assert "`a` is best at 2, and nothing else is nearly as good. These seeds cannot tell it from 3." in said
     assert "`b` is best at 20 (the largest), and nothing else is nearly as good. All others are told" in said
-    assert "told apart by Welch's t" in said
-    few = ranges_in_words(found[found.seed < 3])
-    assert "With 3 seeds a combination there is no interval, and no value can be told from another." in few
-    assert "interval (Student" not in few
-    assert "cannot tell" not in ranges_in_words(found[(found.a == 2) & (found.b == 20)])
+    assert "With 3 seeds a combination there is no interval" in ranges_in_words(found[found.seed < 3])
     found.loc[found.a == 1, "score"] = np.nan
     assert "| 1 | – " in ranges_in_words(found)  # a value without a score has no best of the others
     assert fixed(runs()) == ""
@@ -201,7 +174,6 @@ def test_the_best_is_named_with_what_it_cannot_be_told_from_and_one_value_is_a_c
     found.insert(1, "c", 0.9)
     assert (varied(found), fixed(found)) == (["a", "b"], " with c=0.9")
     assert ranges(found).startswith("`ppo` with c=0.9 on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2")
-    assert "All with c=0.9." in ranges_in_words(found)
     one = found[(found.a == 2) & (found.b == 20)]
     assert varied(one) == ["a", "c", "b"]  # nothing varies: then all of them are shown
     assert "`a` is best at 2, and nothing else" in ranges(one)  # and there is no edge

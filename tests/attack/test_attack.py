@@ -91,11 +91,6 @@ def targets(saved: Path, cut: Path, tmp_path_factory: pytest.TempPathFactory) ->
     }
 
 
-def test_the_files_are_what_is_read(targets: Targets) -> None:
-    assert [len(files) for _, _, files in targets.values()] == [4, 1, 1, 1, 1]
-    assert all(content(folder) is not None for folder, content, _ in targets.values())
-
-
 @tried(30, 100)
 @pytest.mark.parametrize("kind", ["run", "checkpoint", "job", "study", "learning rates"])
 def test_damaged_files(kind: str, count: int, targets: Targets) -> None:

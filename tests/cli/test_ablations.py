@@ -14,7 +14,6 @@ from support.waiting import until
 
 from ablations.cli import main
 from ablations.question.designs import DESIGNS, SUITES
-from ablations.report.sentences import spoken
 from tricks.config import BACKENDS
 
 FEW = "--steps 300 --seeds 2 --workers 2 --out"
@@ -39,16 +38,6 @@ def test_the_main_job_ends_in_a_report_and_resumes(capsys: pytest.CaptureFixture
     assert [path.name for path, content in made.items() if path.read_bytes() != content] == []
 
 
-def test_a_dry_run_says_what_and_how_long_and_trains_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(f"run --design factorial --tricks baseline,gae --dry-run {FEW} x".split()) == 0
-    said = capsys.readouterr().out
-    assert "factorial (3 arms); 3 distinct arms × 2 seeds × 300 steps" in said
-    assert "dropped: + gae (gae needs baseline)" in said
-    assert re.search(r"about \d+ seconds with 2 workers", said)
-    assert not [path for path in Path().rglob("*") if path.is_file()]
-    assert [spoken(x) for x in (40, 270, 12600)] == ["40 seconds", "4.5 minutes", "3.5 hours"]
-
-
 def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job() -> None:
     process = begin("ablations", ["--steps", "1000", "--seeds", "3", "--workers", "1", "--out", "x"], Path())
     until(lambda: finished(Path("x")) or process.poll() is not None)
@@ -63,11 +52,6 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job() -> None:
     ("words", "message"),
     [
         ("run --design ladder,leder", "unknown design 'leder'"),
-        ("run --design factorial", "a factorial takes 2 to 5 tricks, not 16: --tricks"),
-        ("run --suite classical", "the suites are cartpole, classic, beyond, pixels, published, mujoco"),
-        ("run --suite classic --env Pong-v5", "the suite classic has no 'Pong-v5'; it has CartPole-v1"),
-        ("run --suite worlds", "a command of their own: python -m ablations worlds"),
-        ("report --out /nonexistent", "no run files (*.runs.csv.gz) in /nonexistent"),
         ("--seeds none", "--seeds must be a count (10) or a range (10:30)"),
         ("--env Talking-v0", "Talking-v0 has a Text observation space"),
         ("--out /dev/null/x", "cannot make the folder /dev/null/x: a file is in its place"),

@@ -1,6 +1,5 @@
 """What is installed: one name, one version, a wheel that works without the clone; and the names that others import."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -8,20 +7,15 @@ import tomllib
 import zipfile
 from email import message_from_string
 from email.message import Message
-from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from support import pages
-from support.fixtures import Patch
 from support.wheels import built
 
 import ablations
 import tricks
-from ablations import findings
 from ablations.cli import main as ablations_main
-from tricks.__main__ import main
 from tricks.cli.main import main as tricks_main
 from tricks.version import DISTRIBUTION, unreleased, version_line
 
@@ -44,6 +38,7 @@ def test_name_and_version_are_the_same_wherever_they_stand(metadata: Message) ->
     assert f"\nversion: {tricks.__version__}\n" in (pages.ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\S+)\]", pages.PAGES["CHANGELOG.md"], re.MULTILINE)[0] == tricks.__version__
     assert metadata["Name"] == PROJECT["name"] == DISTRIBUTION
+    assert PROJECT["scripts"] == {name: f"{name}.__main__:main" for name in ("tricks", "ablations")}
     extras = PROJECT["optional-dependencies"].values()
     assert [need for needs in extras for need in needs if need.startswith("tricks")] == []
 
@@ -58,20 +53,6 @@ def test_version_says_what_is_installed(capsys: pytest.CaptureFixture[str]) -> N
         assert [name for name in ("torch", "numpy", "gymnasium") if f", {name} {version(name)}" not in said] == []
 
 
-@pytest.mark.parametrize(("owner", "open_"), [("OWNER", True), ("somebody", False)])
-def test_the_version_says_that_a_placeholder_is_not_a_release(owner: str, open_: bool, monkeypatch: Patch) -> None:
-    about = message_from_string(f"Project-URL: Homepage, https://github.com/{owner}/ppo-tricks\n")
-    monkeypatch.setattr("importlib.metadata.metadata", lambda name: about)
-    assert version_line().endswith("placeholder OWNER") == unreleased() == open_
-
-
-def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert PROJECT["scripts"] == {name: f"{name}.__main__:main" for name in ("tricks", "ablations")}
-    monkeypatch.setattr(sys, "argv", ["tricks", "nonsense"])
-    assert main() == 2
-    assert "unknown command 'nonsense'" in capsys.readouterr().err
-
-
 def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFile) -> None:
     held = set(wheel.namelist())
     roots = {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in held}
@@ -81,30 +62,6 @@ def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFil
     data = [path for top in tops for part in (top, top / "results") for path in part.glob("*.csv*")]
     assert {path.relative_to(pages.ROOT).as_posix() for path in [*code, *data]} <= held
     assert {"tricks/py.typed", "ablations/py.typed"} <= held
-
-
-RUN = """
-import runpy, sys
-sys.path.insert(0, ".")
-from ablations.cli import main as ablations
-from tricks.cli.main import main as tricks
-for command, words in ((tricks, ["list"]), (tricks, ["diff", "baseline", "reuse"]), (ablations, ["--help"])):
-    print("=====")
-    assert command(words) == 0
-sys.argv[1:] = ["compare", "--help"]
-print("=====")
-runpy.run_module("ablations", run_name="__main__")
-"""
-
-
-def test_commands_work_without_the_clone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
-    wheel.extractall(tmp_path)
-    done = subprocess.run([sys.executable, "-P", "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    listed, changed, *usages = done.stdout.split("=====\n")[1:]
-    assert "gae" in listed
-    assert "importance_ratio" in changed
-    assert [usage.split(" [")[0].split(" compare")[0] for usage in usages] == ["usage: python -m ablations"] * 2
 
 
 def test_the_page_of_the_index_has_no_relative_link(metadata: Message) -> None:
@@ -117,19 +74,9 @@ def test_the_page_of_the_index_has_no_relative_link(metadata: Message) -> None:
     assert f"]({home.format('blob', 'docs/running.md')})" in text
 
 
-CHAPTERS = Path(ablations.__file__).parents[1] / "chapters"
-
-
-def test_every_name_is_what_its_home_calls_so_and_no_other_is_there() -> None:
-    block = next(node for node in ast.parse(Path(ablations.__file__).read_text()).body if isinstance(node, ast.If))
-    homes = {each.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for each in node.names}
-    assert ablations.__all__ == sorted(homes)
-    for name, home in homes.items():
-        found = getattr(ablations, name)
-        assert found is getattr(import_module(str(home)), name, sys.modules.get(f"{home}.{name}")), name
-    assert set(tricks.HOMES) < set(tricks.__all__)
-    assert all(getattr(tricks, name).__name__ == name for name in tricks.HOMES)
+def test_every_public_name_is_there_and_no_other() -> None:
     for package in (tricks, ablations):
+        assert all(hasattr(package, name) for name in package.__all__)
         assert {*package.__all__, "__version__"} <= set(dir(package))
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             package.nonsense  # noqa: B018
@@ -149,12 +96,3 @@ assert "torch" not in sys.modules, "a report waits for it"
 
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", LOADED], check=True, stdout=subprocess.DEVNULL)
-
-
-def test_chapters_import_from_the_package_alone() -> None:
-    for path in CHAPTERS.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ablations":
-                assert node.module in ("ablations", "ablations.findings"), path
-                public = ablations if node.module == "ablations" else findings
-                assert {alias.name for alias in node.names} <= set(public.__all__), path

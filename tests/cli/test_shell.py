@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.commands import begin, ended
@@ -45,13 +46,11 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("train --env", "--env: expected one argument; see --help"),
         ("train --compile yes", "unexpected argument 'yes'; see --help"),
         ("train --env Zzzz", "`Zzzz` doesn't exist; if a module of yours"),
-        ("train --out /dev/null/x", "cannot make the folder"),
         ("train --tensorboard", "--tensorboard needs --out, the folder to write into"),
         ("train --tensorboard --out x", 'install it with: pip install "ppo-tricks[tensorboard]"'),
         ("train --eval-every 0", "evaluations must be at least 1 step apart, not 0"),
         ("train --eval-every 9 --eval-episodes 0", "an evaluation needs at least 1 episode, not 0"),
         ("train --eval-episodes 3", "--eval-episodes needs --eval-every"),
-        ("train --seeds nonsense -q", "nonsense"),
         ("diff ppo", "diff takes two rungs"),
         ("teach", "unknown command 'teach'; the commands are train, play, save-policy, list"),
         ("trian", "unknown command 'trian' (did you mean train?)"),
@@ -80,6 +79,13 @@ def test_ctrl_c_during_imports_is_one_line_and_other_ends_hand_on_a_status(monke
     assert capsys.readouterr().err == "interrupted\n"
 
 
+def test_a_command_keeps_freed_memory(monkeypatch: Patch) -> None:
+    keep_memory = Mock()
+    monkeypatch.setattr(start, "keep_memory", keep_memory)
+    monkeypatch.setattr(sys, "argv", ["tricks", "list"])
+    assert start.start("tricks.cli.main") == 0 and keep_memory.called
+
+
 def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys: Capture, told: Told) -> None:
     for rung, clip_range in (([], 0.2), (["atari"], 0.1)):
         with pytest.raises(SystemExit):
@@ -106,7 +112,4 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
     assert config == replace(ATARI_CONFIG, seeds=2)
     assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
     assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
-    assert (config.max_grad_norm, config.reward_sign, config.life_ends) == (0.5, True, True)
-    assert (Config().reward_sign, Config().life_ends) == (False, False)
     assert parse(["atari+kl_stop", "--seeds", "2"], "train", Config) == (named("atari+kl_stop"), [config])
-    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(flags.on)

@@ -10,46 +10,23 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support.commands import ROOT, TINY, begin, ended, largest_file
-from support.fixtures import Capture, Patch
+from support.fixtures import Capture
 from support.studies import study
 
 from ablations.analysis.records import save
 from ablations.cli import main as ablations
 from ablations.question.designs import ladder
-from ablations.training import workers as pools
-from tricks import PPO, REINFORCE, Config, export, train
+from tricks import PPO, export
 from tricks.cli.main import main
 from tricks.cli.shell import guarded
 from tricks.cli.start import safe_streams
-from tricks.cli.start import start as start_command
-from tricks.fast import allocator
 
 FULL = Path("/dev/full")
 SAVED = ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
 unix = pytest.mark.skipif(sys.platform == "win32", reason="limits as Unix has them")
-
-
-def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_does_not(monkeypatch: Patch) -> None:
-    train(Config(seeds=1, steps=1, lanes=1, horizon=8), REINFORCE)  # loads what is compiled, through ctypes
-    told = list[str]()
-    libc = SimpleNamespace(mallopt=lambda option, size: told.append(option))
-    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", "2.36"))
-    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
-    monkeypatch.setattr(sys, "argv", ["tricks", "list"])
-    monkeypatch.setattr(sys, "stderr", sys.stderr)  # a worker closes it, and ignores Ctrl-C
-    monkeypatch.setattr(pools, "signal", SimpleNamespace(signal=lambda *_: None, SIGINT=2, SIG_IGN=1))
-    monkeypatch.setattr(pools, "follow_parent", lambda: None)
-    for start in (lambda: start_command("tricks.cli.main"), pools.start_worker):
-        allocator.keep_memory.cache_clear()
-        train(Config(seeds=1, steps=1, lanes=1, horizon=8), REINFORCE)
-        assert told == []
-        start()
-        assert told == [allocator.MMAP_THRESHOLD, allocator.TRIM_THRESHOLD]
-        told.clear()
 
 
 def test_what_a_terminal_cannot_show_is_escaped_and_an_exported_file_is_the_same_program() -> None:
@@ -142,29 +119,12 @@ def make():
 SMALL = ["--env", "rooms:make", "--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
-    """The current folder, with a module that imports another one there."""
+def test_a_module_of_the_current_folder_is_found_after_all_that_is_installed(tmp_path: Path) -> None:
     (tmp_path / "rooms.py").write_text(ROOMS)
     (tmp_path / "furniture.py").write_text("LIMIT = 5")
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in ("rooms", "furniture"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return tmp_path
-
-
-def test_a_command_finds_a_module_of_the_current_folder_and_what_that_imports(folder: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(sys, "argv", ["tricks", "train", *SMALL, "-q"])
-    before = list(sys.path)
-    assert start_command("tricks.cli.main") == 0
-    assert Path(sys.modules["rooms"].__file__ or "").parent == folder
-    assert sys.path == [*before, str(folder)]  # after all that is installed
-
-
-def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:
     for name in ("torch", "random", "numpy", "envpool", "tricks"):
-        (folder / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
-    script = folder / "bin" / "tricks"
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
+    script = tmp_path / "bin" / "tricks"
     script.parent.mkdir()
     script.write_text("import sys\nfrom tricks.__main__ import main\nsys.exit(main())")  # as pip writes it
     paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}

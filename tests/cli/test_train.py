@@ -1,9 +1,7 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
-import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -13,11 +11,10 @@ import pytest
 import torch
 from PIL import Image
 from support.fixtures import Capture, Patch, Refuses, Told
-from support.training import SMALL, writers
+from support.training import SMALL, scalars, writers
 
 from tricks import PPO, Checkpoints, Config, Run, load, train
 from tricks.cli.main import main
-from tricks.cli.train import summary
 from tricks.core.rollout import Player, Rollout
 from tricks.runs import checkpoint, progress
 from tricks.runs.files import CHECKPOINT
@@ -50,15 +47,6 @@ def test_the_command_uses_one_thread_unless_told_otherwise(monkeypatch: Patch, t
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     assert threads == 2
-
-
-@pytest.mark.parametrize(("taken", "said"), [((120, 120), []), ((128, 128), ["128"]), ((128, 1310), ["128 to 1,310"])])
-def test_the_summary_says_how_many_steps_were_taken_if_not_the_budget(taken: tuple[int, int], said: list[str]) -> None:
-    run = train(CONFIG, PPO)
-    last = pd.DataFrame({"seed": [0, 1], "step": taken, "episodes": [1, 1], "return": [9.0, 9.0]})
-    text = summary(replace(run, curve=pd.concat([run.curve[run.curve["step"] < 120], last])))
-    line = r"^steps taken per seed: (.*) \(the last batch is always completed\)$"
-    assert re.findall(line, text, re.MULTILINE) == said
 
 
 def at_rollout(number: int, do: Callable[[], object]) -> Callable[[Player], Rollout]:
@@ -121,8 +109,8 @@ def test_a_resumed_run_goes_on_with_tensorboard(monkeypatch: Patch, told: Told) 
         patch.setattr(Player, "rollout", at_rollout(3, CTRL_C))
         told(f"{ONE} --out x --checkpoint-every 20 --tensorboard", 130)
     told("train --resume x")
-    steps = [[step for name, _, step in writer.told if name == "update"] for writer in written]
-    assert [writer.closed for writer in written] == [True, True]
+    steps = [[step for name, _, step in scalars(writer) if name == "update"] for writer in written]
+    assert [writer.close.called for writer in written] == [True, True]
     assert len(steps[0]) == 3
     assert steps[1] == pd.read_csv("x/curve.csv")["step"].tolist()[3:]
 

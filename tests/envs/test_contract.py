@@ -4,7 +4,6 @@ import itertools
 import re
 import warnings
 from dataclasses import replace
-from statistics import StatisticsError
 from typing import Any
 
 import gymnasium as gym
@@ -34,8 +33,6 @@ SMALL = Config(seeds=(3,), steps=40, lanes=2, horizon=10, hidden=(4,))
     ("how", "message"),
     [
         ("no reward", "own: the reward is not finite"),
-        ("too large", r"own: the observation 3 is not in Discrete\(3\)"),
-        ("short mask", r'own: info\["action_mask"\] has shape \(3,\), not \(2,\): one entry per action'),
         ("exit", r"own: SystemExit: 3, in misbehaving.py, line \d+ \(seed 3\)"),
         ("does nothing", "own has an empty action space"),
         ("no info", r"own: the info of step\(\) must be a dict, not None"),
@@ -181,16 +178,7 @@ def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: 
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_file_is_named_as_its_reader_knows_it_and_a_constructor_brings_no_wrong_suggestion() -> None:
-    for file, name in {
-        "/home/me/maze/__init__.py": "maze/__init__.py",
-        "/tmp/ipykernel_12/345.py": "a notebook's cell",
-        "<stdin>": "<stdin>",
-    }.items():
-        with pytest.raises(StatisticsError) as caught:  # the standard library raises it
-            exec(compile("import statistics\nstatistics.NormalDist(9, -1)", file, "exec"), {"__name__": "theirs"})
-        caught.value.__traceback__ = caught.tb.tb_next  # without this test's own frame
-        assert in_words(caught.value) == f"StatisticsError: sigma must be non-negative, in {name}, line 2"
+def test_what_fails_in_a_constructor_has_its_place_and_no_wrong_suggestion() -> None:
     assert in_words(KeyError("lr")) == "KeyError: 'lr'"  # what no code of the user's raises has no place
     refusal(r"unexpected keyword argument 'gravity'[^,]*$", train, Config(env_args=("gravity=9",), seeds=1), PPO)
 

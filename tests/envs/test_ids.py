@@ -47,7 +47,6 @@ def register():
 __root__ = calling.games:register
 Room = calling.games:register
 """,
-    "lacking.py": "import no_such_package",
     "broken_one.py": 'raise ValueError("no such\\nmap")',
 }
 
@@ -93,7 +92,6 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         ("rooms:forgetful", "'rooms:forgetful' must make a gymnasium.Env, not None: does it return what it makes?"),
         ("rooms:several", "not SyncVectorEnv; each lane is one environment, and --lanes says how many"),
         ("rooms.nosuch:make", "No module named 'rooms.nosuch'; 'rooms' is not a package; it must be installed, or be "),
-        ("lacking:make", "ModuleNotFoundError: No module named 'no_such_package', in lacking.py, line 1"),
         ("./rooms.py:make", "name a module, not a file: rooms:make"),
         ("rooms:", "write module:Id or module:function, such as rooms:make"),
         ("random:make", "if random is a file of yours, give it another name"),

@@ -98,15 +98,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize(
-    ("id", "how"),
-    [
-        ("Failing-hang-v0", signal.SIGKILL),
-        ("CartPole-v1", signal.SIGHUP),
-        pytest.param("CartPole-v1", signal.SIGKILL, marks=pytest.mark.slow),
-        pytest.param("Failing-hang-v0", signal.SIGHUP, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("id", "how"), [("Failing-hang-v0", signal.SIGKILL), ("CartPole-v1", signal.SIGHUP)])
 def test_no_worker_outlives_a_parent_that_was_killed(id: str, how: signal.Signals) -> None:
     script = SCRIPT.format(tests=str(Path(__file__).parents[1]), id=id)
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

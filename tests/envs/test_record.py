@@ -17,7 +17,6 @@ from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
 from support.any_space import THREE, AnySpace
 from support.fixtures import Capture
-from support.probes import Endless
 from support.refusal import refusal
 from support.register import like, register
 
@@ -167,23 +166,12 @@ def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
 CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
 
 
-class Walk(Endless):
-    """Random observations; the reward is one of them."""
-
-    observation_space, length = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), 6
+class Walk(AnySpace):
+    """Random observations, and numbers of its own, which are no statistics."""
 
     def __init__(self) -> None:
-        self.mean, self.std, self.n = 1.0, 2.0, 10  # numbers of its own, which are no statistics
-
-    def begin(self) -> None:
-        self.seen = self.np_random.normal(self.mean, self.std, 2).astype(np.float32)
-
-    def see(self) -> np.ndarray:
-        return self.seen
-
-    def pay(self, action: int) -> float:
-        self.begin()
-        return float(self.seen[0])
+        super().__init__()
+        self.mean, self.std, self.n = 1.0, 2.0, 10
 
 
 class Mine(gym.RewardWrapper):
@@ -218,7 +206,7 @@ def test_those_of_an_id_and_of_workers_too(refuses: Callable[..., None]) -> None
 
 def at_rest(env: gym.Env) -> gym.Env:
     wrapper = wrappers.NormalizeObservation(env)
-    wrapper.obs_rms = RunningMeanStd(shape=(2,))
+    wrapper.obs_rms = RunningMeanStd(shape=(3,))
     wrapper.update_running_mean = False
     return wrapper
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -107,12 +107,9 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
     ("words", "said"),
     [
         ("tune --lr 0.1", "tune tries the rates of its own grid; leave out --lr"),
-        ("run --target-kl 0.1", "target_kl has no effect in any arm"),
         ("run --gama 0.9", "unknown option --gama (did you mean --gamma?)"),
         ("sweep --vary epochs=1,2 --epochs 3", "this sweep varies epochs, so leave out --epochs"),
-        ("sweep --vary lr=0.1,0.2 --lr 0.1", "this sweep varies lr, so leave out --lr"),
         ("worlds --tricks glue", "unknown trick glue; the tricks are baseline,"),
-        ("worlds --tricks ,", "unknown trick"),
         ("worlds --tricks clip,ppg", "there is no trial for ppg; the tricks with trials are baseline,"),
         ("worlds --env Mail", "there is no trial in Mail; there are trials in tricks/Loan0Pay0.1-v0, "),
         ("worlds --env tricks/Mail-v0", "there is no trial in tricks/Mail-v0 (did you mean tricks/Mail6-v0?)"),
@@ -217,26 +214,14 @@ def test_studies_of_another_algorithm_or_tree_are_stale(tmp_path: Path, capsys: 
 
 
 @pytest.fixture
-def ran(monkeypatch: Patch) -> Callable[[int | None], list[tuple[list[str], float | None]]]:
-    """Lets commands of ours end with this status, or not in time if that is None. The value: what ran, how long."""
-
-    def ending(status_: int | None) -> list[tuple[list[str], float | None]]:
-        asked = list[tuple[list[str], float | None]]()
-
-        def run(words: list[str], timeout: float | None, check: bool) -> SimpleNamespace:
-            asked.append((words, timeout))
-            if status_ is None:
-                raise subprocess.TimeoutExpired("x", timeout or 0)
-            return SimpleNamespace(returncode=status_)
-
-        monkeypatch.setattr(status, "subprocess", SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired))
-        return asked
-
-    return ending
+def run(monkeypatch: Patch) -> Mock:
+    """Takes the place of `subprocess.run`; every command succeeds unless a test says otherwise."""
+    run = Mock(return_value=Mock(returncode=0))
+    monkeypatch.setattr(status, "subprocess", Mock(run=run, TimeoutExpired=subprocess.TimeoutExpired))
+    return run
 
 
-def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Path, ran: Any) -> None:
-    found = ran(0)
+def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Path, run: Mock) -> None:
     store(tmp_path, "ours", "python -m ablations run --seeds 9", str(ALGORITHM))
     for name in ("one", "two"):  # which a single command made
         store(tmp_path, name, "python -m ablations compare ppo 'ppo --no-gae'")
@@ -245,23 +230,22 @@ def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Pa
     assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 0
     asked = ["run --seeds 3", "run", "compare ppo 'ppo --no-gae'"]
     own = [[sys.executable, *shlex.split(f"-m ablations {each} --out {tmp_path} --workers 3")] for each in asked]
-    assert found == [(words, None) for words in own]
+    assert [(call.args[0], call.kwargs["timeout"]) for call in run.call_args_list] == [(words, None) for words in own]
 
 
-@pytest.mark.parametrize("ends", [None, 2, 130])
-def test_a_command_that_fails_or_takes_too_long_is_the_last(ends: int | None, tmp_path: Path, ran: Any) -> None:
+@pytest.mark.parametrize("ends", [subprocess.TimeoutExpired("x", 0), [Mock(returncode=2)]])
+def test_a_command_that_fails_or_takes_too_long_is_the_last(ends: Any, tmp_path: Path, run: Mock) -> None:
+    run.side_effect = ends
     for seeds in (2, 3):
         store(tmp_path, f"study{seeds}", f"python -m ablations run --seeds {seeds}")
-    found = ran(ends)
     assert main(["refresh", "--out", str(tmp_path), "--budget", "1.5h"]) == 1
-    assert [budget for _, budget in found] == [pytest.approx(5400, abs=60)]
+    assert [call.kwargs["timeout"] for call in run.call_args_list] == [pytest.approx(5400, abs=60)]
 
 
-@pytest.mark.parametrize("budget", ["90", "h", "-2h", "0m", "nans", "2x"])
-def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, ran: Any) -> None:
-    found = ran(0)
+@pytest.mark.parametrize("budget", ["90", "-2h", "2x"])
+def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, run: Mock) -> None:
     store(tmp_path, "mine", "another program")
     words = ["refresh", "--out", str(tmp_path)]
     refuses(main, [*words, f"--budget={budget}"], "--budget must be a time such as 90m or 2h")
     refuses(main, words, "'another program' is not a command of this package")
-    assert found == []
+    assert not run.called

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -20,12 +20,11 @@ from ablations import SCALES, effects, interval, style
 from ablations.analysis.records import COLUMNS, SHARES, Study
 from ablations.findings.our_designs import beyond
 from ablations.question.arms import Arm, Design, Label, added, flags, taken
-from ablations.question.designs import DESIGNS as REGISTERED
-from ablations.question.designs import add_one_in, factorial, ladder, leave_one_out, screen
+from ablations.question.designs import add_one_in, ladder, leave_one_out
 from ablations.report import multiples as curves
-from ablations.report.cells import UNKNOWN, Panel, Seen, about_rates, cell_text, forest_figure, heatmap_figure, strip
+from ablations.report.cells import forest_figure, heatmap_figure, told_apart
 from ablations.report.style import save
-from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE
+from tricks.ladder import COLORS, LADDER, NEEDS, REINFORCE
 
 
 @pytest.fixture(autouse=True)
@@ -173,15 +172,6 @@ def test_a_panel_has_its_arm_bold_and_the_other_dashed(design: Design, tmp_path:
         assert bold.get_color() == style.COLORS[pair.trick]
 
 
-def test_the_first_arm_is_named_for_what_the_chosen_tricks_need(tmp_path: Path, figures: list[Figure]) -> None:
-    design = ladder(("baseline", "clip"))
-    curves.curves_figure(rising(design), design, tmp_path / "x")
-    assert heading(figures[0]).startswith("From reuse up, one trick at a time: CartPole-v1")
-    first = panel(figures[0], "reuse")
-    assert [text.get_text() for text in first.texts] == ["what the chosen tricks need"]
-    assert first.lines[-1].get_color() == style.INK
-
-
 def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, figures: list[Figure]) -> None:
     design = ladder(("baseline",))
     few, silent = rising(design, seeds=4), rising(design)
@@ -194,18 +184,6 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
     np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
     assert behind.loc["reinforce"].low.isna().all() and behind.loc["+ baseline"].low.notna().all()
-
-
-def test_figures_fit_a_readme_and_crossed_designs_have_no_multiples(tmp_path: Path, figures: list[Figure]) -> None:
-    for design in (factorial(("baseline", "reuse")), screen(("baseline", "reuse"))):
-        assert curves.curves_figure(rising(design), design, tmp_path / "x") == []
-    assert list(tmp_path.iterdir()) == []
-    design = leave_one_out(PPO.on[:7])
-    curves.curves_figure(rising(design), design, tmp_path / "x")
-    rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
-    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
-    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
-    assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
 
 
 def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: list[Figure]) -> None:
@@ -240,8 +218,6 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
         assert (round(row["low"], 6), round(row["high"], 6)) in bars
         assert round(corner(mark)[1]) == ["baseline", "clip"].index(row["trick"])
     assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
-    assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
-    assert "95% intervals (Welch's t)" in heading(figures[0]) and "INCOMPLETE" not in heading(figures[0])
 
 
 def test_what_other_seeds_show_stands_below_and_hatches_what_they_refute(tmp_path: Path, figures: list[Figure]) -> None:
@@ -253,7 +229,7 @@ def test_what_other_seeds_show_stands_below_and_hatches_what_they_refute(tmp_pat
     marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
     assert marks == [(0.1, 0.1), (-0.1, 1.1)]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
-    assert drawn(figures[1].axes[0]) == {(0, 0): ("+0.30", False), (0, 1): ("+0.30", True)}
+    assert hatched(figures[1].axes[0]) == {(0, 1)}
     assert "not seen again on other seeds" in " ".join(" ".join(text.get_text() for text in figures[1].texts).split())
 
 
@@ -262,23 +238,10 @@ def corner(line: Line2D) -> tuple[float, float]:
     return round(x, 6), round(y, 6)
 
 
-def drawn(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, bool]]:
-    """Each cell's number, and whether it is hatched."""
-    return {at: (text, hatched) for at, (text, _, hatched) in cells(axis).items()}
-
-
-def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
-    """Each cell's number and color, and whether it is hatched, by column and row."""
-    found: dict[tuple[int, int], tuple[str, str, bool]] = {}
-    for patch in axis.patches:
-        assert isinstance(patch, Rectangle)
-        at = (round(patch.get_x() + 0.5), round(patch.get_y() + 0.5))
-        if patch.get_hatch():
-            found[at] = (*found[at][:2], True)
-        else:
-            text = next(t for t in axis.texts if (round(t.get_position()[0]), round(t.get_position()[1])) == at)
-            found[at] = (text.get_text(), to_hex(patch.get_facecolor()), False)
-    return found
+def hatched(axis: plt.Axes) -> set[tuple[int, int]]:
+    """Columns and rows of the cells that are hatched."""
+    cells = [patch for patch in axis.patches if isinstance(patch, Rectangle) and patch.get_hatch()]
+    return {(round(cell.get_x() + 0.5), round(cell.get_y() + 0.5)) for cell in cells}
 
 
 def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figures: list[Figure]) -> None:
@@ -294,17 +257,11 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
     first, second = figures[0].axes[:2]  # columns CartPole, Taxi; rows clip, gae
-    one = {(0, 0): ("−0.90", True), (0, 1): ("+0.40", False), (1, 0): ("–", False), (1, 1): ("+0.10", False)}
-    assert drawn(first) == one
-    assert {at for at, (_, hatched) in drawn(second).items() if hatched} == {(0, 1), (1, 1)}
-    assert drawn(second)[0, 1][0] == "0"
-    assert cells(first)[1, 0][1] == UNKNOWN
-    ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # of what is detected: -0.4 and 0.4
-    assert [cells(second)[0, 0][1], cells(first)[0, 1][1]] == ends
+    assert (hatched(first), hatched(second)) == ({(0, 0)}, {(0, 1), (1, 1)})
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
 
 
-def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched(tmp_path: Path, figures: list[Figure]) -> None:
+def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched() -> None:
     rows = [
         effect("ladder", "CartPole-v1", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},
         effect("ladder", "CartPole-v1", "gae", 0.01, 0.5) | {"low": -0.04, "high": 0.06},
@@ -312,51 +269,14 @@ def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched(tmp_path
         effect("ladder", "CartPole-v1", "popart", 0.03, 0.001) | {"low": 0.02, "high": 0.04, "confirmed": 0.0},
         effect("ladder", "Unknown-v0", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},  # of which we know no scale
     ]
-    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
-    one = {(0, 0): ("≈ 0", False), (0, 1): ("+0.010", True), (0, 2): ("+0.030", False), (0, 3): ("+0.030", True)}
-    two = {(1, 0): ("+0.01", True), **{(1, k): ("–", False) for k in (1, 2, 3)}}
-    assert drawn(figures[0].axes[0]) == one | two
+    found = told_apart(pd.DataFrame(rows))
+    assert found.small.tolist() == [True, False, False, False, False]
+    assert found.hatched.tolist() == [False, True, False, True, True]
 
 
-def test_without_a_scale_there_is_no_color_and_numbers_have_few_digits(tmp_path: Path, figures: list[Figure]) -> None:
+def test_an_environment_without_a_scale_is_in_units_of_return(tmp_path: Path, figures: list[Figure]) -> None:
     seen = [("ladder", "CartPole-v1", 0.1), ("ladder", "Unknown-v0", -50.0), ("leave-one-out", "CartPole-v1", 0.02)]
     rows = [effect(design, env, "gae", difference, 0.001) for design, env, difference in seen]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
-    assert cells(figures[0].axes[0])[1, 0][:2] == ("−50", "#ffffff")
     one, two = ([label.get_text() for label in axis.get_xticklabels()] for axis in figures[0].axes[:2])
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
-    assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
-    asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
-    assert [cell_text(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
-    assert [cell_text(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
-    found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
-    assert about_rates(found) == "; learning rates fixed on B"
-    assert about_rates(found[found.env == "B"]) == "; learning rates fixed"
-    assert about_rates(found[found.env == "A"]) == ""
-
-
-def test_only_what_was_confirmed_on_a_scale_is_colored_and_panels_keep_their_row() -> None:
-    cells = {("", "A"): Seen(0.3, "helps", True, True), ("", "B"): Seen(0.3, "helps, once", True, False)}
-    for limit, colored in ((0.6, True), (np.nan, False)):
-        patches = strip([Panel("worlds", cells, limit)]).axes[0].patches
-        one, other = (to_rgb(patch.get_facecolor()) for patch in patches if isinstance(patch, Rectangle))
-        assert (min(one) < 0.5) == colored and other == (1, 1, 1)
-    seen = Seen(0.1, "helps", True, True)
-    usual = {("alone", "A"): seen, ("taken out", "A"): seen}
-    robots = {("in the preset", "B"): seen._replace(difference=0.2), ("alone", "C"): seen._replace(difference=0.3)}
-    first, second = strip([Panel("usual", usual, 1.0), Panel("robots", robots, 1.0)]).axes
-    rows = [label.get_text() for label in first.get_yticklabels()]
-    assert rows == ["alone", "taken out", "in the preset"]
-    assert first.get_ylim() == second.get_ylim()
-    drawn = {text.get_text(): text.get_position()[1] for text in second.texts}
-    assert round(drawn["+0.20"]) == rows.index("in the preset") and round(drawn["+0.30"]) == rows.index("alone")
-
-
-def test_designs_on_different_tricks_share_figures(tmp_path: Path, figures: list[Figure]) -> None:
-    own = [effect("beyond", "CartPole-v1", name, 0.1, 0.5) for name in ("shared_trunk", "ppg")]
-    others = [effect("scales", "CartPole-v1", name, 0.2, 0.001) for name in ("reward_sign", "return_norm")]
-    found, designs = pd.DataFrame([*own, *others]), [REGISTERED[name]([]) for name in ("beyond", "scales")]
-    for draw in (forest_figure, heatmap_figure):
-        draw(found, designs, tmp_path / "x")
-        rows = [label.get_text() for label in figures[-1].axes[0].get_yticklabels()]
-        assert rows == ["return_norm", "shared_trunk", "ppg", "reward_sign"]  # what is no trick comes last

@@ -2,7 +2,7 @@
 there is nothing whole to read; its sentences agree with the effects, and what files say of themselves is only text."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -15,15 +15,13 @@ import pytest
 from support.fixtures import Capture, Patch, Refuses
 from support.studies import study
 
-from ablations.analysis.effects import effects
 from ablations.analysis.records import SUFFIX, Study, load, save
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.findings.claims import published_text
 from ablations.findings.our_designs import around_continuous, beyond, beyond_raw, published
 from ablations.question.arms import Arm, Comparison, Design, added
-from ablations.question.designs import DESIGNS, add_one_in, factorial, ladder, leave_one_out, registered
-from ablations.question.story import STORIES, Mark, Panels, Phrases, Story
+from ablations.question.designs import DESIGNS, add_one_in, factorial, ladder, leave_one_out
 from ablations.report import page, sentences, tables
 from ablations.report.markup import as_html, code, plain
 from ablations.report.sentences import across, of
@@ -49,9 +47,7 @@ def test_another_base_gets_a_heat_map_and_a_table_a_row_an_arm(tmp_path: Path) -
     text = (tmp_path / "report.md").read_text()
     assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
     assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == set(ENVS)
-    across = text.split("## Across environments, around continuous\n")[1]
-    assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
-    assert len(re.findall("Of 1[0-9] published statements", text)) == 2  # each robot's against what is published on it
+    assert "## Across environments, around continuous\n" in text
 
 
 def test_the_report_names_what_is_dropped_missing_and_diverged_and_what_the_tricks_need(tmp_path: Path) -> None:
@@ -88,9 +84,7 @@ def test_no_environment_counts_twice_and_a_published_score_stands_beside_ours() 
     made = study(published(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
     assert published_text(made) == ""  # at rates of our own
-    text = published_text(replace(made, runs=made.runs.assign(tuned="fixed")))
-    assert "| 490 ± 6" in text and "| 465.0 [" in text
-    assert published_text(replace(made, runs=made.runs.assign(steps=1000))) == ""
+    assert "| 490 ± 6" in published_text(replace(made, runs=made.runs.assign(tuned="fixed")))
 
 
 def test_report_draws_what_run_saved_the_same_again(tmp_path: Path, refuses: Refuses) -> None:
@@ -138,9 +132,7 @@ NOTHING = "no run files (*.runs.csv.gz) in"
 FOLDERS: list[tuple[str, bytes | None, str]] = [  # a file in a folder, its content, and what `report` says
     ("", None, NOTHING),
     ("compare_x/comparison.md", b" \n", NOTHING),
-    ("inner/x.runs.csv.gz", b"x\n", NOTHING),
     ("x.runs.csv.gz", b"x\n", "x.runs.csv.gz is damaged, of another version, or not a run file"),
-    ("judge_x/answer.md", b"\xff\xfe\x00", NOTHING),
 ]
 
 
@@ -173,76 +165,30 @@ def test_an_answer_is_told_as_on_its_own_page_once_for_all_its_studies(tmp_path:
     refuses(main, ["report", "--out", str(tmp_path)], "answer.md is damaged or no page of ours")
 
 
-BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]
-
-
 def two_on_gae(names: Sequence[str]) -> Design:
     """Two tricks, each on top of gae, over independent seeds."""
-    core = Arm("core", switched(BASE))
-    labels = [added([*BASE, name]) for name in BOTH]
-    arms = [Arm(label, switched([*BASE, name])) for label, name in zip(labels, BOTH, strict=True)]
+    base, both = ["baseline", "gae"], ("grad_clip", "entropy")
+    core, arms = Arm("core", switched(base)), [Arm(added([*base, name]), switched([*base, name])) for name in both]
     pairs = tuple(Comparison(arm.label, core, arm) for arm in arms)
-    return Design("two-on-gae", tuple(BOTH), (core, *arms), pairs, own_arms=True)
+    return Design("two-on-gae", both, (core, *arms), pairs, own_arms=True)
 
 
-STORY = Story(
-    Panels("Two tricks on gae", ("with it", "the core", "the other")),
-    Mark("P", "✚", "on gae"),
-    Phrases(detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"),
-)
-
-
-@pytest.fixture
-def made() -> Iterator[Design]:
-    registered(two_on_gae)
-    STORIES["two-on-gae"] = STORY
-    yield DESIGNS["two-on-gae"]([])
-    del DESIGNS["two-on-gae"]
-    STORIES.pop("two-on-gae", None)
-
-
-def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
+def test_a_new_design_needs_no_other_change(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setitem(DESIGNS, "two-on-gae", two_on_gae)
     (asked,) = questions(What(design="two-on-gae"), "10")
-    assert asked.designs == (made,) and len(asked.arms) == 3
-    # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
-    three = (*ENVS, "Pendulum-v1")
-    some = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in three]
-    both = some[:2]
-    page.write(some, tmp_path, "again")
+    assert asked.designs == (two_on_gae([]),) and len(asked.arms) == 3
+    some = [study(asked.designs[0], lambda on: 60 * ("entropy" in on), env) for env in (*ENVS, "Pendulum-v1")]
+    saved = [save(each, tmp_path)[1] for each in some]
+    monkeypatch.delitem(DESIGNS, "two-on-gae")  # as in a process that never saw its function
+    read = [load(path) for path in saved]
+    assert all(each.designs == asked.designs for each in read)
+    page.write(read, tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
-    for said in (
-        *("### two-on-gae: CartPole-v1", "| + baseline, gae, entropy", "| two-on-gae: difference, P(better)"),
-        *("two-on-gae, in general", "(made_CartPole-v1/curves_two-on-gae.png)", "Welch's t"),
-    ):
+    for said in ("### two-on-gae: CartPole-v1", "| two-on-gae: difference, P(better)", "two-on-gae, in general"):
         assert said in text
     for drawn in ("curves_two-on-gae", "effects"):
         assert (tmp_path / "made_CartPole-v1" / f"{drawn}.png").exists()
     assert set(pd.read_csv(tmp_path / "heatmap.csv").design) == {"two-on-gae"}
-    said = "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
-    assert sentences.of(both[0]) == [said]
-    assert sentences.across(both) == (
-        "In 2 environments (8 seeds), put on gae, detected as helping in one place and hurting in another: none. "
-        "Never detected on gae: `grad_clip`."
-    )
-    _, path = save(both[0], tmp_path)
-    assert load(path).designs == (made,)
-    few = study(made, lambda on: 5 * ("entropy" in on))
-    few.runs.loc[few.runs.tricks.str.contains("entropy"), "seed"] += 100  # pairs would have nothing to compare with
-    found = effects(few, made).set_index("trick")
-    assert (found.seeds["entropy"], found.detected["entropy"]) == (8, 0)  # paired it would be certain
-    assert found.difference["entropy"] == pytest.approx(5 / (500 - 22.3))
-
-
-def test_a_design_that_says_nothing_about_itself_is_drawn_all_the_same(made: Design, tmp_path: Path) -> None:
-    del STORIES["two-on-gae"]
-    _, path = save(study(made, lambda on: 60 * ("entropy" in on)), tmp_path)
-    del DESIGNS["two-on-gae"]  # as in a process that never saw its function
-    read = load(path)
-    DESIGNS["two-on-gae"] = two_on_gae
-    assert read.designs == (made,)
-    page.write([read], tmp_path, "again")
-    assert (tmp_path / "made_CartPole-v1" / "curves_two-on-gae.png").exists()
-    assert "two-on-gae: difference" in (tmp_path / "report.md").read_text()
 
 
 STEPS = ["baseline", "clip", "entropy"]
@@ -259,14 +205,9 @@ def several(env: str, value: int) -> Study:
 
 def test_what_is_detected_is_said_unless_runs_are_missing() -> None:
     made = several("CartPole-v1", 90)
-    assert of(made) == [
-        "On CartPole-v1 (8 seeds), the ladder takes the area under the curve from 135 to 165. "
-        "Detected among its 3 steps: up with `clip` (+0.19), down with `entropy` (-0.13).",
-        "On CartPole-v1 (8 seeds), detected when a trick is alone: `clip` helping, `entropy` hurting. Detected when it "
-        "is taken out of the full set, with what needs it: `clip` missed, `entropy` better left out.",
-    ]
-    one, *_ = of(study(ladder(("clip",)), lambda on: 90 * ("clip" in on), "CartPole-v1"))
-    assert "Detected among its only step: up with `clip`" in one
+    steps, alone = of(made)
+    assert "from 135 to 165" in steps and "up with `clip` (+0.19), down with `entropy` (-0.13)" in steps
+    assert "alone: `clip` helping, `entropy` hurting" in alone and "`clip` missed, `entropy` better left out" in alone
     assert of(replace(made, runs=made.runs[made.runs.tricks != ""])) == []
     assert of(replace(made, runs=made.runs.assign(arm=made.runs.tricks + "!"))) == []  # of a question of one's own
 
@@ -294,12 +235,9 @@ def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hur
     here = study(beyond(THREE), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
     there = study(beyond(THREE), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
     raw = study(beyond_raw(THREE), lambda on: 0, "Pendulum-v1")
-    assert of_beyond([here, there, raw, replace(here, name="again")]) == [
-        "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
-        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
-        "On top of `ppo without return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
-        "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
-    ]
+    on_ppo, without_norm = of_beyond([here, there, raw, replace(here, name="again")])
+    assert "`shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on CartPole-v1 (-0.13); `ppg` helps on" in on_ppo
+    assert without_norm.count("is detected nowhere") == 3
     assert of_beyond([several("CartPole-v1", 60)]) == []
     assert of_beyond([study(beyond(THREE), lambda on: 0, seeds=2)]) == []  # too few to detect anything
     assert of_beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []

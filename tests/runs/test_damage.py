@@ -19,7 +19,7 @@ from tricks.version import ALGORITHM
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
 ONE: dict[str, Any] = {"action": {"kind": "Discrete", "n": 2, "start": 0}, "tasks": 1}
-ABOUT, CURVE, CUT = Path("run.json"), Path("curve.csv"), Path("cut", CHECKPOINT)
+CUT = Path("cut", CHECKPOINT)
 OLD = {"tricks": "0.1.0", "algorithm": 4, "commit": None}
 NEW = {"tricks": "9.9.9", "algorithm": ALGORITHM + 1, "commit": None}
 About = dict[str, Any]

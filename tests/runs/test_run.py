@@ -16,7 +16,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.any_space import TWO, AnySpace
 from support.chance_spaces import boxes, discrete, nested
-from support.fixtures import Patch
 from support.refusal import refusal
 from support.training import cart, same
 from torch import Tensor, nn
@@ -26,7 +25,6 @@ from tricks.core.nets import Dense, Layer
 from tricks.core.rollout import Player, play_episodes
 from tricks.core.spaces import Spaces, from_plain, to_plain
 from tricks.envs.make import make_env
-from tricks.runs import about
 from tricks.runs.about import read_back
 from tricks.state_norm import ObsStats
 
@@ -61,11 +59,6 @@ def test_a_run_with_a_rate_per_seed_is_loaded_evaluated_and_taken_apart() -> Non
     diverged = replace(run, diverged={3: 3, 1: 5})
     assert (diverged.only().diverged, diverged.only(1).diverged) == ({3: 3}, {1: 5})
     refusal("the run has no seed 7; it has 3, 1", run.only, 7)
-
-
-def test_games_are_played_without_a_compiler(run: Run, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(torch, "compile", lambda *_, **__: pytest.fail("something was compiled"))
-    np.testing.assert_array_equal(replace(run, config=replace(run.config, compile=True)).evaluate(2), run.evaluate(2))
 
 
 def test_one_agent_of_the_stack_acts_as_the_stack_does(run: Run) -> None:
@@ -185,13 +178,3 @@ def test_a_space_that_cannot_be_kept_is_refused_before_training() -> None:
     long = Box(0, 1, (2,), np.longdouble)
     said = r"^own: no file can keep the \w+ of its observation space; make it float64$"
     refusal(said, train, CONFIG, PPO, env=partial(AnySpace, long))
-
-
-def test_what_would_be_read_as_something_else_is_an_error_before_the_first_step(monkeypatch: Patch) -> None:
-    class Unplayed(AnySpace):
-        def step(self, action: Any) -> Any:
-            raise AssertionError("a step")
-
-    monkeypatch.setattr(about, "from_plain", lambda plain: from_plain(plain | {"n": 3} if "n" in plain else plain))
-    said = r"^own: no file can keep this run, with the spaces Box.* and Discrete\(2\): it "
-    refusal(said, train, CONFIG, PPO, env=Unplayed)

@@ -4,19 +4,17 @@ import base64
 import io
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, Run, Tricks, train
 from tricks.cli.shell import parse
 from tricks.ladder import rungs, switched
 from tricks.runs.learning_curve import read_table
-from tricks.runs.run import WINDOWS, curve_figure, curve_png, in_windows, rows, rung
+from tricks.runs.run import WINDOWS, curve_figure, in_windows, rows, rung
 
 TINY = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
 
@@ -35,25 +33,17 @@ def test_a_run_is_one_short_line(run: Run) -> None:
     assert "1 seed × 600 steps" in repr(run.only(3))
 
 
-def test_the_table_names_the_numbers_that_are_not_the_usual_ones(run: Run) -> None:
-    assert rows(run)["numbers"] == "lanes=4, horizon=16, hidden=(8,)"
-    assert rows(run)["seeds"] == "5"
-    assert "diverged" not in rows(run)
-    lost = replace(run, diverged={2: 1500}, reasons={2: "the loss"})
-    assert rows(lost)["diverged"] == "seed 2 at step 1,500"
-    assert "numbers" not in rows(replace(run, config=replace(Config(seeds=5, steps=600), env="ShortCartPole-v0")))
-
-
 def test_a_notebook_shows_the_table_and_a_picture(run: Run) -> None:
     page = run._repr_html_()
     assert page.count("<tr>") == len(rows(run))
-    assert "<td" in page.split("ppo --no-gae")[0]
     (picture,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert base64.b64decode(picture).startswith(b"\x89PNG")
     odd = replace(run, config=replace(run.config, env="<b>&"), curve=run.curve.assign(episodes=0))
     assert "&lt;b&gt;&amp;" in odd._repr_html_()
-    assert "no episode ended there" in repr(odd)
-    assert "no episode ended there" in odd._repr_html_()
+    assert "no episode ended there" in repr(odd) and "no episode ended there" in odd._repr_html_()
+    lost = replace(run, diverged={2: 1500}, reasons={2: "the loss"})
+    assert rows(lost) == rows(run) | {"diverged": "seed 2 at step 1,500"}
+    assert rows(run)["numbers"] == "lanes=4, horizon=16, hidden=(8,)"  # those that are not the usual ones
 
 
 def test_a_rung_is_told_by_the_nearest_preset_and_the_command_line_means_the_same() -> None:
@@ -131,22 +121,8 @@ def test_evaluations_are_a_line_of_their_own() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["in training", "greedy evaluation"]
 
 
-def test_a_run_in_which_no_episode_ended_has_an_empty_figure() -> None:
-    with Image.open(io.BytesIO(curve_png(a_run({0: [np.nan], 1: [np.nan]})))) as image:
-        assert image.size == (1050, 600)
-
-
-ROOT = Path(__file__).parents[2]
-
-
 def test_every_number_comes_back_to_the_last_bit() -> None:
     generator = np.random.default_rng(0)
     numbers = generator.normal(size=2000) * 10.0 ** generator.integers(-9, 9, 2000)
     written = io.StringIO(pd.DataFrame({"x": [9.287637776633773e-07, *numbers]}).to_csv(index=False))
     assert read_table(written).x.tolist() == [9.287637776633773e-07, *numbers]
-
-
-def test_no_code_of_ours_reads_a_table_otherwise() -> None:
-    files = [path for room in ("tricks", "ablations") for path in (ROOT / room).rglob("*.py")]
-    found = {path.name for path in files if re.search(r"\bpd\.read_csv\(", path.read_text(encoding="utf-8"))}
-    assert found == {"learning_curve.py"}

@@ -14,11 +14,8 @@ from tricks import PPG, PPO, REINFORCE, Config, Tricks, named, train, training
 from tricks.cli.main import main
 from tricks.core import machine
 from tricks.core.machine import Need, free_memory, in_words, left_in_groups, refuse_too_large
-from tricks.envs import make
 from tricks.envs.make import make_env
-from tricks.envs.tensor import TensorEnv
 from tricks.training import needs
-from tricks.worlds import World
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 
@@ -30,8 +27,6 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--hidden 100000000", "lower --hidden"),
         ("--lanes 100000000", "lower --lanes"),
         ("--epochs 100000000000000", "lower --epochs or --minibatches"),
-        ("--minibatches 100000000", "100000000 minibatches are more than the 1024 rows"),
-        ("--backend envpool --lanes 300000000", "lower --lanes"),
         ("--backend gymnasium --env Acrobot-v1 --lanes 3000000 --horizon 1 --minibatches 1", "30,000,000 lanes"),
         ("--eval-every 10 --eval-episodes 1000000000", "lower --eval-episodes"),
         ("--recurrent --recurrent-size 4096 --lanes 4096", "4,096, and this machine has 100 GB free; lower"),
@@ -134,27 +129,10 @@ def test_compile_without_a_compiler_says_so(refuses: Refuses, monkeypatch: Patch
     refuses(main, ["train", "ppo", "--compile"], "which is not installed")
 
 
-def test_compiling_is_announced(monkeypatch: Patch, capsys: Capture) -> None:
-    monkeypatch.setattr(make, "find_compiler", lambda device: None)
-    for config, said in ((Config(), ""), (Config(compile=True), "compiling the dynamics of CartPole-v1 ...\n")):
-        make.announce(config, None)
-        assert capsys.readouterr().err == said
-
-
 def test_what_takes_much_memory_is_announced_from_the_same_estimate(monkeypatch: Patch, capsys: Capture) -> None:
-    made = list[int]()
-
-    def counting(world: World, config: Config, purpose: str) -> TensorEnv:
-        made.append(config.lanes)
-        return TensorEnv(world, config, purpose)
-
-    monkeypatch.setattr(make, "TensorEnv", counting)
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**11)
     large = replace(TINY, steps=10**8, lanes=8000, horizon=500)
     env = training.open_env(large, PPG)
     total = in_words(sum(need.bytes for need in needs(large, PPG, env.spaces)))
     said = f"this needs at least {total} of memory, most of it for 8 stored rollouts\n"
     assert capsys.readouterr().err == said
-    assert main(["train", "ppg", "--seeds", "1", "--steps", "64", "--lanes", "2", "--horizon", "16"]) == 0
-    assert "memory" not in "".join(capsys.readouterr())
-    assert made == [8000, 2]  # one environment for each training

@@ -3,13 +3,19 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from ablations.training.jobs import Job, Result, compute
 from ablations.training.store import JOBS as FILE
 from ablations.training.store import Store
 from tricks import REINFORCE, Config, switched
+from tricks.runs.learning_curve import COLUMNS
+from tricks.runs.provenance import MadeWith, provenance_of_a_run
 
 TINY = Config(seeds=(0, 1), steps=200, lanes=2, horizon=16)
 JOB = Job(TINY, REINFORCE)
@@ -50,3 +56,22 @@ def flips(whole: bytes) -> Iterator[bytes]:
     """The bytes with one bit flipped, one for every byte, the bits in turn."""
     for i, byte in enumerate(whole):
         yield whole[:i] + bytes([byte ^ 1 << i % 8]) + whole[i + 1 :]
+
+
+def made_up(job: Job, ceiling: float, rng: np.random.Generator, noise: float = 40.0) -> Result:
+    """A result whose returns rise towards this ceiling, with noise per seed."""
+    config = job.config
+    updates = -(-config.steps // (config.lanes * config.horizon))
+    size = len(config.seed_list) * updates
+    update = np.tile(np.arange(updates), len(config.seed_list))
+    height = np.repeat(ceiling + rng.normal(0, noise, len(config.seed_list)), updates)
+    columns = {name: rng.normal(size=size) for name in COLUMNS} | {"seed": np.repeat(config.seed_list, updates)}
+    columns |= {"update": update, "step": (update + 1) * config.lanes * config.horizon}
+    columns |= {"episodes": rng.integers(1, 40, size), "length": rng.uniform(10, 500, size)}
+    columns |= {"return": 20 + height * update / updates + rng.normal(0, noise / 4, size)}
+    return Result(pd.DataFrame(columns)[list(COLUMNS)], {}, 100.0, config.steps * len(config.seed_list), made_with())
+
+
+@cache
+def made_with() -> MadeWith:
+    return provenance_of_a_run("cpu")

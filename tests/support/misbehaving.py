@@ -89,13 +89,11 @@ def dies(*outcome: Any) -> Any:
     return outcome
 
 
-SPACES: dict[str, Any] = {"too large": (Discrete(3), TWO), "does nothing": (BOX, Box(-1, 1, (0,)))}
+SPACES: dict[str, Any] = {"does nothing": (BOX, Box(-1, 1, (0,)))}
 ANSWERS: dict[str, Callable[..., Outcome]] = {
     "obs": lambda obs, *rest: (obs * np.nan, *rest),
     "reward": lambda obs, reward, *rest: (obs, np.inf, *rest),
     "no reward": lambda obs, reward, *rest: (obs, None, *rest),
-    "too large": lambda obs, *rest: (3, *rest),
-    "short mask": lambda *outcome: (*outcome[:4], {"action_mask": np.ones(3, bool)}),
     "nothing is legal": lambda *outcome: (*outcome[:4], {"action_mask": np.zeros(2, bool)}),
     "no info": lambda *outcome: (*outcome[:4], None),
     "endless": lambda obs, reward, *rest: (obs, reward, False, False, {}),

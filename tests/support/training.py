@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import gymnasium as gym
 import pandas as pd
@@ -21,29 +22,22 @@ from tricks.runs.about import sealed, tensor_bytes, write_about
 SMALL = Config(seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
 
 
-class Writer:
-    """Takes the place of TensorBoard's, and keeps what it is told."""
-
-    made: list["Writer"]
-
-    def __init__(self, folder: str, purge_step: int) -> None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        self.folder, self.purge_step, self.closed = Path(folder), purge_step, False
-        self.told: list[tuple[str, float, int]] = []
-        self.made.append(self)
-
-    def add_scalar(self, name: str, x: float, step: int) -> None:
-        self.told.append((name, x, step))
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def writers(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
+def writers(monkeypatch: pytest.MonkeyPatch) -> list[Mock]:
     """What writes for TensorBoard from now on, one for each seed of each training."""
-    Writer.made = []
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
-    return Writer.made
+    made: list[Mock] = []
+
+    def make(folder: str, purge_step: int) -> Mock:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        made.append(Mock(folder=Path(folder), purge_step=purge_step))
+        return made[-1]
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=make))
+    return made
+
+
+def scalars(writer: Mock) -> list[tuple[str, float, int]]:
+    """The name, the number, and the step of all that it was told."""
+    return [call.args for call in writer.add_scalar.call_args_list]
 
 
 class Power(BaseException):

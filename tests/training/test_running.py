@@ -3,6 +3,7 @@ workers of its own or on a GPU, and says beforehand how long it will take."""
 
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import psutil
 import pytest
 import torch
 from support.commands import begin, ended, largest_file
+from support.fixtures import Capture, Patch
 from support.jobs import JOB, JOBS, TINY, content, finished, result
-from support.many_jobs import made_with
 from support.studies import study
 from support.waiting import alive, until
 
@@ -26,17 +26,14 @@ from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.question.designs import ladder
 from ablations.training import workers
-from ablations.training.jobs import Job, Result
+from ablations.training.jobs import Job
 from ablations.training.scores import scored
 from ablations.training.store import Store
 from ablations.training.workers import deaf_children, estimate, in_pool, run_jobs, worker_count
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.core import machine
 from tricks.runs import provenance
-from tricks.runs.progress import progress
 
-Capture = pytest.CaptureFixture[str]
-Patch = pytest.MonkeyPatch
 COMMAND = ("run", "--tricks", "baseline", "--seeds", "20", "--workers", "2", "--out", "x")
 BROKEN = Job(replace(TINY, env="Nonsense-v0"), REINFORCE)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")
@@ -87,22 +84,10 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path)
     assert not run_jobs(jobs, store, workers=1) and all(map(store.has, jobs))
 
 
-def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture
-) -> None:
-    given, store = list[tuple[int, int]](), Store(tmp_path)
+def test_the_longest_jobs_start_first_and_a_failing_one_stops_no_other(tmp_path: Path) -> None:
+    store = Store(tmp_path)
     failed = run_jobs([BROKEN, JOB], store, workers=1)
     assert list(failed) == [BROKEN] and "Nonsense" in failed[BROKEN] and store.read(JOB) is not None
-
-    def noting(total: int, initial: int, leave: bool) -> object:
-        given.append((total, initial))
-        return progress(total, initial, leave)
-
-    monkeypatch.setattr(workers, "progress", noting)
-    capsys.readouterr()
-    assert not run_jobs([JOB], store, workers=1)
-    assert given == [(400, 400)]
-    assert capsys.readouterr().err == ""  # no terminal, and less than half a minute
     short = Config(seeds=10, steps=1000)
     jobs = [Job(short, REINFORCE), Job(short, PPO), Job(replace(short, steps=5000), REINFORCE), Job(short, PPG)]
     assert [jobs.index(job) for job in workers.longest_first(jobs)] == [2, 3, 1, 0]
@@ -136,9 +121,7 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
     assert started == ["a worker"]
 
 
-def test_an_estimate_weighs_what_is_not_done_by_the_price_of_a_short_job_of_each_environment(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_an_estimate_is_of_what_is_not_done_by_a_short_job_that_is_no_result(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put(JOB, result(JOB))
     assert estimate([JOB], store, workers=2) == 0
@@ -146,27 +129,14 @@ def test_an_estimate_weighs_what_is_not_done_by_the_price_of_a_short_job_of_each
         estimate([BROKEN], store, workers=1)
     assert 0 < estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
     assert [*finished(tmp_path)] == [JOB.key]  # a short job is no result
-    probed = []
-
-    def at_once(job: Job) -> Result:
-        """A pass over a row takes 1 ms, and 10 ms on Pendulum."""
-        probed.append(job.config)
-        price = 0.01 if job.config.env == "Pendulum-v1" else 0.001
-        return Result(pd.DataFrame(), {}, price * 60 * workers.weight(job), 60, made_with())
-
-    monkeypatch.setattr(workers, "compute", at_once)
-    envs = ("CartPole-v1", "Pendulum-v1")
-    many = [Job(Config(env, seeds=(k,), steps=1000), PPO) for env in envs for k in range(20)]
-    weight = workers.weight(many[0])
-    assert estimate(many, store, workers=4) == pytest.approx(workers.START + 20 * (1 + 10) * weight / 4)
-    assert [(config.env, config.steps) for config in probed] == [(env, 60) for env in envs for _ in range(2)]
-    assert estimate(many[-1:], store, workers=4) == pytest.approx(workers.START + 10 * weight)  # no worker can help
 
 
 def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
     what = ["run", "--tricks", "baseline", "--steps", "300", "--seeds", "2", "--workers", "1", "--dry-run"]
     assert main([*what, "--out", str(tmp_path / "absent")]) == 0
-    assert "2 jobs, 0 of them done before; each arm trains seeds 0 to 9\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 jobs, 0 of them done before; each arm trains seeds 0 to 9\n" in said
+    assert re.search(r"about \d+ seconds with 1 worker", said)
     assert not list(tmp_path.iterdir())
     (asked,) = questions(What(tricks="baseline", steps=300), "2")
     done, damaged = asked.jobs(asked.table_rates)

@@ -2,7 +2,6 @@
 damaged is noticed, and that alone trains anew; and what another algorithm or tree made is never mixed with ours."""
 
 import gzip
-import hashlib
 import os
 import re
 import sqlite3
@@ -20,7 +19,6 @@ import pytest
 from support.commands import ROOT
 from support.fixtures import Capture, Patch, Refuses
 from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
-from support.many_jobs import fill_random
 from support.refusal import refusal
 from support.studies import study
 
@@ -36,7 +34,7 @@ from ablations.training.rates import COLUMNS, read_table, store_table, use
 from ablations.training.scores import area, late, on_grid, scored
 from ablations.training.store import Store, prepare
 from ablations.training.tagged import tagged, untagged
-from ablations.training.workers import in_one_pool, in_pool, run_jobs
+from ablations.training.workers import run_jobs
 from tricks import PPO, REINFORCE, Config, train
 from tricks.ladder import OWN
 from tricks.runs import provenance
@@ -89,7 +87,7 @@ def test_a_result_is_read_back_with_the_scores_of_its_curve(made: Made, tmp_path
         assert replace(scores, grid=expected.grid, late=expected.late) == expected
 
 
-def test_a_tagged_csv_is_read_back_and_a_rewards_sign_is_trained_as_the_switch_would() -> None:
+def test_a_rewards_sign_is_trained_as_the_switch_would() -> None:
     config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
     arm, plain, switch = Job(config, with_sign(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
     assert arm.what == switch.what != plain.what
@@ -97,12 +95,6 @@ def test_a_tagged_csv_is_read_back_and_a_rewards_sign_is_trained_as_the_switch_w
     pd.testing.assert_frame_equal(curves[0], curves[1])
     assert not curves[0].equals(curves[2])
     assert curves[0]["return"].max() >= 500  # the score still is 100 a step
-    text = tagged({"made with": ["x"]}, pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]}), digits=3)
-    blank = '# {"made with": ["x"], "sha256": ""}\na,b\n1,0.123\n2,2\n'
-    checksum = hashlib.sha256(blank.encode()).hexdigest()
-    assert text == blank.replace('""', f'"{checksum}"')
-    about, again = untagged(text, dtype={"a": str})
-    assert (about, again.a.tolist()) == ({"made with": ["x"], "sha256": checksum}, ["1", "2"])
 
 
 def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_become_more() -> None:
@@ -189,8 +181,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np
-from support.jobs import JOBS
-from support.many_jobs import made_up
+from support.jobs import JOBS, made_up
 from ablations.training.store import Store
 print(flush=True)
 sys.stdin.readline()
@@ -451,26 +442,6 @@ def test_comparisons_and_rates_are_of_one_algorithm(tmp_path: Path, here: list[J
         assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
     finally:
         use(None)
-
-
-def _number(job: Job) -> int:
-    return job.config.seed_list[0]
-
-
-def test_a_pool_holds_few_jobs_and_gives_the_results_of_all(tmp_path: Path) -> None:
-    drawn, filled = list[int](), fill_random(tmp_path, 60)  # in six jobs
-
-    class Watched(list[Job]):
-        def __iter__(self) -> Any:
-            for number, job in enumerate(super().__iter__()):
-                drawn.append(number)
-                yield job
-
-    outcomes = in_one_pool(Watched(filled), 1, _number)
-    next(outcomes)
-    assert len(drawn) <= 2
-    outcomes.close()
-    assert sorted(number for _, number in in_pool(filled, 2, _number)) == [_number(job) for job in filled]
 
 
 def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:

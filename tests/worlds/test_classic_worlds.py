@@ -162,8 +162,6 @@ def test_backends_are_chosen_by_name_and_a_diverged_policy_breaks_no_world() -> 
     assert isinstance(make_env(Config(env="FrozenLake-v1", seeds=1)), GymnasiumEnv)
     with pytest.raises(InputError, match=r"tensor has no 'FrozenLake-v1'; it has CartPole-v1, .* and all tricks"):
         make_env(Config(env="FrozenLake-v1", backend="tensor"))
-    with pytest.raises(InputError, match="unknown backend 'cuda'"):
-        Config(backend="cuda")
 
 
 STATES = torch.arange(500.0).view(500, 1, 1)  # [S, N, 1]: every state is a lane

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from itertools import pairwise
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -99,33 +98,11 @@ def test_sums_are_demonstrated_step_by_step_so_often_and_right_so_often() -> Non
         assert share == 1 or score[~thinks].mean().item() == near(0.2, int((~thinks).sum()))
 
 
-def test_sums_the_slope_of_what_is_right_along_the_share_is_positive_as_derived() -> None:
-    logit, right, guess = torch.tensor(0.1).logit().double().requires_grad_(), 0.953, 0.2
-    share = logit.sigmoid()
-    (slope,) = torch.autograd.grad(share * right + (1 - share) * guess, logit)
-    assert slope.item() == pytest.approx(0.1 * 0.9 * (right - guess), rel=1e-6)
-
-
-def test_odds_a_prompt_is_right_as_often_as_it_says_and_dividing_by_deviation_is_the_root_of_its_weight() -> None:
+def test_odds_a_prompt_is_right_as_often_as_it_says_and_stakes_scores_are_what_a_word_pays() -> None:
     _, prompt, score = replies(odds.ODDS, 9000)
     for k, p in enumerate(odds.RIGHT):
         mine = score[prompt == odds.FIRST + k]
         assert len(mine) / 9000 == near(1 / 3, 9000) and mine.mean().item() == near(p, len(mine))
-        reward, chance = torch.tensor([1.0, 0.0]), torch.tensor([p, 1 - p])
-        up = torch.tensor([1 - p, -p])  # ∂log π/∂logit of either reply
-        plain, divided = ((chance * (reward - p) / by * up).sum().item() for by in (1, (p * (1 - p)) ** 0.5))
-        assert (plain, divided) == (pytest.approx(p * (1 - p)), pytest.approx((p * (1 - p)) ** 0.5))
-
-
-def test_stakes_dividing_by_deviation_turns_the_sign_of_the_slope_and_scores_are_what_a_word_pays() -> None:
-    slopes, counts = dict[str, float](), [(yes, wins) for yes in range(9) for wins in range(yes + 1)]
-    for yes, wins in counts:  # of eight replies, so many said yes, and so many of those won
-        chance = comb(8, yes) * 0.5**8 * comb(yes, wins) * 0.1**wins * 0.9 ** (yes - wins)
-        earned = torch.tensor([20.0] * wins + [0.0] * (yes - wins) + [1.0] * (8 - yes))
-        up = torch.tensor([0.5] * yes + [-0.5] * (8 - yes))  # ∂log π/∂logit of what was said
-        for name, by in (("plain", 1), ("divided", earned.std() + 1e-8)):
-            slopes[name] = slopes.get(name, 0) + chance * ((earned - earned.mean()) / by * up).mean().item()
-    assert slopes["plain"] > 0.2 and slopes["divided"] < -0.1
     _, _, score = replies(odds.STAKES)
     assert {*score.tolist()} == {1.0, 2.0}
 
@@ -167,10 +144,9 @@ def test_loophole_the_true_score_rises_and_falls_in_root_kl_and_plain_ascent_sta
     assert (logits.softmax(0) * true).sum() > 0.8
 
 
-def test_rare_a_batch_can_raise_a_rare_token_by_a_fifth_and_one_in_two_hundred_is_right() -> None:
+def test_rare_one_in_two_hundred_is_right() -> None:
     _, _, score = replies(rare.RARE, 40_000)
     assert score.mean().item() == near(1 / rare.COUNT, 40_000)
-    assert 1.2**25 < 0.5 / 0.005 < 1.2**26
     run = train(Config("tricks/Rare-v0", seeds=2, lanes=1000, horizon=1, steps=1), Tricks(orthogonal_init=True))
     assert run.curve["reward"].mean() == near(1 / rare.COUNT, 2000)
 

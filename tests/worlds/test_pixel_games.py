@@ -180,9 +180,5 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     assert cells(BRICKS, state, 3) == [(row, column) for row in (1, 2, 3) for column in range(SIDE)]
     env = gym.make(BRICKS.id, render_mode="rgb_array")  # drawn with its first channels on top
     env.reset(seed=0)
-    drawn = np.asarray(env.render())
-    assert drawn.shape == (SIDE * single.CELL, SIDE * single.CELL, 3)
-    small = drawn[:: single.CELL, :: single.CELL]
-    assert (small == drawn[single.CELL - 1 :: single.CELL, single.CELL - 1 :: single.CELL]).all()
-    assert small[9].tolist() == [list(single.PALETTE[0]) if k in (4, 5) else [0, 0, 0] for k in range(SIDE)]
-    assert [(small == color).all(-1).sum() for color in single.PALETTE[1:]] == [1, 1, 29, 0]
+    small = np.asarray(env.render())[:: single.CELL, :: single.CELL]
+    assert [(small == color).all(-1).sum() for color in single.PALETTE] == [2, 1, 1, 29, 0]
