@@ -34,6 +34,7 @@ from tricks.envs.generators import repeatable
 from tricks.envs.make import announce, lane_need, make_env
 from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError
+from tricks.flags import switch
 from tricks.ladder import Tricks, switched
 from tricks.runs.about import read_back
 from tricks.runs.checkpoint import State
@@ -275,10 +276,19 @@ def take_over_(agent: Agent, start: Agent) -> None:
     agent.load_state_dict(agent.state_dict() | given)
 
 
-def imitated(train: Callable[..., Run], config: Config, env: MakeEnv | None, body: MakeBody | None) -> Agent:
-    """Agents that have imitated demonstrations for the config's `imitate_steps`, by this function."""
+def imitated(
+    train: Callable[..., Run], config: Config, tricks: Tricks, env: MakeEnv | None, body: MakeBody | None
+) -> Agent:
+    """Agents that have imitated demonstrations for the config's `imitate_steps`, by this function.
+
+    They see observations as the training's do. Raises InputError for tricks that give agents nets of another kind.
+    """
+    if other := [name for name in ("recurrent", "shared_trunk", "reward_scaling") if name in tricks.on]:
+        said = f"imitate_steps is for the usual nets, and {other[0]} makes others"
+        raise InputError(said, f"imitate in a run of its own with {switch(other[0])}, and start from it (--start-from)")
     first = replace(config, steps=config.imitate_steps, imitate_steps=0, lr=IMITATING)
-    agent = train(first, switched(["imitate", "lr_anneal"]), env, body).agent
+    seen = [name for name in tricks.on if name in ("state_norm", "action_mask")]
+    agent = train(first, switched(["imitate", "lr_anneal", *seen]), env, body).agent
     agent.origin = f"{config.imitate_steps:,} steps of imitation"
     return agent
 
@@ -299,11 +309,11 @@ def training(
     kept = checkpoints or State()
     if on_update is not None:
         refuse_other(on_update)
-    if config.imitate_steps:
+    if config.imitate_steps and not kept.resumes:
         if start is not None or tricks.imitate:
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
             raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
-        start = imitated(build.__globals__["train"], config, env, body)  # of the loop whose `build` this is
+        start = imitated(build.__globals__["train"], config, tricks, env, body)  # of the loop whose `build` this is
     with (
         torch.inference_mode(False),
         closing(open_env(config, tricks, env, body, evaluation)) as opened,

@@ -52,7 +52,7 @@ SUITES |= {
         BEYOND,
     ),
     "language": Suite(
-        tuple(Setting(replace(config, kl_coef=0.04), "30:50") for config in REPLIES),  # GRPO's, of k3 in the loss
+        tuple(Setting(replace(config, kl_coef=0.04), "30:40") for config in REPLIES),  # GRPO's, of k3 in the loss
         ("language",),
     ),
     # with the numbers behind a published score

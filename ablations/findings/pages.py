@@ -105,7 +105,8 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
     )
     whole = {study.env: study for study, _ in having(designed, "ladder")}
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
-    newer = trial_table_of(load_all(NEXT))
+    waiting = load_all(NEXT)
+    newer, worded = trial_table_of(waiting), [study for study in waiting if study.subject == "grpo"]
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
     games = [study for study in played if study.env.startswith("ALE/")]
@@ -115,6 +116,7 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
         "worlds": f"{tally(trials)}\n",
         "tricks": f"{by_trick(trials)}\n",
         "language": f"{tally(newer)}\n\n{by_trick(newer)}\n",
+        "grpo": listed([*(said for study in worded for said in sentences.of(study)), sentences.across(worded)]),
         "beyond": listed(sentences.beyond(beyond)),
         "games": listed(games_in_words(study) for study in games),
         "evaluated": listed(games_in_words(study) for study in played if study not in games),

@@ -57,8 +57,15 @@ STORIES |= {
     "language": Story(
         Panels("From REINFORCE to GRPO, one trick at a time, and around it", ON_TOP),
         Mark("d", "◆", "from REINFORCE to GRPO"),
-        Phrases(question="from REINFORCE to GRPO", curves=", language"),
+        Phrases(
+            detected="from REINFORCE to GRPO's flags, in them, and on top of them: {up} helping, {down} hurting",
+            place="from REINFORCE to GRPO's flags, in them, or on top of them",
+            nowhere="there",
+            question="from REINFORCE to GRPO",
+            curves=", language",
+        ),
         rank=8,
+        around="grpo",
     ),
     "published": Story(published=True),
     "continuous": Story(published=True),

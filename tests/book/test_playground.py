@@ -172,6 +172,25 @@ def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browse
             assert "a=baseline,return_norm,popart" in browser.run(HASH) and browser.text(".play-fault") == ""
 
 
+def test_flags_of_replies_are_offered_where_there_are_prompts_and_what_excludes_another_mends_itself(
+    browser: Browser,
+) -> None:
+    opened(browser, "playground.html#world=tricks/Odds-v0&a=baseline&steps=2000&agents=2")
+    shown = "return [...document.querySelectorAll('.play-switch:not([hidden]) input')].map((each) => each.name)"
+    assert {"imitate", "group_norm", "kl_penalty"} <= {*browser.run(shown)}
+    flip(browser, "group_baseline")
+    assert browser.text(".play-fault").startswith("group_baseline cannot be combined with baseline")
+    browser.ask("press", "switch off baseline")
+    assert "a=group_baseline&" in browser.run(HASH) and browser.text(".play-fault") == ""
+    assert "replies to “" in browser.wait_until("return document.querySelector('.play-stage figcaption').textContent")
+    browser.ask("set", ".play-row select", "CartPole-v1")
+    assert "a=&" in browser.run(f"{HASH} + '&'") and "group_norm" not in browser.run(shown)
+    opened(browser, "playground.html#world=tricks/Odds-v0&a=group_baseline&lanes=30&b=kl_penalty&kl_in=nowhere")
+    said = browser.text(".play-problem")
+    assert "30 lanes are no whole groups of 8" in said and "kl_in is loss or reward, not nowhere" in said
+    assert browser.complaints() == []
+
+
 def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(browser: Browser) -> None:
     opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
     off = "return [...document.querySelectorAll('.play-sliders input:disabled')].map((each) => each.name)"

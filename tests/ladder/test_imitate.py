@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from support.spying import spied
+from support.training import interrupted, same
 
-from tricks import Config, InputError, Tricks, loop, train
+from tricks import Config, InputError, Tricks, loop, resume, train
 from tricks.cli.main import main
 from tricks.core.rollout import Batch
-from tricks.ladder import named
+from tricks.ladder import named, switched
 from tricks.worlds import odds
 from tricks.worlds.sums import END
 
@@ -56,6 +59,20 @@ def test_a_training_that_first_imitates_is_one_that_starts_from_a_run_of_imitati
     found = train(replace(config, imitate_steps=300), named("group_baseline+kl_penalty"))
     assert found.curve.equals(wanted) and found.curve.attrs["from"] == "300 steps of imitation"
     assert found.curve["reference_kl"].iloc[0] < 1e-6  # what was imitated is the reference
+
+
+def test_what_is_resumed_does_not_imitate_again_and_statistics_of_observations_are_imitated_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config("tricks/Odds-v0", seeds=2, lanes=16, horizon=1, steps=900, hidden=(4,), imitate_steps=100)
+    flags = switched(["group_baseline", "kl_penalty", "state_norm"])
+    whole = train(config, flags)
+    interrupted(tmp_path, config, flags, 2, monkeypatch)
+    imitators = spied(monkeypatch, loop, "equally_good", lambda *_: True)
+    same(resume(tmp_path), whole)
+    assert imitators == []
+    with pytest.raises(InputError, match="shared_trunk makes others: imitate in a run of its own with --shared-trunk"):
+        train(config, switched(["baseline", "shared_trunk"]))
 
 
 def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> None:

@@ -49,6 +49,14 @@ class Browser:
             assert time.monotonic() < end, f"the page has no {selector}"
             time.sleep(0.05)
 
+    def wait_until(self, script: str, seconds: float = 60) -> Any:
+        """What a script returns once that is something but white space."""
+        end = time.monotonic() + seconds
+        while not str(found := self.run(script)).strip():
+            assert time.monotonic() < end, script
+            time.sleep(0.05)
+        return found
+
     def complaints(self) -> list[str]:
         """Errors and warnings in the console since `open`."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]

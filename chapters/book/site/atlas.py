@@ -80,8 +80,11 @@ def in_short(found: Evidence) -> str:
     if not said:
         said.append("Practically nothing, wherever it was tried.")
     if len(found.worlds):
-        helped = found.worlds.verdict.eq("helps").sum()
-        said.append(f"It helps in {helped} of {len(found.worlds)} trials in worlds made for it.")
+        seen = {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}
+        counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)
+        said.append(
+            f"It {counts or 'does nothing detectable in any'} of {len(found.worlds)} trials in worlds made for it."
+        )
     return " ".join(said)
 
 

@@ -37,7 +37,7 @@ export { closed, faults } from "./faults.js";
 export { LADDER } from "./ladder.js";
 export { WORLDS } from "./worlds/worlds.js";
 export { SLOW } from "./crew.js";
-export { Session, serve } from "./session.js";
+export { Session, misfits, serve } from "./session.js";
 export { buildAgent, train } from "./loop.js";
 export { FAULTS, LINES, planted, writtenAdvantage, writtenObjective } from "./planted.js";
 export { Chance } from "./seeds.js";

@@ -34,10 +34,8 @@ export class Session {
     const unknown = Object.keys(numbers).filter((name) => !(name in defaults));
     if (unknown.length) throw new Error(`unknown number ${unknown[0]}; there are ${Object.keys(defaults).join(", ")}`);
     const chosen = { ...defaults, ...numbers };
-    const lacking = !WORLDS[world].demonstrate && (tricks.includes("imitate") || chosen.imitate_steps > 0);
-    if (lacking) throw new Error(`${world} has no demonstrations to imitate, as tricks/Odds-v0 has`);
-    const unlike = tricks.includes("group_baseline") && unfit(chosen, tricks);
-    if (unlike) throw new Error(unlike);
+    const misfit = misfits(world, chosen, tricks);
+    if (misfit) throw new Error(misfit);
     this.seeds = Array.isArray(seeds) ? seeds : Array.from({ length: seeds }, (_, k) => k);
     this.listeners = {};
     const count = Session.source ? Math.min(workers, this.seeds.length) : 0;
@@ -105,6 +103,13 @@ export class Session {
     const crew = new Crew((message) => this.tell(message));
     return { post: (message) => queueMicrotask(() => crew.hear(message)), end: () => crew.hear({ kind: "stop" }) };
   }
+}
+
+/** Why this world or these numbers are not for these tricks, or nothing. */
+export function misfits(world, numbers, tricks) {
+  const lacking = !WORLDS[world].demonstrate && (tricks.includes("imitate") || numbers.imitate_steps > 0);
+  if (lacking) return `${world} has no demonstrations to imitate, as tricks/Odds-v0 has`;
+  return tricks.includes("group_baseline") ? unfit(numbers, tricks) : "";
 }
 
 /** How many threads run at once on this machine. */

@@ -36,6 +36,11 @@ export function read(hash) {
   const arms = [{ tricks: asked.tricks("a") ?? [], numbers }];
   const [tricks, others] = [asked.tricks("b"), asked.numbers("b.", numbers)];
   if (tricks) arms.push({ tricks, numbers: others });
+  for (const arm of arms) {
+    const misfit = Playground.misfits(world, arm.numbers, arm.tricks);
+    if (misfit) asked.wrong.push(misfit);
+    if (misfit) Object.assign(arm, { tricks: [], numbers: { ...arm.numbers, imitate_steps: 0 } });
+  }
   arms.forEach((arm, k) => (arm.swaps = asked.swaps(`${"ab"[k]}.`, arm.tricks)));
   const guess = asked.guess();
   if (guess !== undefined) arms.at(-1).swaps = { fault: riddle(guess).fault };

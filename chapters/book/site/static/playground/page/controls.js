@@ -174,9 +174,11 @@ export class Controls {
     return this.setting.arms.map((arm, which) => (which === this.k ? { ...arm, ...parts } : arm));
   }
 
-  /** Another world, with the numbers that suit it. */
+  /** Another world, with the numbers that suit it, and without the flags of replies if it has none. */
   enter(world) {
-    const arms = this.setting.arms.map((arm) => ({ ...arm, numbers: defaults(world) }));
+    const kept = (name) => Playground.WORLDS[world].kind === "reply" || !OF_REPLIES.includes(name);
+    const fitting = ({ tricks }) => ({ tricks: tricks.filter(kept), numbers: defaults(world) });
+    const arms = this.setting.arms.map((arm) => ({ ...arm, ...fitting(arm) }));
     this.put({ world, arms });
   }
 
