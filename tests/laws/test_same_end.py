@@ -96,7 +96,7 @@ def test_float64_by_default_trains_the_same_curve(config: Config, flags: Tricks,
 
 
 pytest.importorskip("numba")
-COUNT = int(os.environ.get("HUGE", 400))
+COUNT = int(os.environ.get("HUGE", 150))
 SIZES = 1e3, 1e6, 1e10, 1e15, 1e20, 1e25, 1e30, 1e35, 1e38
 LOG_STD = 1000.0, 90.0, 45.0, -45.0, -90.0, -1000.0
 COLUMNS = "obs", "advantage", "old_log_prob", "old_value", "target"
