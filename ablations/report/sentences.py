@@ -152,7 +152,7 @@ def spoken(seconds: float) -> str:
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
     """The tricks of detected effects, with their sizes if asked for, and with what became of them on other seeds."""
-    return ", ".join([f"`{row['trick']}`" + _small_print(row, sizes) for row in rows.to_dict("records")])
+    return ", ".join(dict.fromkeys(f"`{row['trick']}`" + _small_print(row, sizes) for row in rows.to_dict("records")))
 
 
 def _small_print(row: dict[Any, Any], sizes: bool) -> str:
