@@ -33,13 +33,13 @@ EMPTY = {"area": "", "late": ""}  # no episode ended
 
 
 user_table: list[Path] = []  # empty if there is none
+_arms: list[Any] = [None, {}]  # the table, and its rows by arm
 
 
 def use(path: Path | None) -> None:
     """From here on, in this process, this is the user's table; None: there is none. It may not exist yet."""
     user_table[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
     table.cache_clear()
-    _by_arm.cache_clear()
 
 
 @cache
@@ -81,12 +81,11 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
     """An arm's rows, one per rate. given, tricks: as `arms.numbers` and `arms.flags` write them."""
-    return _by_arm().get((env, steps, given, tricks), table().iloc[:0])
-
-
-@cache
-def _by_arm() -> dict[Any, pd.DataFrame]:
-    return dict(iter(table().groupby(KEY[:-1], sort=False)))
+    found = table()
+    if _arms[0] is not found:
+        _arms[:] = found, dict(iter(found.groupby(KEY[:-1], sort=False)))
+    rows: pd.DataFrame = _arms[1].get((env, steps, given, tricks), found.iloc[:0])
+    return rows
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
@@ -115,7 +114,6 @@ def store_table(scores: pd.DataFrame) -> None:
     noted = {} if path == TABLE else {"algorithm": ALGORITHM}  # the package's own has rows of several
     write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
     table.cache_clear()
-    _by_arm.cache_clear()
 
 
 def joined(areas: Iterable[float]) -> str:

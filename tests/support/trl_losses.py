@@ -4,6 +4,8 @@ pip install trl && PYTHONPATH=tests python -m support.trl_losses     # writes tr
 """
 
 import json
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,8 +55,7 @@ def advantages(kind: str, reward: Tensor) -> Tensor:
 
 def computed(kind: str, x: dict[str, Tensor]) -> dict[str, Any]:
     """TRL's loss, and its slope by each token's log π. For dapo, of the groups with contrast, which it samples."""
-    from trl.trainer.grpo_trainer import GRPOTrainer
-
+    trainers: Any = import_module("trl.trainer.grpo_trainer")
     kept = torch.ones(len(LENGTHS), dtype=torch.bool)
     if kind == "dapo":
         kept = (x["reward"].view(-1, GROUP).std(1) > 0).repeat_interleave(GROUP)
@@ -70,7 +71,7 @@ def computed(kind: str, x: dict[str, Tensor]) -> dict[str, Any]:
     given = {"prompt_ids": ids, "prompt_mask": ids, "completion_ids": ids, "completion_mask": mask}
     given |= {"advantages": advantages(kind, x["reward"])[kept], "num_items_in_batch": mask.sum()}
     given |= {"old_per_token_logps": x["old"][kept], "ref_per_token_logps": x["ref"][kept]}
-    loss = GRPOTrainer._compute_loss(trainer, None, given)
+    loss = trainers.GRPOTrainer._compute_loss(trainer, None, given)
     return {"loss": loss.item(), "slope": torch.autograd.grad(loss, new)[0].tolist()}
 
 
@@ -97,10 +98,8 @@ class Ignored(dict[str, Any]):
 
 
 def main() -> None:
-    import trl
-
     plain = drawn()
-    found = {"trl": trl.__version__, "rollouts": plain} | {kind: computed(kind, tensors(plain)) for kind in KINDS}
+    found = {"trl": version("trl"), "rollouts": plain} | {kind: computed(kind, tensors(plain)) for kind in KINDS}
     FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
