@@ -85,12 +85,12 @@ export class Stage {
   /** A prompt, and a group's replies to it: what will be likelier in color, what will be rarer in red. */
   write({ asked, replies }, update) {
     const [pen, { main, soft }] = this.blank();
-    pen.font = "18px sans-serif";
+    pen.font = "20px sans-serif";
     replies.slice(0, COLUMNS * LINES).forEach(({ text, advantage }, k) => {
-      const [x, y] = [10 + (WIDTH / COLUMNS) * (k % COLUMNS), 22 + (HEIGHT / LINES) * Math.floor(k / COLUMNS)];
+      const [x, y] = [4 + (WIDTH / COLUMNS) * (k % COLUMNS), 22 + (HEIGHT / LINES) * Math.floor(k / COLUMNS)];
       pen.fillStyle = advantage > 0 ? main : advantage < 0 ? "#cf222e" : soft;
       pen.fillText(text, x, y);
-      pen.fillText(signed(advantage), x + 78, y);
+      pen.fillText(signed(advantage), x + 88, y);
     });
     this.say(`update ${update + 1}, replies to “${asked}”, and their advantages`);
   }
