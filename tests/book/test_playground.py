@@ -234,8 +234,10 @@ def rates_trained(browser: Browser, seconds: float = 120) -> str:
 
 
 def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> None:
-    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    opened(browser, "playground.html#a=&agents=1&steps=1000&lr=0.03")
     assert "rate, 0.03, was chosen so that the clip decides" in browser.text(".play-rates p")
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    assert browser.text(".play-rates p").startswith("What one sees may depend on the learning rate.")
     alone = trained(browser)["areas"]
     browser.ask("press", "At every rate: without clip / with clip")
     said = rates_trained(browser)

@@ -21,7 +21,8 @@ const ADVANTAGES = {
 const STANDARDIZED = "(advantage - mean) / (std + 1e-8)";
 const ABOUT = `Both are expressions of a row: + - * / ^, min, max, clamp(x, low, high), exp, log, abs, sign, and
   where(a < b, x, y). The objective is maximized, on average over a minibatch: ratio is π/π_old, log_ratio its
-  logarithm, eps the clip range. The advantage is what it is made from: mean and std are the minibatch's.`;
+  logarithm, eps the clip range. The advantage is what it is made from: mean and std are the minibatch's. A
+  line that you have trained stays while you train the other.`;
 const KEY = `Solid: advantage +1. Dashed: −1. Gray: the clip. Shaded: its range. Where both sides of a min or max are
   equal, each gives half of its slope, as in PyTorch. Right: advantages of a minibatch with mean 1 and std 2. Gray:
   standardized.`;

@@ -30,8 +30,8 @@ const IDEAS = [
     "twenty useless actions, with and without a mask",
     "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
   ],
-  ["GRPO's σ, where it learns the wrong word", "world=tricks/Stakes-v0&a=group_baseline,group_norm&b=group_baseline"],
-  ["flattery, with and without a leash", "world=tricks/Loophole-v0&a=&b=kl_penalty&kl_coef=0.3&kl_estimator=k2"],
+  ["GRPO's σ, where it learns the wrong word", "world=tricks/Stakes-v0&a=group_baseline&b=group_baseline,group_norm&hidden=8"],
+  ["flattery, with and without a leash", "world=tricks/Loophole-v0&a=&b=kl_penalty&kl_coef=0.3&kl_estimator=k2&hidden=8"],
   ["guess the fault", "guess=random"],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");

@@ -23,8 +23,9 @@ export class Rates {
     this.said = element("p", { role: "status" });
     this.place = element("div", { hidden: true });
     this.legend = element("div", { class: "play-legend" });
-    const chosen = `The first setting's rate, ${usual}, was chosen so that the clip decides. Is it so at others?`;
-    const head = element("p", {}, chosen, " ", this.button);
+    this.usual = usual;
+    this.asks = element("span");
+    const head = element("p", {}, this.asks, " ", this.button);
     this.element = element("div", { class: "play-rates" }, head, this.legend, this.place, this.said);
   }
 
@@ -37,8 +38,17 @@ export class Rates {
     Object.assign(this, { setting: shown, names: arms.length > 1 ? apart(arms) : [], groups: [], failure: "" });
     this.place.hidden = true;
     this.legend.replaceChildren();
+    const first = setting.world === "CartPole-v1" && arms[0].numbers.lr === this.usual;
+    const chosen = `The first setting's rate, ${this.usual}, was chosen so that the clip decides. Is it so at others?`;
+    this.asks.textContent = first ? chosen : "What one sees may depend on the learning rate. Is it so at others?";
     colored(this.element, arms);
     this.look();
+  }
+
+  /** How many groups have ended. */
+  get progress() {
+    const ended = this.groups.filter(({ arm }) => arm.ended).length;
+    return `${ended} of ${RATES.length * this.setting.arms.length} groups have ended.`;
   }
 
   get running() {
@@ -99,7 +109,7 @@ export class Rates {
   look() {
     const { running, groups, names } = this;
     this.button.textContent = running ? "stop" : `At every rate${names.length ? `: ${names.join(" / ")}` : ""}`;
-    this.said.textContent = this.failure ? `Training stopped: ${this.failure}` : running ? "" : this.verdict();
+    this.said.textContent = this.failure ? `Training stopped: ${this.failure}` : running ? this.progress : this.verdict();
     if (!running) clearInterval(this.id);
     if (groups.length) this.draw();
     Book.tell(this.element, groups.map(({ lr, which, arm }) => ({ lr, which, areas: arm.areas(arm.reached) })));

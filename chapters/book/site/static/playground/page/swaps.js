@@ -3,8 +3,8 @@
 import { WORDS } from "./riddle.js";
 
 const WRITTEN = { // where a line of the reader's stands, and what it is called when an arm has it, and has it not
-  objective: { right: /clipped_surrogate\([^#]*\)/, own: "own line", usual: "the clip" },
-  advantage: { right: /\bstandardize\([^#]*\)/, own: "own advantage", usual: "standardized" },
+  objective: { trick: "clip", right: /clipped_surrogate\([^#]*\)/, own: "own line", usual: "the clip" },
+  advantage: { trick: "advantage_norm", right: /\bstandardize\([^#]*\)/, own: "own advantage", usual: "standardized" },
 };
 
 /** The text of a line with an arm's swaps. */
@@ -15,9 +15,10 @@ export function swappedLine(text, { fault, ...lines } = {}) {
 }
 
 /** What tells an arm from another one that swaps nothing, or something else; empty if nothing does. */
-export function swapName({ swaps: mine = {} }, { swaps: other = {} }) {
+export function swapName({ tricks, swaps: mine = {} }, { swaps: other = {} }) {
   const differ = Object.entries(WRITTEN).filter(([kind]) => mine[kind] !== other[kind]);
-  const found = differ.map(([kind, { own, usual }]) => (mine[kind] ? own : usual));
+  const plain = ({ trick, usual }) => (tricks.includes(trick) ? usual : `without ${trick}`);
+  const found = differ.map(([kind, written]) => (mine[kind] ? written.own : plain(written)));
   if (mine.fault !== other.fault) found.push(mine.fault ? "one line is wrong" : "sound");
   return found.join(", ");
 }
