@@ -136,6 +136,7 @@ NAMES = {
     "a=baseline,reuse&b=baseline,reuse,clip": ["A: without clip", "B: with clip"],
     "a=baseline,gae&b=baseline,entropy&b.lr=0.003": ["A: with gae, lr 0.01", "B: with entropy, lr 0.003"],
     "a=&b=baseline,reuse,clip,gae": ["A: reinforce", "B: up to gae"],
+    "a=reuse,clip&a.objective=log_ratio*advantage&b=reuse,clip": ["A: log_ratio*advantage", "B: the clip"],
     "a=&b=baseline,reuse,clip,gae,segments,entropy": ["A: reinforce", "B: up to gae with entropy and segments"],
     "a=baseline&b=baseline,reuse,clip,dual_clip,huber,kl_stop": ["A: up to baseline", "B: up to clip with 3 tricks"],
 }

@@ -18,7 +18,7 @@ export class Player {
     this.random = chance.stream("env");
     this.group = config.group ?? 1;
     this.episodes = new Int32Array(lanes); // that each lane has begun
-    this.outcome = { reward: 0, terminated: false };
+    this.outcome = { reward: 0, terminated: false, score: undefined }; // without a score, it is the reward
     this.film = null; // keeps what lane 0 does, for whoever watches
     for (let lane = 0; lane < lanes; lane++) this.reset(lane);
   }

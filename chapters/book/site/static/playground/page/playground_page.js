@@ -21,8 +21,13 @@ const SPEEDS = [
 ];
 const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip decides
 const PPO = Playground.LADDER.presets.ppo;
+const CLIP = "baseline,reuse,clip";
 const IDEAS = [
   ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
+  [
+    "naive reuse against the ratio",
+    `a=${CLIP}&a.objective=log_ratio*advantage&b=${CLIP}&b.objective=ratio*advantage&${BOLD}`,
+  ],
   ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
   ["PPO with and without value_clip", `a=${PPO}&b=${PPO},value_clip`],
   ["PPO's core against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],

@@ -2,6 +2,7 @@
 
 import { WORDS } from "./riddle.js";
 
+const SHORT = 24; // characters of an objective that is a name
 const WRITTEN = { // where a line of the reader's stands, and what it is called when an arm has it, and has it not
   objective: { trick: "clip", right: /clipped_surrogate\([^#]*\)/, own: "own line", usual: "the clip" },
   advantage: { trick: "advantage_norm", right: /\bstandardize\([^#]*\)/, own: "own advantage", usual: "standardized" },
@@ -18,7 +19,8 @@ export function swappedLine(text, { fault, ...lines } = {}) {
 export function swapName({ tricks, swaps: mine = {} }, { swaps: other = {} }) {
   const differ = Object.entries(WRITTEN).filter(([kind]) => mine[kind] !== other[kind]);
   const plain = ({ trick, usual }) => (tricks.includes(trick) ? usual : `without ${trick}`);
-  const found = differ.map(([kind, written]) => (mine[kind] ? written.own : plain(written)));
+  const own = (kind, text) => (kind === "objective" && text.length <= SHORT ? text : WRITTEN[kind].own);
+  const found = differ.map(([kind, written]) => (mine[kind] ? own(kind, mine[kind]) : plain(written)));
   if (mine.fault !== other.fault) found.push(mine.fault ? "one line is wrong" : "sound");
   return found.join(", ");
 }
