@@ -34,7 +34,6 @@ from tricks.envs.generators import repeatable
 from tricks.envs.make import announce, lane_need, make_env
 from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError
-from tricks.flags import switch
 from tricks.ladder import Tricks, switched
 from tricks.runs.about import read_back
 from tricks.runs.checkpoint import State
@@ -281,11 +280,10 @@ def imitated(
 ) -> Agent:
     """Agents that have imitated demonstrations for the config's `imitate_steps`, by this function.
 
-    They see observations as the training's do. Raises InputError for tricks that give agents nets of another kind.
+    They see observations as the training's do. Raises InputError for tricks that add to what an agent keeps.
     """
-    if other := [name for name in ("recurrent", "shared_trunk", "reward_scaling") if name in tricks.on]:
-        said = f"imitate_steps is for the usual nets, and {other[0]} makes others"
-        raise InputError(said, f"imitate in a run of its own with {switch(other[0])}, and start from it (--start-from)")
+    if other := [name for name in ("recurrent", "shared_trunk", "ppg", "reward_scaling") if name in tricks.on]:
+        raise InputError(f"imitate_steps cannot be combined with {other[0]}")
     first = replace(config, steps=config.imitate_steps, imitate_steps=0, lr=IMITATING)
     seen = [name for name in tricks.on if name in ("state_norm", "action_mask")]
     agent = train(first, switched(["imitate", "lr_anneal", *seen]), env, body).agent

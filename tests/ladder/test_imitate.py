@@ -71,7 +71,7 @@ def test_what_is_resumed_does_not_imitate_again_and_statistics_of_observations_a
     imitators = spied(monkeypatch, loop, "equally_good", lambda *_: True)
     same(resume(tmp_path), whole)
     assert imitators == []
-    with pytest.raises(InputError, match="shared_trunk makes others: imitate in a run of its own with --shared-trunk"):
+    with pytest.raises(InputError, match="imitate_steps cannot be combined with shared_trunk"):
         train(config, switched(["baseline", "shared_trunk"]))
 
 

@@ -50,12 +50,16 @@ class State:
 
     every: int | None = None
     """Steps between two checkpoints, if the training writes any."""
-    resumes = False
-    """Whether the parts are restored when the training begins."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {}
         self._about: dict[str, Any] = {}
+        self._saved: Saved | None = None
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the parts are restored when the training begins."""
+        return self._saved is not None
 
     def begin(
         self,
@@ -102,7 +106,7 @@ class Checkpoints(State):
     ) -> None:
         super().__init__()
         self.folder, self.every = as_path(folder), every
-        self._saved, self.resumes = saved, saved is not None  # the checkpoint to resume from
+        self._saved = saved  # the checkpoint to resume from
         self._kept = 0 if saved is None else saved.step
         self._patience = Patience()
         if every is not None and every < 1:
