@@ -25,7 +25,7 @@ export function leaveOneOut(returns, rollout, size) {
   return Float64Array.from(rollout.lane, (lane) => advantage[lane]);
 }
 
-/** In each epoch, shuffle the replies and split them into `count` minibatches, which are as large as possible. */
+/** In each epoch, shuffle the replies and split them into `count` minibatches, whose numbers of replies differ by at most one. */
 export function* wholeReplies(batch, lanes, chance, update, epochs, count) {
   for (let epoch = 0; epoch < epochs; epoch++) {
     const order = chance.shuffled(lanes, update, epoch);
