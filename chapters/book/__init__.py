@@ -3,7 +3,7 @@ number, planted faults, rewards at several scales."""
 
 from chapters.book.diagrams import ppg_phases, two_nets_or_one_trunk
 from chapters.book.evidence import evidence
-from chapters.book.figures import at_best_rate, begin, curves, label_lines
+from chapters.book.figures import at_best_rate, begin, caption, curves, label_lines
 from chapters.book.results import store, stored_area, stored_curves, studies
 from chapters.book.swept import best_at, lost_at, swept
 from chapters.book.trainings import at_each_scale, draw_scales, planted, unwatched
@@ -13,6 +13,7 @@ __all__ = [
     "at_each_scale",
     "begin",
     "best_at",
+    "caption",
     "curves",
     "draw_scales",
     "evidence",

@@ -7,13 +7,14 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
+from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 
 from ablations import band, best_rate, curve, label_lines, on_grid, style, thousands
 from chapters.book.alternative import describe_figures
 from tricks import Config, Run, Tricks
 
-__all__ = ["at_best_rate", "begin", "curves", "label_lines", "learning_curve", "over_steps"]
+__all__ = ["at_best_rate", "begin", "caption", "curves", "label_lines", "learning_curve", "over_steps"]
 
 
 def begin() -> None:
@@ -23,6 +24,11 @@ def begin() -> None:
     plt.rcParams.update({"figure.figsize": (7, 3), "figure.dpi": 110, "figure.constrained_layout.use": True})
     describe_figures()
     warnings.filterwarnings("ignore", module="gymnasium")
+
+
+def caption(said: str) -> None:
+    """Say what is worth knowing about the figure above, as a line of text. said: Markdown."""
+    display(Markdown(f"*{said}*"))
 
 
 def at_best_rate(config: Config, tricks: Tricks) -> Config:
