@@ -83,10 +83,11 @@ def _kind(axis: Axes) -> str:
         return HEAT
     if any(isinstance(each, BarContainer) for each in axis.containers):
         return BARS
-    if any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
+    drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]
+    if any(line.get_linestyle() != "None" for line in drawn):
         return LINES
-    if any(isinstance(each, PathCollection) for each in axis.collections):
-        return POINTS
+    if drawn or any(isinstance(each, PathCollection) for each in axis.collections):
+        return POINTS  # a line that has only markers is none
     if axis.collections:
         return AREA
     return CHART if axis.get_xlabel() or axis.get_ylabel() else DIAGRAM

@@ -11,7 +11,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from tricks.version import DISTRIBUTION, __version__
+from tricks.version import DISTRIBUTION, PLACEHOLDER, __version__
 
 TAG = "set-up"
 EXTRAS = {"23_atari": ("atari", "ale_py")}  # a chapter that needs more than the package: the extra, a module of it
@@ -20,7 +20,7 @@ BINDER = "[![Open in Binder](https://mybinder.org/badge_logo.svg)]({})"
 CODE = """# @title Set-up: installs what is missing, and keeps the PyTorch that is there
 try:
     import {modules}
-except ImportError:
+except ImportError:{notice}
     import importlib.metadata
     import importlib.util
     import subprocess
@@ -39,10 +39,20 @@ except ImportError:
         install("{asked}=={version}", "--extra-index-url", "https://download.pytorch.org/whl/cpu")"""
 
 
+NOTICE = """
+    print("{name} {version} is not released, and the badges lead nowhere. From a clone: pip install -e .")
+"""
+
+
+def homepage() -> str:
+    """Where the repository is, as pyproject.toml says."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["urls"]["Homepage"])
+
+
 def badges(name: str) -> str:
     """Links that open a chapter, as this version has it, in Colab and in Binder."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    where, path = "/".join(project["urls"]["Homepage"].split("/")[-2:]), f"chapters/{name}.ipynb"
+    where, path = "/".join(homepage().split("/")[-2:]), f"chapters/{name}.ipynb"
     colab = f"https://colab.research.google.com/github/{where}/blob/v{__version__}/{path}"
     binder = f"https://mybinder.org/v2/gh/{where}/v{__version__}?labpath={quote(path, safe='')}"
     return f"{COLAB.format(colab)} {BINDER.format(binder)}"
@@ -55,7 +65,8 @@ def code(name: str) -> str:
         extra, module = EXTRAS[name]
         asked, modules = f"{DISTRIBUTION}[{extra}]", f"{module}, chapters.book"
         kept = f"""'extra == "{extra}"' in need or "extra" not in need"""
-    return CODE.format(name=DISTRIBUTION, version=__version__, asked=asked, modules=modules, kept=kept)
+    notice = NOTICE.rstrip("\n").format(name=DISTRIBUTION, version=__version__) if PLACEHOLDER in homepage() else ""
+    return CODE.format(name=DISTRIBUTION, version=__version__, asked=asked, modules=modules, kept=kept, notice=notice)
 
 
 def with_setup(notebook: NotebookNode, name: str) -> NotebookNode:

@@ -6,6 +6,7 @@ Pictures have the text alternatives that the notebooks store, and the search pag
 import base64
 import hashlib
 import json
+import re
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from chapters.book.alternative import plain
-from chapters.book.build import names
+from chapters.book.build import CHAPTERS, names
 from chapters.book.site.reference import as_rst, leave_out, of_fields
 from chapters.book.site.rungs import has_trick, rung_of
 
@@ -38,6 +39,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", texts.write)
     app.add_post_transform(DescribeFigures)
     app.add_post_transform(RevealTogether)
+    app.add_post_transform(ExplainTerms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -122,3 +124,48 @@ def _comments(node: nodes.Node) -> bool:
     if isinstance(node, nodes.section) or (isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"):
         return False
     return not node.astext().startswith(TASKS)
+
+
+def said_in_notation(row: str) -> list[tuple[str, str]]:
+    """The rows of docs/notation.md of this form: what each is about, and what it says."""
+    page = (CHAPTERS.parent / "docs" / "notation.md").read_text(encoding="utf-8")
+    return re.findall(row, page, re.MULTILINE)
+
+
+def letters() -> dict[str, str]:
+    """What docs/notation.md says of each letter in a shape."""
+    return dict(said_in_notation(r"^\| `(\w)` \| (.+) \|$"))
+
+
+def explained() -> dict[str, str]:
+    """What docs/notation.md says of each symbol, without its dollars, and of each term."""
+    found = {}
+    for row, said in said_in_notation(r"^\| (.+?) \| (.+) \| \[\d+\]"):
+        terms, meanings = row.split(", "), plain(said).split("; ")
+        pairs = zip(terms, meanings, strict=True) if len(terms) == len(meanings) else ((x, plain(said)) for x in terms)
+        found |= {name.strip("$"): meaning for name, meaning in pairs}
+    return found
+
+
+class ExplainTerms(SphinxPostTransform):
+    """Let a chapter's first use of a term or symbol say on hover what docs/notation.md says of it."""
+
+    default_priority = 300
+    formats = ("html",)
+
+    def run(self, **_: Any) -> None:
+        if self.env.docname.removeprefix("chapters/") not in names():
+            return
+        texts = [text for text in self.document.findall(nodes.Text) if isinstance(text.parent, nodes.paragraph)]
+        symbols = [node for node in self.document.findall(nodes.math) if isinstance(node.parent, nodes.paragraph)]
+        for name, said in explained().items():
+            if found := next((node for node in symbols if node.astext() == name), None):
+                found.parent.replace(found, nodes.abbreviation("", "", found.deepcopy(), explanation=said))
+                continue
+            for k, text in enumerate(texts):
+                if use := re.search(rf"\b{re.escape(name)}s?\b", text, re.IGNORECASE):
+                    before, after = nodes.Text(text[: use.start()]), nodes.Text(text[use.end() :])
+                    word = nodes.abbreviation("", use[0], explanation=said)
+                    text.parent.replace(text, [before, word, after])
+                    texts[k : k + 1] = [before, after]
+                    break

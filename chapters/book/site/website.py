@@ -13,6 +13,7 @@ from chapters.book.build import CHAPTERS
 from chapters.book.lines import read
 from chapters.book.results import FOLDER
 from chapters.book.site.atlas import atlas
+from chapters.book.site.extension import letters
 from chapters.book.site.growing import colored, loop
 from chapters.book.site.playground import engine, page
 from chapters.book.site.playing import played
@@ -48,7 +49,7 @@ def main(chosen: SiteOptions) -> int:
             shutil.copytree(CHAPTERS / folder, data / folder)
         numbers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
         wall_chart(data / "wall-chart.pdf")
-        write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)
+        write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers, LETTERS=letters())
         write_data(data / "atlas-data.js", ATLAS=atlas())
         write_data(data / "lines.js", LINES=[[blank, colored(line), when] for (blank, line, _), when in read()])
         write_data(data / "playground-data.js", PLAYED=played())

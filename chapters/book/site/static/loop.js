@@ -1,7 +1,16 @@
-// The loop beside the text: as it is at this chapter's rung, with a slider over all rungs. LOOP is in data.js.
+// The loop beside the text: as it is at this chapter's rung, with a slider over all rungs. LOOP and LETTERS are in data.js.
 "use strict";
 
 (() => {
+  function explain(place) { // a comment such as # [S, T, N] says on hover what its letters mean
+    for (const comment of place.querySelectorAll(".c1")) {
+      const shapes = (comment.textContent.match(/\[[^\]]+\]/g) ?? []).join();
+      const used = [...new Set(shapes.match(/\b[A-Z]\b/g))].filter((letter) => LETTERS[letter]);
+      if (used.length) comment.title = used.map((letter) => `${letter}: ${LETTERS[letter]}`).join("\n");
+    }
+  }
+
+  explain(document);
   const rungs = LOOP.rungs;
   const meta = document.querySelector("meta[name=rung]");
   const here = rungs.findIndex((rung) => rung.name === meta?.content);
@@ -47,6 +56,7 @@
         return line;
       }),
     );
+    explain(code);
     code.querySelector(".loop-new")?.scrollIntoView({ block: "center" });
   }
 
