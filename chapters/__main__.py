@@ -20,7 +20,8 @@ USAGE = """usage: python -m chapters COMMAND ...
   handout  pack the repository for students, without the answers: python -m chapters handout student.zip
   lines    learn which line of the loop is there with which flags (after a change of the loop)
   picture  film the playground of the web book, for the README: python -m chapters picture
-  setup    write badges and set-up cells into the saved notebooks again (after a change of version or address)
+  setup    write badges, set-up cells, and the cards' evidence into the saved notebooks again (after a change of
+           version, address, or stored results)
   site     make the web book from the saved notebooks
   slides   make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
 

@@ -1,7 +1,7 @@
 """What the stored ablations say about a trick: a table of effects with their intervals, and a strip of them."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,7 @@ from ablations import (
 )
 from chapters.book.results import around_robots, beyond, studies, verdicts_of_trials
 from tricks import InputError
-from tricks.ladder import NEEDS
+from tricks.ladder import NEEDS, Tricks
 
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
@@ -137,6 +137,49 @@ def evidence(trick: str) -> Evidence:
         worlds["share"] = (worlds.difference / worlds.best).where(known)
         worlds["verdict"] = _unless_refuted(said, worlds.confirmed)
     return Evidence(trick, table, worlds)
+
+
+def bare(env: str) -> str:
+    """An environment's name without its place and version: `BricksByRow` for `tricks/BricksByRow-v0`."""
+    return env.split("/")[-1].rsplit("-v", 1)[0]
+
+
+def in_short(found: Evidence) -> str:
+    """A trick's verdicts in words: what was confirmed, what was seen once, and in how many trials it helps."""
+    table, said = found.table, list[str]()
+    if table.empty:
+        said.append("No runs in usual environments are stored.")
+    for rows, how in ((table[table.confirmed.eq(1)], ""), (table[table.confirmed.isna()], ", not tried again")):
+        for verdict in ("helps", "hurts"):
+            if envs := list(dict.fromkeys(rows.env[rows.verdict.eq(verdict)])):
+                said.append(f"{verdict.capitalize()} in {', '.join(map(bare, envs))}{how}.")
+    known = table.verdict.isin(SHORT)
+    if rest := table.env.nunique() - table.env[known].nunique():
+        said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
+    if not said:
+        said.append("Practically nothing, wherever it was tried.")
+    if len(found.worlds):
+        every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}
+        counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)
+        some = f"{counts or 'does nothing detectable in any'} of {every} trials in worlds"
+        one = f"{counts.removesuffix(' in 1') or 'does nothing detectable'} in the one world"
+        said.append(f"It {some if every > 1 else one} made for it.")
+    return " ".join(said)
+
+
+def with_evidence(text: str, chapter: str, mark: str = "") -> str:
+    """A chapter's script or a cell of it, whose card says in a row what the stored runs say of the chapter's tricks.
+
+    mark: what a line begins with.
+    """
+    tricks = [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
+    said = [in_short(evidence(trick)) for trick in tricks]
+    said = [f"`{trick}`: {each}" for trick, each in zip(tricks, said, strict=True)] if len(said) > 1 else said
+    lines = [line for line in text.split("\n") if not line.startswith(f"{mark}| **evidence** |")]
+    before = [k for k, line in enumerate(lines) if line.startswith(f"{mark}| **also called** |")]
+    for k in before if said else []:
+        lines.insert(k, f"{mark}| **evidence** | {' <br> '.join(said)} |")
+    return "\n".join(lines)
 
 
 def _unless_refuted(verdict: pd.Series, confirmed: pd.Series) -> pd.Series:

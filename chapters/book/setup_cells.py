@@ -11,6 +11,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from chapters.book.evidence import with_evidence
 from tricks.version import DISTRIBUTION, PLACEHOLDER, __version__
 
 TAG = "set-up"
@@ -98,7 +99,16 @@ def write(path: Path, notebook: NotebookNode) -> None:
 
 
 def main() -> int:
-    """Put badges and set-up cell into every stored notebook again, without running it. Returns the exit status."""
+    """Write badges, set-up cell, and the card's evidence into every stored notebook again, without running it.
+
+    Returns the exit status.
+    """
     for path in sorted(Path(__file__).parents[1].glob("*.ipynb")):
-        write(path, jupytext.read(path))
+        notebook = jupytext.read(path)
+        for cell in notebook.cells:
+            cell.source = with_evidence(cell.source, path.stem) if cell.cell_type == "markdown" else cell.source
+        write(path, notebook)
+        if (script := path.with_suffix(".py")).exists():
+            text = script.read_text(encoding="utf-8")
+            script.write_text(with_evidence(text, path.stem, "# "), encoding="utf-8")
     return 0

@@ -39,7 +39,7 @@ from ablations.question.designs import DESIGNS
 from ablations.report.multiples import spread
 from chapters.book import alternative, best_at, build, evidence, lost_at, planted, swept, unwatched
 from chapters.book.build import CHAPTERS, names, reading_time, table_of_contents
-from chapters.book.evidence import AREA, ROBOTS
+from chapters.book.evidence import AREA, ROBOTS, with_evidence
 from chapters.book.exercise import Exercise
 from chapters.book.inputs import is_stale
 from chapters.book.results import everything, verdicts_of_trials
@@ -92,6 +92,7 @@ def test_a_notebook_is_in_step_with_its_script(name: str) -> None:
 def test_a_notebook_is_set_up_by_this_version(name: str) -> None:
     notebook = jupytext.read(CHAPTERS / f"{name}.ipynb")
     assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
+    assert script(name) == with_evidence(script(name), name, "# ")  # likewise
     assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
     assert notebook.cells[0].source == badges(name)
     assert next(cell for cell in notebook.cells if cell.cell_type == "code").source == code(name)

@@ -24,11 +24,11 @@ from ablations import AT_BEST, OVER_ALL, area, effects_by_rate, in_general, inte
 from ablations.analysis.records import SHARES
 from ablations.question.designs import ladder
 from chapters.book.build import names
-from chapters.book.evidence import Evidence, evidence
+from chapters.book.evidence import Evidence, evidence, in_short
 from chapters.book.lines import legal_sets, read, resolved, tree
 from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
 from chapters.book.results import FOLDER, rounded, store, studies
-from chapters.book.site.atlas import arm_data, effects_data, environment_data, in_short
+from chapters.book.site.atlas import arm_data, effects_data, environment_data
 from chapters.book.site.growing import body, lines, origins, steps
 from chapters.book.site.playground import offered
 from chapters.book.site.playing import RATES, home

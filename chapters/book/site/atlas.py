@@ -21,7 +21,7 @@ from ablations import (
     interval,
     rows_of,
 )
-from chapters.book.evidence import Evidence, evidence
+from chapters.book.evidence import evidence, in_short
 from chapters.book.results import beyond, rounded, studies
 from chapters.book.site.playground import sets
 from chapters.book.site.rungs import chapter_of
@@ -63,29 +63,6 @@ def atlas() -> dict[str, Any]:
         "rates": {name: rates.get(name, {}) for name in NEEDS},
         "chapters": {name: f"chapters/{chapter_of(name)}.html" for name in NEEDS},
     }
-
-
-def in_short(found: Evidence) -> str:
-    """A trick's verdicts in words: what was confirmed, what was seen once, and in how many trials it helps."""
-    table, said = found.table, list[str]()
-    if table.empty:
-        said.append("No runs in usual environments are stored.")
-    for rows, how in ((table[table.confirmed.eq(1)], ""), (table[table.confirmed.isna()], ", not tried again")):
-        for verdict in ("helps", "hurts"):
-            if envs := list(dict.fromkeys(rows.env[rows.verdict.eq(verdict)])):
-                said.append(f"{verdict.capitalize()} in {', '.join(envs)}{how}.")
-    known = table.verdict.isin(LOOKS)
-    if rest := table.env.nunique() - table.env[known].nunique():
-        said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
-    if not said:
-        said.append("Practically nothing, wherever it was tried.")
-    if len(found.worlds):
-        seen = {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}
-        counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)
-        said.append(
-            f"It {counts or 'does nothing detectable in any'} of {len(found.worlds)} trials in worlds made for it."
-        )
-    return " ".join(said)
 
 
 def made_for(name: str) -> list[dict[str, Any]]:
