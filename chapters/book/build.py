@@ -19,7 +19,6 @@ from nbformat import NotebookNode
 from PIL import Image  # comes with matplotlib
 
 from chapters.book import inputs, setup_cells
-from chapters.book.evidence import with_evidence
 from chapters.book.results import BUILDING
 from tricks.cli.shell import POSITIONAL
 from tricks.errors import InputError
@@ -87,9 +86,7 @@ def number(name: str) -> str:
 
 def execute(name: str) -> NotebookNode:
     """Run a chapter from its .py and write its .ipynb with all outputs. Raises CellExecutionError if a cell fails."""
-    path = CHAPTERS / f"{name}.py"
-    path.write_text(with_evidence(path.read_text(encoding="utf-8"), name, "# "), encoding="utf-8")
-    notebook = jupytext.read(path)
+    notebook = jupytext.read(CHAPTERS / f"{name}.py")
     notebook.metadata.kernelspec = KERNEL
     os.environ |= {BUILDING: "1", "TQDM_DISABLE": "1"}  # the kernel inherits them
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
