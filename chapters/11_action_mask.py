@@ -3,9 +3,8 @@
 #
 # *Sixty of sixty-four buttons do nothing. Do you have to press each of them to find out?*
 #
-# In chess most moves are illegal, a full shopping cart can't be filled, and a trader without a share has nothing to
-# sell. Often the environment knows these rules and would tell you if you asked. A policy that doesn't ask has to be
-# punished for every illegal action, in every state, until it has learned what it could have looked up.
+# In chess most moves are illegal, and a trader without a share has nothing to sell. A policy that doesn't ask what's
+# legal has to be punished for every illegal action, in every state.
 
 # %% tags=["hide-input"]
 from copy import deepcopy
@@ -15,7 +14,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from chapters.book import at_best_rate, begin, curves, evidence, planted, studies
+from chapters.book import at_best_rate, begin, caption, curves, evidence, planted
 from chapters.book.results import trials
 from chapters.exercises.action_mask import careful_mask, check_masked
 from tricks import Config, InputError, diff, source, train
@@ -34,8 +33,7 @@ COLOR = style.COLORS["action_mask"]
 # ## Sixty dead machines
 #
 # Around the slot machines of the [first chapter](00_reinforce.ipynb), which pay 1, 2, and 4, stand others that are
-# switched off. Pulling one of those is illegal and costs 1. Fifty agents learn by REINFORCE, with 0, 10, or 60 dead
-# machines.
+# switched off. Pulling those is illegal and costs 1. Fifty agents learn by REINFORCE.
 
 # %% tags=["hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -75,78 +73,55 @@ axes[0].set(title="best machine", xlabel="pull", ylabel="probability", ylim=(-0.
 axes[1].set(title="all dead machines", xlabel="pull")
 plt.show()
 
-legal_at_first = {dead: 1 - shares[0, 1].item() for dead, shares in unmasked.items()}
-print(f"the first pull is legal with probability {legal_at_first[10]:.2f} (10 dead) and {legal_at_first[60]:.2f} (60)")
-at_last = {dead: shares[-1, 0].item() for dead, shares in unmasked.items()}
-print(
-    f"at the last pull, the best machine: {at_last[10]:.2f} (10 dead), {at_last[60]:.2f} (60), {masked[-1, 0]:.2f} masked"
-)
+assert unmasked[60][-1, 0] < 0.5 < 0.9 < unmasked[10][-1, 0]
 assert unmasked[60][-1, 0] + 0.1 < masked[-1, 0]
 
 # %% [markdown]
-# That's three problems at once. At first, nearly every pull is wasted. Each dead machine is learned separately: that
-# machine 7 is dead says nothing about machine 8. And it never ends, because a softmax gives no action probability 0.
+# At first, nearly every pull is wasted. Each dead machine is learned separately. And it never ends: a softmax gives no
+# action probability 0.
 #
 # ## Condition on what's legal
 #
-# Let $L$ be the set of legal actions in a state. A **mask** replaces each illegal action's logit by $-\infty$. Since
-# $e^{-\infty} = 0$, the softmax becomes
+# Let $L$ be the set of legal actions in a state. A **mask** replaces each illegal logit by $-\infty$. The softmax
+# becomes
 #
 # $$\pi_m(a) = \frac{e^{\theta_a}}{\sum_{j \in L} e^{\theta_j}} = \frac{\pi(a)}{\sum_{j \in L} \pi(j)}
 #   \quad \text{for } a \in L, \qquad \pi_m(a) = 0 \quad \text{otherwise.}$$
 #
-# (For the second form, divide numerator and denominator by the sum over *all* actions.) That's **the probability of
-# $a$, given that the action is legal.** Legal actions keep their proportions.
-#
-# For a legal action $a$, $\log \pi_m(a) = \theta_a - \log \sum_{j \in L} e^{\theta_j}$, so
+# That's **the probability of $a$, given that the action is legal.** For a legal action,
+# $\log \pi_m(a) = \theta_a - \log \sum_{j \in L} e^{\theta_j}$, so
 #
 # $$\frac{\partial \log \pi_m(a)}{\partial \theta_k} = \begin{cases} [a = k] - \pi_m(k) & \text{if } k \in L, \\
 #   0 & \text{if not, since } \theta_k \text{ does not occur.} \end{cases}$$
 #
-# An illegal logit gets no gradient. Is this still the policy gradient? Its derivation drew actions from a policy and
-# differentiated the logarithm of *the same* policy. It never asked how the policy computes its probabilities. Hence
+# Is this still the policy gradient? Its derivation differentiated the logarithm of *the same* policy that drew the
+# actions. So
 #
 # $$\nabla J = \mathbb{E}_{a \sim \pi_m}\big[ r(a)\, \nabla \log \pi_m(a) \big]$$
 #
-# holds, **as long as $\pi_m$ stands in both places.** So the mask is stored with the rollout, and applied both when
-# acting and when learning.
+# holds, **as long as $\pi_m$ stands in both places.** So the mask is applied both when acting and when learning.
 
 # %%
 source(mask_logits)
 
-# %%
-print(f"illegal: {ILLEGAL:g}")
-logits, legal = torch.tensor([[0.0, 0.0, 0.0]]), torch.tensor([[True, True, False]])
-masked, endless = mask_logits(logits, legal), logits.masked_fill(~legal, -torch.inf)
-print("entropy with it:", round(Categorical.entropy(masked).item(), 3), end="; ")
-print("with −∞:", Categorical.entropy(endless).item())
-
 # %% [markdown]
-# Either way the probability is exactly 0. But the entropy is a sum of $\pi \log \pi$, and $0 \cdot (-\infty)$ is not a
-# number, while $0 \cdot (-10^{30})$ is 0. Here it's $\log 2$, since two actions are legal: an entropy that falls may
-# only mean that fewer actions are legal.
-#
-# By hand, with three machines and the best one broken: $\theta = 0$ gives $\pi_m = (½, ½, 0)$ and $J = 1.5$. The
-# gradient's components are $\pi_m(k)\,(r(k) - J)$: $-¼$, $+¼$, and 0.
+# Its $-\infty$ is only $-10^{30}$: in the entropy, $0 \cdot (-\infty)$ would not be a number. Below, three machines,
+# the best one broken.
 
 # %% tags=["open"]
 theta = torch.zeros(1, 3, requires_grad=True)
+legal = torch.tensor([[True, True, False]])
 earned = (mask_logits(theta, legal).softmax(1) * PAYS).sum()
 (exact,) = torch.autograd.grad(earned, theta)
-print(f"J = {earned.item()}, gradient {exact.flatten().tolist()}")
 torch.testing.assert_close(exact, torch.tensor([[-0.25, 0.25, 0.0]]))
 
-torch.manual_seed(0)
-action = mask_logits(theta, legal).softmax(1).multinomial(100_000, replacement=True)[0]
-# ∇ log π_m(a), by the formula above
-score = torch.eye(3)[action] - torch.tensor([0.5, 0.5, 0.0])
-average = (PAYS[action].unsqueeze(1) * score).mean(0)
-print("mean of 100000 samples", average.numpy().round(3))
-assert (average - exact).abs().max() < 0.02
+endless = theta.masked_fill(~legal, -torch.inf)
+assert Categorical.entropy(endless).isnan() and ILLEGAL == -1e30
+two = torch.tensor([2.0]).log()
+torch.testing.assert_close(Categorical.entropy(mask_logits(theta, legal)), two)
 
 # %% [markdown]
-# One set of logits under three masks (dotted: without a mask). What the crossed actions lose goes to the others, in
-# proportion.
+# One set of logits under three masks (dotted: without one):
 
 # %% tags=["thumbnail", "hide-input"]
 logits = torch.tensor([1.0, 2.2, 0.3, 1.6, -0.5, 0.8])
@@ -168,21 +143,15 @@ plt.show()
 share = mask_logits(logits, masks["two are legal"]).softmax(0)
 torch.testing.assert_close(share[0] / share[5], logits.softmax(0)[0] / logits.softmax(0)[5])  # same proportions
 
-# %% [markdown]
-# An agent has a place for a `mask`, and whatever is there becomes a part of its policy. Acting and learning both ask that
-# policy, so they can't disagree.
-
 # %%
 diff(named("entropy"), named("action_mask"))
 
 # %% [markdown]
-# One trap is left. If *nothing* is legal, all logits are equal, the softmax is uniform, and the policy plays illegal
-# actions. The library raises an error.
+# If *nothing* is legal, all logits are equal. The library raises an error.
 
-# %%
+# %% tags=["hide-input"]
 nothing = torch.zeros(3, dtype=torch.bool)
-masked = mask_logits(torch.zeros(3), nothing)
-print("softmax of nothing legal:", masked.softmax(0).numpy().round(2))
+torch.testing.assert_close(mask_logits(torch.zeros(3), nothing).softmax(0), torch.full((3,), 1 / 3))
 
 
 def policy(obs, legal):
@@ -191,16 +160,18 @@ def policy(obs, legal):
 
 world = replace(TRADING, legal=lambda state: nothing.expand(*state.shape[:-1], 3))
 player = Player(TensorEnv(world, Config(seeds=1, lanes=1)), block=8)
+said = ""
 try:
     play_segment(player, policy, 8, torch.tensor([True]))
 except InputError as error:
-    print("InputError:", error)
+    said = str(error)
+assert "leaves no legal action" in said
 
 # %% [markdown]
 # ## Twenty useless buttons
 #
 # `Grid20` has five by five cells, four actions that move, and twenty that do nothing and cost 0.01. The far corner pays
-# one point. (`at_best_rate` sets each arm's best learning rate, found on other seeds.)
+# one point. Each arm has its best learning rate.
 
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
@@ -211,69 +182,45 @@ without = train(at_best_rate(config, plain), plain)
 having = train(at_best_rate(config, masking), masking)
 
 # %% tags=["hide-input"]
-curves({"without": without, "action_mask": having})
-plt.show()
-
-early = {
-    name: run.curve.groupby("seed")["return"].first().mean() for name, run in (("without", without), ("with", having))
-}
-print(f"return of the first episodes: {early['without']:.2f} without, {early['with']:.2f} with the mask")
-assert early["with"] > early["without"] + 0.5
-
-# %% [markdown]
-# A random *legal* walk already gets somewhere. Here is the same grid with 10, 20, 40, and 60 illegal actions, from
-# longer runs with twenty seeds:
-
-# %% tags=["hide-input"]
 (trial,) = (each for each in trials() if each.trial.varied == "useless actions")
 useless = [each.dose.size for each in trial.at_every_dose]
-figure, axis = plt.subplots(figsize=(6.5, 2.7))
+figure, axes = plt.subplots(1, 2, figsize=(8.2, 2.8))
+curves({"without": without, "action_mask": having}, axes[0])
 falls = {}
 for side, color, name in (("having", COLOR, "with the mask"), ("without", style.INK, "without")):
     means = [each.scores(getattr(each, side)).mean() for each in trial.at_every_dose]
-    axis.plot(useless, means, "o-", color=color)
-    axis.text(useless[-1] + 1.5, means[-1], name, color=color, va="center")
-    print(f"{name}: mean return {means[0]:.2f} with 10 illegal actions, {means[-1]:.2f} with 60")
+    axes[1].plot(useless, means, "o-", color=color)
+    axes[1].text(useless[-1] + 1.5, means[-1], name, color=color, va="center")
     falls[side] = means[0] - means[-1]
-axis.set(
-    xlabel="illegal actions, beside four that move", ylabel="mean return over training", xlim=(5, 75), xticks=useless
-)
+axes[1].set(xlabel="actions that do nothing", ylabel="mean return over training", xlim=(5, 85), xticks=useless)
 plt.show()
-assert abs(falls["having"]) < 0.1 < falls["without"]
+
+early, late = (run.curve.groupby("seed")["return"].first().mean() for run in (without, having))
+assert late > early + 0.5 and abs(falls["having"]) < 0.1 < 0.5 < falls["without"]
 
 # %% [markdown]
-# With a mask, their number makes no difference. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
-# game.
+# A random *legal* walk already gets somewhere. With a mask, the number of illegal actions makes no difference. Huang &
+# Ontañón (2020, arXiv:2006.14171) find the same in a strategy game.
 
 # %% tags=["hide-input"]
 evidence("action_mask").strip()
 plt.show()
-
-taxi, table = next(study for study in studies() if study.env == "Taxi-v4"), evidence("action_mask").table
-last = {name: taxi.of(named(name)).late.mean() for name in ("entropy", "action_mask")}
-print(
-    f"Taxi, last tenth of training: {last['entropy']:.0f} on the rung before, {last['action_mask']:.0f} with the mask"
-)
+table = evidence("action_mask").table
 assert list(table.detected) == [0, 1, 1] and table.low.min() > 0 and (evidence("action_mask").worlds.seen == 1).all()
 
 # %% [markdown]
-# Taxi is the only usual environment that hands out a mask, and no other rung gains as much there: an episode without a
-# delivery costs at least 200 points, and a good one earns about 8. (Alone, on REINFORCE, the interval clears zero, too,
-# but after correcting for the number of tricks, no effect is detected.) In `Trading`, one action in three is illegal,
-# and which one depends on whether you own a share.
+# The mask helps in all its worlds. Taxi is the only usual environment that hands one out, and no other rung gains as
+# much there.
 
 # %% tags=["hide-input"]
 evidence("action_mask")
 
 # %% [markdown]
-# All of these worlds punish illegal actions. (In Taxi that holds for pickups and drop-offs, but driving into a wall
-# costs only the step.) Where every illegal action costs only a step, or where the net can infer from a few of them what
-# holds for all, expect less. Two more warnings:
+# All of these worlds punish illegal actions. Where they cost only a step, expect less.
 #
-# - **A wrong mask is final.** If it forbids a good action, no gradient will ever say so. "Illegal" should mean
-#   impossible, not unwise.
-# - **The policy can't do without it later.** Where an action was illegal, its logit is a by-product of what was learned
-#   elsewhere. Below, agents trained on `Trading` play on without their mask.
+# - **A wrong mask is final.** If it forbids a good action, no gradient will ever say so.
+# - **The policy can't do without it later.** Below, agents trained on `Trading`, where you can't sell without a share,
+#   play on without theirs.
 
 # %%
 config = replace(config, env="tricks/Trading-v0")
@@ -283,7 +230,7 @@ bare.mask = None
 kept, lost = trader.evaluate(50).mean(), replace(trader, agent=bare).evaluate(50).mean()
 
 # %% tags=["hide-input"]
-print(f"mean return with the mask it was trained with {kept:.1f}, without {lost:.1f}")
+caption(f"Mean return with the mask it was trained with: {kept:.1f}. Without it: {lost:.1f}.")
 assert lost < kept - 1
 
 # %% [markdown]
@@ -291,19 +238,19 @@ assert lost < kept - 1
 #
 # | | |
 # |---|---|
-# | **problem** | illegal actions waste samples, and each has to be unlearned separately |
+# | **problem** | illegal actions waste samples, and each is unlearned separately |
 # | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
 # | **in the loop** | `agent.mask = mask_logits` |
-# | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
-# | **watch** | `max_ratio`: with one epoch and one minibatch, always 1; `entropy`: at most the log of the number of *legal* actions |
-# | **skip it when** | everything is legal, or "illegal" only means unwise |
+# | **defaults** | the environment's mask, as in `info["action_mask"]` |
+# | **watch** | `max_ratio`: with one epoch and one minibatch, always 1 |
+# | **skip it when** | everything is legal, or only unwise |
+# | **evidence** | Helps in Taxi. It helps in 2 of 2 trials in worlds made for it. |
 # | **also called** | invalid action masking |
 
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Compute probabilities under a mask, from logits. Run the cell to see what's wrong with your
-# version.
+# **Exercise 1: write it.** Compute probabilities under a mask, from logits.
 
 
 # %%
@@ -316,20 +263,18 @@ check_masked(my_masked)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Replace logits before the softmax, with `torch.where` or `masked_fill`. Probabilities that are cut afterward no longer
-# sum to 1.
+# Replace logits before the softmax.
 #
 # </details>
 #
-# **Exercise 2: think.** Take the three machines with the best one broken, and $\theta = 0$. Actions are drawn with the
+# **Exercise 2: think.** Take the three machines, the best one broken, and $\theta = 0$. Actions are drawn with the
 # mask, but somebody differentiates $\log \pi(a)$ of the *unmasked* policy, where each machine has ⅓. What is the mean
-# of $r(a)\, \nabla \log \pi(a)$, and how does it compare to $(-¼, +¼, 0)$?
+# of $r(a)\, \nabla \log \pi(a)$, and how does it compare to the gradient, $(-¼, +¼, 0)$?
 #
 # <details><summary>Answer</summary>
 #
-# $½ \cdot 1 \cdot (⅔, -⅓, -⅓) + ½ \cdot 2 \cdot (-⅓, ⅔, -⅓) = (0, ½, -½)$. That's not the gradient of what is earned:
-# under the masked policy, the unmasked score doesn't have mean zero. The third component pushes down an action that was
-# never tried and can't be, and the larger the payouts, the harder it pushes.
+# $½ \cdot 1 \cdot (⅔, -⅓, -⅓) + ½ \cdot 2 \cdot (-⅓, ⅔, -⅓) = (0, ½, -½)$. Not the gradient: under the masked policy,
+# the unmasked score doesn't have mean zero. It pushes down an action that was never tried and can't be.
 #
 # </details>
 
@@ -340,8 +285,8 @@ check_masked(my_masked)
 source(careful_mask)
 
 # %% [markdown]
-# Below, we train on `Trading` with it, using `planted`. On the right is the largest ratio
-# $\rho = \pi(a) / \pi_{\text{old}}(a)$ of each update, with one gradient step per update.
+# We train on `Trading` with it. On the right is the largest ratio $\rho$ of each update, with one gradient step per
+# update.
 
 # %%
 once = replace(trader.config, seeds=3, steps=8_000, epochs=1, minibatches=1)
@@ -358,7 +303,6 @@ axes[1].set(xlabel="update", ylabel="largest ratio ρ", ylim=(0, 1.2))
 plt.show()
 
 wrong, right = careful_once.curve.max_ratio, right_once.curve.max_ratio
-print(f"largest ratio {wrong.max():.2f}, with the library's mask {right.max():.2f}")
 assert wrong.max() < 0.95 and abs(right - 1).max() < 1e-4
 assert careful.late().mean() < trader.late().mean()
 
@@ -368,8 +312,7 @@ assert careful.late().mean() < trader.late().mean()
 #
 # <details><summary>Hint</summary>
 #
-# When do logits require a gradient: when the agent acts, when the old log-probabilities are computed, or when it
-# learns?
+# When do logits require a gradient?
 #
 # </details>
 #

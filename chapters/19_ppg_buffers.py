@@ -18,14 +18,12 @@
 #
 # *How often, and for how long, can each net learn from the same row?*
 #
-# Every row of experience costs a step in the environment. PPO passes over it four times, with both nets, and throws it
-# away. But the two nets have different needs: in the paper's scores in the [last chapter](18_ppg.ipynb), a second epoch
-# hurt the policy, while auxiliary phases were best with nine epochs. So why not give each net a buffer of its own, with
-# its own size and number of uses? On the tasks in this book, it rarely pays.
+# PPO passes over every row four times, with both nets. But in the [last chapter's](18_ppg.ipynb) table, a second epoch
+# hurt the policy, while auxiliary phases were best with nine. So why not give each net a buffer of its own? On the
+# tasks in this book, it rarely pays.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
-from math import comb
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,14 +49,9 @@ POLICY, VALUE = style.OTHERS[2:4]
 # %% [markdown]
 # ## Sixty-four passes over one batch
 #
-# One batch of 256 rows: a state is four numbers $x$ between −1 and 1, and there are two actions. The return is
-#
-# $$G = \underbrace{\sin(2 x_1 + x_2)}_{V(s)} + \underbrace{\pm\, 0.3}_{A(s, a)} + \text{noise},$$
-#
-# where the action that matches the sign of $x_3$ gets the plus, and the noise has standard deviation 1. Ten agents pass
-# over their batch 64 times. The policy learns with the [clip](03_clip.ipynb) from $G - V(s)$, which we give it, and the
-# value net from $G$. After each pass we test both on 2,000 fresh states.
-
+# In this toy, a return is $G = V(s) \pm 0.3$, with the plus for the better action, and noise. Ten agents pass over
+# their 256 rows 64 times. The policy learns with the [clip](03_clip.ipynb) from $G - V(s)$, and the value net from $G$.
+# We test both on fresh states.
 
 # %% tags=["hide-input"]
 AGENTS, ROWS, PASSES = 10, 256, 64
@@ -120,80 +113,37 @@ for axis, grade, color, name in (
     axis.set(xlabel="passes over the batch", ylabel=name, ylim=(0, None), xticks=[2**k for k in range(7)])
     axis.set_xticklabels([2**k for k in range(7)])
 plt.show()
-for passes in (1, 2, 4, 16, 64):
-    print(f"{passes:2} passes: preference {preference[passes]:.2f}, explained variance {explained[passes]:.2f}")
-assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2] - 0.05
+assert preference.argmax() <= 4 and explained[64] > explained[16] > explained[2] - 0.05
 
 # %% [markdown]
-# The policy stops improving after about two passes, and then loses a quarter of what it had gained. That it stops is by
-# design: once a row with a positive advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and
-# it falls silent. (What it loses is probably memorized noise: rows that were lucky or unlucky keep pushing until they,
-# too, are clipped.) The value net has no such limit. Its targets are numbers to fit, and after a dip it keeps learning
-# from the same rows.
+# The policy stops improving after about two passes. That's by design: once a row's ratio is past $1 + \varepsilon$, the
+# clip makes its gradient zero. The value net has no such limit.
 #
 # ## What an old row can still say
 #
-# A row can also be kept for the next updates. But then it ages. Take a row with $A = 1$, played with
-# $\pi_{\text{old}}(a) = 0.5$. Two updates later, $\pi(a) = 0.65$. The ratio is $\rho = 0.65 / 0.5 = 1.3$, and with
-# $\varepsilon = 0.2$ the objective is
-#
-# $$\min(1.3 \cdot 1,\; 1.2 \cdot 1) = 1.2 ,$$
-#
-# a constant. The row is silent before the first step. With $A = -1$ the minimum is $-1.3$, which isn't clipped, so the
-# gradient is whole. **Where the policy has already followed a row, the row is silent; where it went the other way, the
-# row pulls it back.** And $A$ is as old as the row: it compares the action with what a *former* policy would have done.
-#
-# A value target ages, too: it is a former policy's return. But no ratio silences it.
+# A row that is kept for the next updates ages. Say its ratio is 1.3 by then. With $A = 1$, the objective is $\min(1.3,
+# 1.2)$, a constant. With $A = -1$ it is $-1.3$, and the gradient is whole. **Where the policy has already followed a
+# row, the row is silent; where it went the other way, the row pulls it back.** And $A$ is as old as the row.
 
 # %% tags=["open"]
 ratio = torch.tensor([[1.3, 1.3]], requires_grad=True)
 objective = clipped_surrogate(ratio, torch.tensor([[1.0, -1.0]]), torch.tensor([0.2]))
 (slope,) = torch.autograd.grad(objective.sum(), ratio)
-print("objective", objective.detach().numpy().round(2), end="  ")
-print("its slope in the ratio", slope.numpy())
 torch.testing.assert_close(objective, torch.tensor([[1.2, -1.3]]))
 assert slope.tolist() == [[0.0, -1.0]]
 
 # %% [markdown]
 # ## Drawing rows
 #
-# The library keeps the last few rollouts for each net ([appendix](a2_storing_rows.ipynb)). Each epoch takes a random
-# share of all rows. (The value net's buffer also replaces the memory of the auxiliary phase, which then trains on the
-# last `value_rollouts` rollouts.) A row that stays for `rollouts` updates gets `rollouts` · `epochs` chances, so the
-# share that makes `uses` the average is
+# The library keeps a few rollouts for each net ([appendix](a2_storing_rows.ipynb)). A row has `rollouts` · `epochs`
+# chances, so each epoch takes a random share of
 #
 # $$p = \frac{\text{uses}}{\text{rollouts} \cdot \text{epochs}},$$
 #
-# by default $4 / (2 \cdot 4) = ½$ for the policy and $16 / (8 \cdot 4) = ½$ for the value net. By chance, a row could
-# get more than that, so a counter stops it at `uses`.
+# ½ by default for both. A counter stops a row at `uses`.
 
 # %%
 source(reused)
-
-# %% [markdown]
-# The limit pulls the average down. By hand, for one rollout, two epochs, and one use: $p = ½$, the row is skipped twice
-# with probability ¼, so it is used $¾$ times on average. In general, count the successes of a binomial distribution:
-
-
-# %%
-def mean_uses(rollouts, uses, epochs=4):
-    """Mean number of uses of a row over its time in the memory."""
-    chances, p = rollouts * epochs, uses / (rollouts * epochs)
-    total = 0
-    for k in range(chances + 1):  # drawn k times, of which at most `uses` count
-        total += comb(chances, k) * p**k * (1 - p) ** (chances - k) * min(k, uses)
-    return total
-
-
-usual = Config()
-
-# %% tags=["hide-input"]
-for net, rollouts, uses in (
-    ("policy", usual.policy_rollouts, usual.policy_uses),
-    ("value net", usual.value_rollouts, usual.value_uses),
-):
-    print(f"{net}: a row is used {mean_uses(rollouts, uses):.2f} times on average, and at most {uses} times")
-assert mean_uses(rollouts=1, uses=1, epochs=2) == 0.75
 
 # %% [markdown]
 # Each gradient step now has two unrelated minibatches: `b` is the policy's, and `b.value_rows` the value net's.
@@ -202,10 +152,7 @@ assert mean_uses(rollouts=1, uses=1, epochs=2) == 0.75
 diff(PPG, named("ppg_buffers"))
 
 # %% [markdown]
-# ## Watching a buffer work
-#
-# How old is a row when a net learns from it, and how many rows get to their first, second, third use? (`planted` puts
-# our function in place of the library's.)
+# Here is what each net learns from:
 
 # %% tags=["hide-input"]
 seen = {"policy": [], "value": []}  # of every row that is dealt: its age in updates, and which use of it this is
@@ -230,7 +177,6 @@ for (net, rows), color in zip(seen.items(), (POLICY, VALUE), strict=True):
     axes[1].plot(np.bincount(age) / len(age), "o-", color=color)
     reached = np.bincount(use)[1:]
     axes[2].plot(range(1, len(reached) + 1), reached / reached[0], "o-", color=color)
-    print(f"{net:6}: mean age {age.mean():.1f} updates, oldest {age.max()}; most uses of a row {use.max()}")
 axes[0].set(xlabel="update", ylabel="mean age (updates)", ylim=(0, None))
 axes[1].set(xlabel="age of a row when used (updates)", ylabel="share of the rows used", ylim=(0, None))
 axes[2].set(xlabel="k", xticks=(1, 4, 8, 12, 16), ylabel="share of rows\nthat get to a k-th use", ylim=(0, 1.05))
@@ -240,17 +186,11 @@ assert torch.cat(seen["policy"], 1).amax(1).tolist() == [1, 4]
 assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
 
 # %% [markdown]
-# The buffers fill, and then both ages stay where they are. Newer rows are used more: many older ones have had all their
-# uses (right), and in the first updates of this short run there are no old ones yet.
-#
 # ## What does age alone cost?
 #
-# All four arms take the same number of gradient steps and may use a row four times: either all in the update right
-# after it was played, or at random over the next eight updates. (Auxiliary phases are off.)
+# All four arms may use a row four times, either right after it was played or at random over the next eight updates.
 
 # %%
-print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update", end=", ")
-print(f"{mean_uses(8, 4):.1f} spread over eight")
 long = Config("CartPole-v1", seeds=10, steps=20_000, lr=0.01)
 long = replace(long, policy_uses=4, value_uses=4, aux_epochs=0)
 # for each age, the share of a minibatch's rows outside the clip range
@@ -283,10 +223,6 @@ with planted(importance_ratio=note_ratio, ages=note_clipped):
 runs["both old"] = kept(8, 8)
 
 # %% [markdown]
-# (When its uses are spread out, a row loses some of them to the limit, so age isn't quite the only difference. And
-# while a buffer of eight fills, its minibatches are smaller: an eighth of the usual size in the first update, full size
-# only from the eighth of the twenty.)
-#
 # **Predict.** In what order do the four end up?
 
 # %% tags=["predict", "hide-input"]
@@ -297,19 +233,12 @@ axes[1].set(xlabel="age of a policy row (updates)", ylabel="share outside\nthe c
 plt.show()
 
 area = {name: run.curve.groupby("seed")["return"].mean().mean() for name, run in runs.items()}
-print("mean return over all of training:", ", ".join(f"{name} {mean:.0f}" for name, mean in area.items()))
-print(f"outside the clip range: {np.mean(clipped[0]):.0%} of new rows, {np.mean(clipped[7]):.0%} of the oldest")
 assert area["old policy rows"] < 0.8 * area["both fresh"] and area["old policy rows"] < 0.9 * area["old value rows"]
 assert area["old value rows"] < 0.95 * area["both fresh"] and np.mean(clipped[7]) > 1.5 * np.mean(clipped[0])
 
 # %% [markdown]
-# Age costs the policy most: more of its old rows lie outside the clip range (right). So its buffer should be short. The
-# value net's old rows cost something, too, and a long buffer pays only if the extra uses are worth more.
-#
-# ## Are they worth it?
-#
-# The stored runs compare PPG with and without buffers of the default sizes, each at its own learning rate. (In the four
-# games seen as pixels, all have 0.01. On the robots, PPG goes on top of `continuous`, and all have 0.0003.)
+# Age costs the policy most: more of its old rows lie outside the clip range. The value net's old rows cost something,
+# too. Are the extra uses worth more?
 
 # %% tags=["hide-input"]
 evidence("ppg_buffers").strip()
@@ -317,7 +246,6 @@ plt.show()
 
 # %% tags=["hide-input"]
 table = evidence("ppg_buffers").table
-print(evidence("ppg_buffers").summary())
 assert table.env[table.verdict == "helps"].tolist() == ["CartPole-v1", "tricks/Bricks-v0"]
 raw, normed = table[table.env == "CartPole-v1"].to_dict("records")
 assert raw["confirmed"] == 1 and normed["verdict"] == "practically nothing"
@@ -326,49 +254,35 @@ assert raw["verdict"] == "unknown" and normed["verdict"] == "hurts" and normed["
 assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 
 # %% [markdown]
-# On CartPole, buffers help on raw returns, where PPG by itself does worse than PPO; with `return_norm`, they do
-# practically nothing. On Acrobot, 30 seeds can't tell whether they help on raw returns, and with `return_norm` they
-# hurt. (Both the gain on CartPole and the loss on Acrobot were seen again on 30 other seeds.) Everywhere else there are
-# ten seeds, and nothing was tried again: buffers help a little in Bricks, and hurt on HalfCheetah, a robot. (On DoorKey
-# and Hopper the intervals miss 0, but not by enough to be detected after the correction for the number of comparisons.)
-# Are the sizes to blame? They can be varied, too, together with the learning rate:
+# On CartPole, buffers help on raw returns, and on Acrobot with `return_norm` they hurt, both on other seeds again.
+# Apart from Bricks, they help nowhere else. The policy's buffer should be short:
 
 # %% tags=["hide-input"]
-swept("policy_rollouts", "value_rollouts", about="ppg_buffers")
+swept("policy_rollouts", about="ppg_buffers")
 plt.show()
 
-for env, best in best_at("policy_rollouts", "ppg_buffers").items():
-    print(f"{env}: " + ", ".join(f"{score:.0f} with {n}" for n, score in best.items()))
+for best in best_at("policy_rollouts", "ppg_buffers").values():
     assert best.is_monotonic_decreasing
-
-# %% [markdown]
-# On both tasks, the mean score falls as the policy's buffer grows, though two rollouts are nearly as good as one, and
-# on CartPole all intervals overlap. The best length for the value net's buffer is less clear: eight rollouts are ahead
-# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap. (Length
-# isn't all that differs here. With two rollouts, $p = 16/(2 \cdot 4)$ is above 1, so a row gets 8 uses instead of about
-# 15. And the auxiliary phase, which trains on this buffer, too, sees two rollouts instead of eight.)
 
 # %% tags=["hide-input"]
 evidence("ppg_buffers")
 
 # %% [markdown]
-# The default sizes weren't tuned, and neither source of the idea is reproduced here. Cobbe et al. (2020) keep nothing for
-# the next policy phase, but give the two nets separate numbers of epochs, $E_\pi$ and $E_V$. DI-engine keeps two
-# buffers, with bolder numbers for CartPole: the policy uses the last 100 rows up to 10 times, the value net the last
-# 1000 up to 100 times.
+# DI-engine is bolder: a row has up to 10 uses for the policy and 100 for the value net.
 
 # %% [markdown]
 # ## At a glance
 #
 # | | |
 # |---|---|
-# | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
-# | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
+# | **problem** | PPO uses a row equally often for both nets, and a value net could use it more |
+# | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times |
 # | **in the loop** | `batches = dealt_apart(t.policy_buffer, t.memory, agent.return_stats, config, t.update)` <br> `value = t.agent.value(features if rows is b else rows.obs)` |
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
-# | **skip it when** | PPO's epochs already give you what you need |
-# | **also called** | sample reuse; a (small) replay buffer, which makes PPO slightly *off-policy* |
+# | **skip it when** | PPO's epochs already suffice |
+# | **evidence** | Helps in CartPole. Hurts in Acrobot. Helps in Bricks, not tried again. Hurts in HalfCheetah, not tried again. In 8 of 12 environments, these seeds can't tell. |
+# | **also called** | sample reuse, a replay buffer |
 
 # %% [markdown]
 # ## Exercises
@@ -398,8 +312,7 @@ check_taken(my_taken)
 #
 # (a) 4, 1, 1, 1, 4. The value net's share is then $p = 1$: every row in every epoch. The policy's is ¼. (b) Almost. A
 # row is skipped by all four epochs with probability $(¾)^4 = 0.32$, so the policy sees 68% of the rows, once each, in
-# 16 small minibatches instead of 4 larger ones. And the auxiliary phase, which reads the value net's buffer, is left
-# with a single rollout.
+# 16 small minibatches.
 #
 # </details>
 
@@ -419,7 +332,7 @@ curves({"right": buffered, "with the bug": faulty}, axis)
 plt.show()
 
 # %% [markdown]
-# Nothing looks wrong. Which line is wrong, and which rows are never used? Find the diagnostics that show it.
+# Which line is wrong, and which rows are never used? Find the diagnostics that show it.
 #
 # <details><summary>Hint</summary>
 #
@@ -429,8 +342,8 @@ plt.show()
 #
 # <details><summary>Answer</summary>
 #
-# The share forgets that a row stays for several updates. Every row is taken in every epoch, until it has had its uses:
-# after one update for the policy, after four for the value net. The rest of each buffer is dead weight.
+# The share forgets that a row stays for several updates. Every row is taken in every epoch until it has had its uses,
+# after one update for the policy and four for the value net.
 #
 # </details>
 

@@ -19,10 +19,9 @@
 # *How much does the clip help? At which learning rate?*
 
 # %% [markdown] tags=["two-hours"]
-# Take the rung `reuse`, several epochs per batch without a clip, and the rung `clip` above it. Train both at one
-# learning rate, and the clip adds next to nothing. Train both at another, and it adds three quarters of the scale,
-# which runs from a random policy to the ceiling. Both results are right, and both are "the effect of the clip." A table
-# with one number per trick shows one of them.
+# Take the rung `reuse`, several epochs per batch without a clip, and the rung `clip` above it. At one learning rate,
+# the clip adds next to nothing. At another, it adds three quarters of the scale, which runs from a random policy to the
+# ceiling. A table with one number per trick shows one of the two.
 
 # %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
@@ -48,7 +47,7 @@ from ablations import (
     varied,
 )
 from ablations.findings import stored_sweeps, subject_of
-from chapters.book import begin, label_lines, lost_at, studies, swept
+from chapters.book import begin, caption, label_lines, lost_at, studies, swept
 from chapters.exercises.sensitivity import check_good_range, pooled_interval
 from tricks import PPO, Config, source, train
 from tricks.ladder import named
@@ -60,8 +59,7 @@ ladder = next(design for design in cartpole.designs if design.name == "ladder")
 # %% [markdown] tags=["two-hours"]
 # ## Two tuning curves
 #
-# Before an arm is trained for the record, it is tuned: ten seeds at each of seven rates, and ten more at the best
-# three. Here are those scores, a pale dot per seed; a dotted line marks an arm's best mean.
+# Before an arm is trained for the record, it is tuned at seven rates. A dotted line marks an arm's best mean.
 #
 # **Predict.** At which rates is the clip worth a lot? If each arm may pick its own best rate, how much of the gap is
 # left?
@@ -92,16 +90,14 @@ label_lines(axis)
 plt.show()
 
 # %% [markdown] tags=["two-hours"]
-# At 0.001 the two are close. At 0.01 one is near the top and the other has collapsed. And the dotted lines are much
-# closer than that: without a clip you just take a smaller rate. So "the effect" is one of four numbers.
-#
-# By hand, with scores of 300, 150, 50 without a trick and 310, 350, 400 with it, at three rates:
+# At 0.001 the two are close. At 0.01 one is near the top and the other has collapsed. The dotted lines are much closer:
+# without a clip you just take a smaller rate. So "the effect" is one of four numbers. With scores of 300, 150, 50
+# without a trick and 310, 350, 400 with it:
 #
 # - **at a given rate**: +10, +200, or +350.
-# - **at a common rate**, the one at which the arms do best on average (305, 250, and 225): the first one, so +10.
+# - **at a common rate**, the best for both together: +10.
 # - **each arm at its own best**: $400 - 300 = +100$.
-# - **over the grid**: the mean of the three differences, +187.
-
+# - **over the grid**: the mean difference, +187.
 
 # %% tags=["two-hours", "hide-input"]
 without, having = np.array([300, 150, 50]), np.array([310, 350, 400])
@@ -109,13 +105,12 @@ gap = having - without
 assert (gap[(having + without).argmax()], having.max() - without.max(), round(gap.mean())) == (10, 100, 187)
 
 # %% [markdown] tags=["two-hours"]
-# Which one should you read? If you took your rate from a paper, the effect at that rate. If you tune every arm, the
-# effect at each one's own best. If you can't tune at all, the mean over the grid. The common rate is a compromise for
-# comparing many arms at one setting, but it depends on which other arms are in the comparison.
+# If you took your rate from a paper, read the effect at that rate; if you tune every arm, that at each one's own best;
+# if you can't tune at all, the mean over the grid.
 #
 # ## Every trick at every rate
 #
-# Here are all steps of the ladder. The last column is what [the whole ladder](25_the_whole_ladder.ipynb) showed.
+# The last column is what [the whole ladder](25_the_whole_ladder.ipynb) showed.
 
 # %% tags=["two-hours", "hide-input"]
 by_rate = effects_by_rate(cartpole, ladder)
@@ -124,42 +119,23 @@ plt.show()
 
 at = by_rate.pivot_table(index="trick", columns="at", values="difference")
 rates = [f"{lr:g}" for lr in GRID]
-print("most different between rates:", ", ".join((at[rates].max(axis=1) - at[rates].min(axis=1)).nlargest(4).index))
 assert at.loc["clip", "0.001"] < 0.05 < 0.7 < at.loc["clip", "0.01"]
 assert at.loc["clip", "own best"] < 0.2 < at.loc["clip", "over all"]
 assert at.loc["reuse", "0.001"] > 0.4 and at.loc["reuse", "0.01"] < -0.4
-assert (at.loc["gae", ["0.0003", "0.001"]] < -0.2).all() and (at.loc["return_norm", ["0.0003", "0.001"]] > 0.2).all()
 assert at.loc["bootstrap", rates].abs().max() < 0.1
 (pendulum,) = (study for study in studies() if study.env == "Pendulum-v1")
 there = effects_by_rate(pendulum, ladder).query("trick == 'clip'").set_index("at").difference
-print(f"the clip on Pendulum: {there['over all']:+.2f} over all rates, {there['own best']:+.2f} at the own best")
 assert there["own best"] > 2 * there["over all"]
 
 # %% [markdown] tags=["two-hours"]
-# Most of the strong colors are not in the last column. Read the rows:
-#
-# - `reuse` takes sixteen gradient steps where there was one. At a small rate that is speed; at a large one it is a
-#   crash.
-# - `clip` is the brake for exactly that. It's worth little where steps are small, and nearly everything at 0.01 and
-#   0.03. Beyond that, it can't save the agent. **On CartPole it buys a decent score at a rate you didn't tune, more
-#   than a higher score at the rate you did.** (Not everywhere: on Pendulum it's worth twice as much with each arm at its
-#   own best rate as over the grid.)
-
-# %% [markdown]
-# - `gae` costs at the two smallest rates. Our reading: the value net learns slowly there, and while $V \approx 0$, the
-#   advantage is a sum of rewards discounted by $\gamma\lambda = 0.94$. So it looks about 17 steps ahead, where a return
-#   looks 100.
-# - `return_norm` gives back about as much at the same two rates, probably because its value net learns numbers around
-#   1, which don't take large weights.
-# - `bootstrap` is ahead by 0.04 to 0.09 at the five middle rates, though ten seeds detect it at only two. It repairs a
-#   wrong target, and no learning rate does that.
-#
-# At 0.3 hardly anything learns, with or without the trick. (Exercise 3 explains PopArt at 0.0003. Why segments lose
-# 0.41 at 0.1, we don't know.)
+# Most of the strong colors are not in the last column. `reuse` takes sixteen gradient steps where there was one: speed
+# at a small rate, a crash at a large one. `clip` is the brake for exactly that. **On CartPole it buys a decent score at
+# a rate you didn't tune, more than a higher score at the rate you did.** (On Pendulum, it's the other way around.) And
+# `bootstrap` adds less than 0.1 at any rate: it repairs a wrong target, and no learning rate does that.
 
 # %% [markdown] tags=["two-hours"]
 # You can draw such a row yourself: `lr` in `Config` may be a list with one rate per seed. Here is PPO with and without
-# its clip, five seeds at each of four rates: the mean area under the curve ± the seeds' standard deviation.
+# its clip, the mean area under the curve ± the seeds' standard deviation.
 
 # %% tags=["two-hours"]
 few = (0.001, 0.003, 0.01, 0.03)
@@ -168,19 +144,17 @@ config = Config("CartPole-v1", seeds=20, lr=lr, steps=30_000)
 for name, tricks in (("ppo", PPO), ("without clip", replace(PPO, clip=False))):
     run = train(config, tricks)
     curves = on_grid(run.curve, config.steps, run.diverged)  # all at the same steps
-    print(f"{name:12}", end="")
-    for rate, each in zip(few, area(curves).to_numpy().reshape(4, 5), strict=True):
-        print(f"  {rate:g}: {each.mean():.0f} ± {each.std(ddof=1):.0f}", end="")
-    print()
+    areas = area(curves).to_numpy().reshape(4, 5)  # [rates, seeds]
+    each = zip(few, areas.mean(1), areas.std(1, ddof=1), strict=True)
+    said = [f"{rate:g}: {mean:.0f} ± {spread:.0f}" for rate, mean, spread in each]
+    print(f"{name:12}", *said, sep="  ")
 
 # %% [markdown] tags=["two-hours"]
-# With five seeds this is only a sketch: close together at the left, apart at the right.
-#
 # ## Picking a rate is a measurement, too
 #
-# The rate with the best mean is partly the rate with the luckiest seeds. How lucky? Draw $n$ of the stored tuning
-# scores of `clip` at each rate, pick the best mean, and compare its promise with what that rate is worth (its mean over
-# all stored seeds). Do it ten thousand times.
+# The rate with the best mean is partly the rate with the luckiest seeds. Ten thousand times, draw $n$ of the stored
+# tuning scores of `clip` at each rate, pick the best mean, and compare its promise with what that rate is worth: its
+# mean over all stored seeds.
 #
 # **Predict.** With three seeds per rate, how often do you pick the rate that is best by all seeds?
 
@@ -201,35 +175,30 @@ assert optimism[1] > optimism[3] > optimism[10] > 0
 Markdown(markdown(lines))
 
 # %% [markdown] tags=["two-hours"]
-# With three seeds you pick the best rate, 0.03, in six draws of ten. And on average the promise is too good, however
-# many seeds you take. **Never report the score that chose the rate.** Train again, on other seeds.
+# With three seeds you pick the best rate, 0.03, in six draws of ten. And the promise is too good on average. **Never
+# report the score that chose the rate.** Train again, on other seeds.
 
 # %% [markdown]
-# That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So, where the
-# tuning scores were kept, the intervals of differences in area include it: the tuning seeds are drawn again 4,000
-# times, each draw chooses a rate, and the variance of the chosen rates' means is added to the squared standard error
-# ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it matter?
+# That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So the stored
+# intervals [include it](../docs/method.md#the-protocol-of-the-classic-suite).
 
 # %% tags=["hide-input"]
 step = effects(cartpole, ladder)
 share = (step.choosing / ((step.high - step.low) / 2 / 1.96)) ** 2  # of the squared standard error, about
-print(f"choosing makes up {share.median():.0%} of the squared error of a step (median), at most {share.max():.0%}")
+caption(f"Choosing makes up {share.median():.0%} of the squared error of a step (median), at most {share.max():.0%}.")
 
 # %% [markdown]
 # ## The other dials
 #
-# Stored sweeps vary one or two other numbers of `cleanrl` (`return_beta`: of the rung `return_norm`), each together with
-# four rates. On Pendulum, it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9, except where γ
-# itself varies. The line shows the best score for each value, over everything else in the sweep; gray dots are all
-# combinations.
+# Stored sweeps vary one or two other numbers of `cleanrl`, each together with four rates. The line shows the best score
+# for each value.
 
 # %% tags=["hide-input"]
 swept("clip_range", "epochs")
 plt.show()
 
 # %% [markdown]
-# The usual clip range of 0.2 is good everywhere. On CartPole, anything from 0.1 to 0.8 is nearly as good, if the rest
-# may adapt. That "if" matters. Here is CartPole's whole grid:
+# The usual clip range of 0.2 is good everywhere, and on CartPole anything from 0.1 to 0.8, if the rest may adapt:
 
 # %% tags=["hide-input"]
 usual = [runs for runs in stored_sweeps(RESULTS) if not subject_of(runs)]
@@ -246,12 +215,10 @@ for axis, (epochs, table) in zip(axes, grid.groupby("epochs"), strict=True):
 axes[0].set_ylabel("learning rate")
 plt.show()
 column = grid[0.2].unstack("lr")
-print("best rate at ε = 0.2:", ", ".join(f"{rate:g} with epochs = {n}" for n, rate in column.idxmax(axis=1).items()))
 assert column.idxmax(axis=1).is_monotonic_decreasing
 
 # %% [markdown]
-# More epochs want a smaller rate. If you change one dial and leave the other where it was, you have measured the pair,
-# not the dial.
+# More epochs want a smaller rate. If you change one dial and leave the other, you have measured the pair, not the dial.
 
 # %% tags=["hide-input"]
 swept("gae_lambda", "gamma")
@@ -261,8 +228,8 @@ plt.show()
 # %% [markdown]
 # ## How wide is good?
 #
-# Nearly as good means: at most 5% of the way from a random policy's score to the best is lost. But a best from ten
-# seeds is noisy. So draw each sweep's seeds again, two thousand times, and count how often each value is within 5%:
+# Call a value good if at most 5% of the way from a random policy's score to the best is lost. In two thousand draws of
+# each sweep's seeds, how often is each value good?
 
 # %% tags=["hide-input"]
 dials = ["clip_range", "epochs", "minibatches", "gae_lambda", "gamma", "entropy_coef", "return_beta"]
@@ -289,44 +256,36 @@ for axis, env in zip(axes, ("CartPole-v1", "Acrobot-v1", "Pendulum-v1"), strict=
 axes[0].set_yticks(range(len(dials)), dials)
 figure.suptitle("bold: the default; the darker, the more often within 5% of the best", size=9, color=style.SOFT)
 plt.show()
-for env in ("CartPole-v1", "Acrobot-v1", "Pendulum-v1"):
-    pale = [f"{dial} ({share:.0%})" for (place, dial), share in default.items() if place == env and share < 0.5]
-    print(f"{env}: in fewer than half of the draws, the default is within 5% for", ", ".join(pale) or "no dial")
 everywhere = [dial for dial in dials if min(share for (_, name), share in default.items() if name == dial) > 0.5]
-least = {dial: min(share for (_, name), share in default.items() if name == dial) for dial in everywhere}
-print("in most draws everywhere:", ", ".join(f"{dial} (at least {share:.0%})" for dial, share in least.items()))
 assert min(share for (env, _), share in default.items() if env == "CartPole-v1") > 0.5
 assert everywhere == ["clip_range", "minibatches"] and default["Acrobot-v1", "gae_lambda"] < 0.05
 assert max(default["Pendulum-v1", dial] for dial in ("epochs", "gamma", "entropy_coef")) < 0.05
 
 costs = {(env, dial): lost[getattr(Config, dial)] for dial in dials for env, lost in lost_at(dial).items()}
-dearest = sorted(costs, key=costs.__getitem__)[:-5:-1]
-print("what a default costs, of the way to the best:", ", ".join(f"{d} on {e} {costs[e, d]:.0%}" for e, d in dearest))
+dearest = sorted(costs, key=costs.__getitem__)[:-3:-1]
 assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 
 
 # %% [markdown]
-# On CartPole, all of the library's defaults are dark, and so are most of their neighbors: you can leave these dials
-# alone there. Don't conclude that you always can. Acrobot wants a smaller λ than 0.95 (0.9 is good in all three).
-# Pendulum wants a smaller γ and, given that, more epochs, more entropy, and a `return_beta` of 0.3. Only the defaults
-# for the clip range and the number of minibatches are good in most draws everywhere, the clip range's only just. (A
-# pale value between two dark ones is more likely the noise of ten seeds than a dip.)
+# On CartPole, all of the library's defaults are dark. But Acrobot wants a smaller λ than 0.95, and Pendulum a smaller
+# γ, more epochs, and more entropy. Only the defaults for the clip range and the number of minibatches are good in most
+# draws everywhere.
 #
 # If you can only tune one number, tune the learning rate. If you can tune two, take γ as well: the usual 0.99 costs
-# Pendulum almost half of the way from a random policy to the best. No other default costs nearly as much anywhere.
+# Pendulum almost half of the way to the best, far more than any other default anywhere.
 
 # %% [markdown]
 # ## At a glance
 #
 # | | |
 # |---|---|
-# | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
-# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
+# | **problem** | one number per comparison hides that the effect depends on the learning rate |
+# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, with and without the trick at rate $\eta$; or $\max f_1 - \max f_0$ |
 # | **in the loop** | `rate = t.each("lr")  # [S]` |
 # | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
-# | **watch** | how wide the good range is, not only how high the best score |
-# | **skip it when** | you will only ever use one setting, and it was tuned for your task |
-# | **also called** | hyperparameter sensitivity, robustness; $f(\eta)$ is a *tuning curve* |
+# | **watch** | how wide the good range is |
+# | **skip it when** | you'll only ever use one setting, tuned for your task |
+# | **also called** | hyperparameter sensitivity; $f(\eta)$ is a *tuning curve* |
 
 # %% [markdown]
 # ## Exercises
@@ -384,9 +343,8 @@ assert high - low > 2 * (row.high - row.low)
 #
 # <details><summary>Answer</summary>
 #
-# Without PopArt, moving the statistics moves all predictions along with the mean of the returns, for free. With it,
-# predictions stay put, and the value net has to climb to the new mean by gradient steps, which at this rate are tiny.
-# Its loss (in standardized units) stays far above the other's until it has caught up. The solution runs it.
+# Without PopArt, moving the statistics moves all predictions along, for free. With it, the value net has to climb to
+# the new mean by gradient steps, which at this rate are tiny. The solution runs it.
 #
 # </details>
 #

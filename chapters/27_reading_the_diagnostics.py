@@ -14,12 +14,12 @@
 # ---
 
 # %% [markdown]
-# # Reading the diagnostics
+# # Reading the diagnostics: guess the fault
 #
 # *The curve is flat, or lower than the paper's. Which number says why?*
 #
-# Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. Here we break the
-# training loop in five ways and look for the numbers that give each fault away.
+# Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. In this chapter we break
+# the training loop in five ways, without telling you which is which. Six numbers give each fault away.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from ablations import style
-from chapters.book import begin, curves, planted
+from chapters.book import begin, caption, curves, planted
 from chapters.exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
 from tricks import PPO, Config, source, train
 from tricks.baseline import explained_variance
@@ -41,7 +41,7 @@ begin()
 # ## One of these three is healthy
 #
 # `planted(name=wrong)` swaps one function of the training loop for a wrong one. Here is PPO (with `return_norm`, and
-# without `lr_anneal`) on CartPole, once sound, five times faulty.
+# without `lr_anneal`) on CartPole, once sound and five times faulty.
 
 # %% tags=["hide-input"]
 tricks = switched([name for name in PPO.on if name != "lr_anneal"] + ["return_norm"])
@@ -53,8 +53,8 @@ for name, fault in FAULTS.items():
         runs[name] = train(config, tricks)
 
 # %% [markdown]
-# **Predict.** Here are three of the six. In one, sums replace the means over a minibatch, so all losses are hundreds of
-# times too large. In another, the value net learns only a constant. Which curve is sound?
+# **Predict.** Here are three of the six. In one, all losses are hundreds of times too large. In another, the value net
+# learns only a constant. Which curve is sound?
 
 # %% tags=["predict", "hide-input"]
 curves({"A": runs["summed"], "B": runs["crossed"], "C": runs["sound"]})
@@ -63,15 +63,8 @@ late = {name: run.late().mean() for name, run in runs.items()}
 assert min(late["summed"], late["crossed"]) > 0.6 * late["sound"]
 
 # %% [markdown]
-# You can't tell. (C is sound; A has the sums, B the constant.) **A curve says at best that something is wrong, never
-# what.** So the loop notes six more numbers per update and seed:
-
-# %% tags=["hide-input"]
-diagnostics = ["approx_kl", "clip_fraction", "max_ratio", "entropy", "explained_variance", "grad_norm"]
-runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::8].round(3)
-
-# %% [markdown]
-# ## Six numbers
+# You can't tell. (C is sound.) **A curve says at best that something is wrong, never what.** So the loop notes six more
+# numbers per update and seed:
 #
 # | number | what it is | what a sound run shows |
 # |---|---|---|
@@ -82,12 +75,11 @@ runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::
 # | `explained_variance` | share of the returns' variance that $V$ predicts | rises from 0 (a constant) toward 1; below 0 at times, when returns are nearly alike |
 # | `grad_norm` | the gradient's length before clipping | falls at first, then steady, around `max_grad_norm` or below |
 #
-# These ranges are habits, not laws. In published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
-# arXiv:2005.12729). With noisy rewards, even a perfect value net explains little.
-
-# %% [markdown]
-# The KL divergence is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$. The loop adds
-# $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
+# These ranges are habits, not laws: in published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
+# arXiv:2005.12729).
+#
+# Only the KL needs a word. It is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$. The
+# loop adds $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
 #
 # $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(\rho - 1) - \log \rho\big].$$
 #
@@ -97,32 +89,37 @@ runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::
 # %%
 source(drift, clip_fraction, explained_variance)
 
-# %% [markdown]
-# By hand, with ratios 1, 1.5, 0.5 and ε = 0.2: two of three are outside, a clip fraction of ⅔. The terms of the KL are
-# 0, $0.5 - \log 1.5 = 0.0945$, and $-0.5 + \log 2 = 0.1931$; their mean is 0.0959. And predictions of 1, 2, 3 for
-# returns of 11, 12, 13 explain *all* of the variance: a constant offset doesn't count.
-
-# %%
+# %% tags=["hide-input"]
 ratio, valid = torch.tensor([[1.0, 1.5, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
-moved = drift(ratio, valid)
-clipped = clip_fraction(ratio, torch.tensor([0.2]), valid)
 value, target = torch.tensor([[1.0, 2, 3]]), torch.tensor([[11.0, 12, 13]])
+kl, outside = drift(ratio, valid)["approx_kl"], clip_fraction(ratio, torch.tensor([0.2]), valid)
 explained = explained_variance(value, target, valid)
-kl = moved["approx_kl"]
-print(f"approx_kl {kl.item():.4f}, clip_fraction {clipped.item():.3f}", end=", ")
-print(f"explained {explained.item():.1f}")
+caption(f"Ratios 1, 1.5, 0.5 with ε = 0.2: KL {kl.item():.4f}, clip fraction {outside.item():.2f}.")
+caption(f"Predictions 1, 2, 3 of returns 11, 12, 13 explain {explained.item():.0%}: a constant offset doesn't count.")
 torch.testing.assert_close(kl, torch.tensor([0.0959]), atol=1e-4, rtol=0)
-torch.testing.assert_close(clipped, torch.tensor([2 / 3]))
+torch.testing.assert_close(outside, torch.tensor([2 / 3]))
 torch.testing.assert_close(explained, torch.tensor([1.0]))
 
 # %% [markdown]
-# ## Five faults and their fingerprints
+# ## Five faults, five suspects
 #
-# Gray is the sound run, red the faulty one. Lines are medians over five seeds; bands show the full range. In which
-# panel do the two part?
+# The suspects, in alphabetical order:
+#
+# - **The clip is gone.** The surrogate is $\rho A$ without its brake.
+# - **The entropy bonus has the wrong sign,** and is too large.
+# - **The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy.
+# - **Sums instead of means.** Every loss is multiplied by the number of samples.
+# - **The value net sees crossed targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, and the difference
+#   is broadcast to `[B, B]`.
+#
+# Gray is the sound run, red the faulty one. Lines are medians over five seeds; bands show the full range. In each
+# figure, find the panel in which the two part, and name the fault before you read on.
 
 
 # %% tags=["hide-input"]
+diagnostics = ["approx_kl", "clip_fraction", "max_ratio", "entropy", "explained_variance", "grad_norm"]
+
+
 def trace(axis, run, name, color):
     """The median over seeds of a diagnostic, and its range, in twenty slices of the budget."""
     curve = run.curve.assign(slice=np.ceil(run.curve.step / run.config.steps * 20).clip(1, 20))
@@ -154,22 +151,7 @@ def median(name, number, share=(0, 1)):
 
 
 # %% [markdown]
-# **1. The clip is gone.** The surrogate is $\rho A$ without its brake.
-
-# %% tags=["hide-input"]
-compare("unclipped", logarithmic=("approx_kl", "max_ratio"))
-kl = {name: median(name, "approx_kl") for name in ("sound", "unclipped")}
-print("median of approx_kl:", ", ".join(f"{name} {value:.4f}" for name, value in kl.items()))
-assert kl["unclipped"] > 5 * kl["sound"]
-assert median("unclipped", "max_ratio") > 2 * median("sound", "max_ratio")
-assert median("unclipped", "entropy", (0.5, 1)) < 0.7 * median("sound", "entropy", (0.5, 1))
-
-# %% [markdown]
-# `approx_kl` is an order of magnitude too high, and single ratios shoot up. That's how *steps that are too large* look,
-# whatever the cause. A policy that gets tossed around also ends up overconfident.
-#
-# **2. The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy, so
-# every ratio is 1.
+# **Fault 1**
 
 # %% tags=["thumbnail", "hide-input"]
 compare("forgetful")
@@ -178,52 +160,79 @@ assert runs["forgetful"].curve.clip_fraction.max() == 0
 assert median("forgetful", "entropy", (0.5, 1)) < 0.2 * median("sound", "entropy", (0.5, 1))
 
 # %% [markdown]
-# A KL of *exactly* zero while the policy is learning. Nothing is ever clipped, so nothing is held back, and the entropy
-# plunges. A number that looks too good is a symptom.
+# <details><summary>Which one is it?</summary>
+#
+# The ratio forgets who played. Every ratio is 1, so the KL is *exactly* 0 while the policy is learning. Nothing is ever
+# clipped, nothing is held back, and the entropy plunges. **A number that looks too good is a symptom.**
 #
 # Only at an update's *first* minibatch must the ratio be 1. (The log keeps the largest, so check with
 # `epochs=1, minibatches=1`.) If it isn't, the policy that acts is not the one that learns.
 #
-# **3. The entropy bonus has the wrong sign,** and is too large.
-
-# %% tags=["hide-input"]
-compare("malus")
-end = (0.7, 1.0)
-late_entropy = {name: median(name, "entropy", end) for name in ("sound", "malus")}
-print("entropy at the end:", ", ".join(f"{name} {value:.3f}" for name, value in late_entropy.items()))
-assert late_entropy["malus"] < 0.4 * late_entropy["sound"]
-assert median("malus", "explained_variance", end) > median("sound", "explained_variance", end) + 0.1
-
-# %% [markdown]
-# The entropy falls to almost nothing, and the policy no longer explores. Explained variance *rises*, which isn't a good
-# sign: a policy without surprises is easy to predict. **No diagnostic means anything alone.**
+# </details>
 #
-# **4. The value net learns the mean of all targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, the
-# difference is broadcast to `[B, B]`, and nothing complains.
+# **Fault 2**
 
 # %% tags=["hide-input"]
 compare("crossed")
 middle = (0.3, 1.0)
-found = median("sound", "explained_variance", middle), median("crossed", "explained_variance", middle)
-print(f"explained variance: {found[0]:.2f} sound, {found[1]:.2f} crossed")
-assert found[1] < 0.15 < found[0]
+assert median("crossed", "explained_variance", middle) < 0.15 < median("sound", "explained_variance", middle)
 
 # %% [markdown]
-# After the first few updates, everything looks healthy but explained variance, which stays near 0: the net has found
-# the best constant. (`grad_norm` starts at three times the sound run's.) CartPole is kind enough to be learned with a
-# constant baseline (run B).
+# <details><summary>Which one is it?</summary>
 #
-# **5. Sums instead of means.** Every loss is multiplied by the number of samples.
+# The value net sees crossed targets. After the first few updates, everything looks healthy but explained variance,
+# which stays near 0: the net has found the best constant. CartPole is kind enough to be learned with a constant
+# baseline (that was run B).
+#
+# </details>
+#
+# **Fault 3**
+
+# %% tags=["hide-input"]
+compare("unclipped", logarithmic=("approx_kl", "max_ratio"))
+assert median("unclipped", "approx_kl") > 5 * median("sound", "approx_kl")
+assert median("unclipped", "max_ratio") > 2 * median("sound", "max_ratio")
+assert median("unclipped", "entropy", (0.5, 1)) < 0.7 * median("sound", "entropy", (0.5, 1))
+
+# %% [markdown]
+# <details><summary>Which one is it?</summary>
+#
+# The clip is gone. `approx_kl` is many times too high, and single ratios shoot up. That's how *steps that are too large*
+# look, whatever the cause. A policy that gets tossed around also ends up overconfident.
+#
+# </details>
+#
+# **Fault 4**
 
 # %% tags=["hide-input"]
 compare("summed", logarithmic=("grad_norm", "entropy"))
-print(f"gradient norm: {median('sound', 'grad_norm'):.2f} sound, {median('summed', 'grad_norm'):.0f} summed")
 assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 
 # %% [markdown]
-# The gradient is hundreds of times too long. The logged entropy is a sum, too: with two actions, its mean can't exceed
-# $\log 2 = 0.69$. The curve doesn't care (run A): the gradient is cut to length 0.5, and Adam divides by its size. You
-# pay when somebody changes the batch size or turns the gradient clip off.
+# <details><summary>Which one is it?</summary>
+#
+# Sums instead of means. The gradient is far too long, and the logged entropy is a sum, too: with two actions, its mean
+# can't exceed $\log 2 = 0.69$. The curve doesn't care (that was run A): the gradient is cut to length 0.5, and Adam
+# divides by its size. You pay when somebody changes the batch size or turns the gradient clip off.
+#
+# </details>
+#
+# **Fault 5**
+
+# %% tags=["hide-input"]
+compare("malus")
+end = (0.7, 1.0)
+assert median("malus", "entropy", end) < 0.4 * median("sound", "entropy", end)
+assert median("malus", "explained_variance", end) > median("sound", "explained_variance", end) + 0.1
+
+# %% [markdown]
+# <details><summary>And this one?</summary>
+#
+# The entropy bonus has the wrong sign. The entropy falls to almost nothing, and the policy no longer explores. Explained
+# variance *rises*, which isn't a good sign: a policy without surprises is easy to predict. **No diagnostic means
+# anything alone.**
+#
+# </details>
 #
 # ## A table for the wall
 #
@@ -241,10 +250,8 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 # | `value_loss` is huge | squared returns are: judge it by `explained_variance`, and try `return_norm` |
 # | the return gets worse after a peak | a rate that is never annealed, steps too large (`approx_kl`), entropy near 0; `--eval-every 5000 --keep-best` keeps each seed's best agent |
 #
-# ## How they can fool you
-#
-# **They are averages.** One ruined state in a hundred hardly shows in `approx_kl`, which is why there is also
-# `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
+# They can fool you. **They are averages:** one ruined state in a hundred hardly shows in `approx_kl`, which is why there
+# is also `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
 
 # %% [markdown]
 # ## At a glance

@@ -4,12 +4,11 @@
 # *You have an idea that should make PPO better. How do you find out whether it does?*
 
 # %% [markdown] tags=["two-hours"]
-# Here is an idea. Advantages have outliers. Say that one step in a minibatch got lucky and its advantage is a thousand
-# times the usual size. Why should it count a thousand times as much? Let every step in the better half of the minibatch
-# count +1, the others −1.
+# Here is an idea. Say that one step in a minibatch got lucky and its advantage is a thousand times the usual size. Why
+# should it count a thousand times as much? Let every step in the better half of the minibatch count +1, the others −1.
 #
-# Writing it takes a minute. The rest takes longer: state laws for it, put it into the loop, say *beforehand* where it
-# must help and where it must hurt, and only then train.
+# Writing it takes a minute. The rest takes longer: state laws for it, say *beforehand* where it must help and where it
+# must hurt, and only then train.
 
 # %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
@@ -43,10 +42,9 @@ def better_half(advantage, valid):
 
 
 # %% [markdown] tags=["two-hours"]
-# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and the median itself, 2,
-# becomes 0.
+# The median of 5, −1, 0, 2, 1000 is 2. So 5 and 1000 become +1, −1 and 0 become −1, and 2 becomes 0.
 #
-# **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
+# **Predict.** What does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
 # learn from?
 
 # %% tags=["two-hours", "predict", "hide-input"]
@@ -55,22 +53,22 @@ figure, axis = plt.subplots(figsize=(6.5, 2.4))
 for shift, (name, function) in enumerate({"standardized": standardize, "better half": better_half}.items()):
     weight, color = function(advantage, valid)[0], (style.SOFT, style.FAULT)[shift]
     axis.bar(np.arange(5) + 0.4 * shift - 0.2, weight, 0.36, color=color, label=name)
-    print(f"{name:12}", weight.numpy().round(3))
 axis.axhline(0, color=style.INK, lw=0.8)
 axis.set_xticks(range(5), [f"{a:g}" for a in advantage[0]])
 axis.set(xlabel="advantage of the row", ylabel="what it counts for")
 axis.legend(frameon=False)
 plt.show()
+rest = standardize(advantage, valid)[0, :4]
+assert (rest < 0).all() and rest.max() - rest.min() < 0.02
 torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1.0, -1.0, 0.0, 1.0]]))
 
 # %% [markdown] tags=["two-hours"]
 # Standardized, the other four are all but equal and all negative: the 5, which was good, is pushed down as hard as the
-# −1. All the policy learns is which row had the 1000.
+# −1.
 #
 # ## What must always be true
 #
-# A known answer checks one input. A *law* checks what must hold for all of them, and a wrong function is rarely lucky
-# enough to satisfy it. Three laws for this one:
+# A known answer checks one input; a *law* checks all of them. Three laws for this trick:
 #
 # 1. **Only the order counts**: any increasing function of the advantages gives the same result.
 # 2. **Padding changes nothing.**
@@ -89,7 +87,6 @@ mask = torch.cat([every, torch.zeros(3, 50, dtype=torch.bool)], 1)
 assert torch.equal(better_half(padded, mask)[:, :101], signs)
 alone = [better_half(row[None], every[:1]) for row in many]
 assert torch.equal(torch.cat(alone), signs)
-print("all three hold")
 
 # %% [markdown] tags=["two-hours"]
 # ## Into the loop without a fork
@@ -100,9 +97,9 @@ print("all three hold")
 diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
 
 # %% [markdown] tags=["two-hours"]
-# No need to edit it yet. `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
-# as the `with` block lasts. Then a check that is skipped too often: **does the switch do anything?** A flag that is
-# read nowhere has "no detectable effect," too.
+# No need to edit it yet: `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
+# as the `with` block lasts. **Does the switch do anything?** A flag that is read nowhere has "no detectable effect,"
+# too.
 
 # %% tags=["two-hours"]
 short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)
@@ -111,13 +108,12 @@ with planted(standardize=better_half):
 
 # %% tags=["two-hours", "hide-input"]
 assert not planted_run.curve["return"].equals(train(short, PPO).curve["return"])
-print("the switch does something")
 
 # %% [markdown] tags=["two-hours"]
 # ## Where must it help, and where must it hurt?
 #
-# Say this before you look. In one state, all advantages are payoffs $r$ minus the same $V$, so $\hat{A}$ is the sign of
-# $r - m$, with $m$ the median payoff. Action $a$ is pushed up in proportion to the mean
+# In one state, all advantages are payoffs $r$ minus the same $V$, so $\hat{A}$ is the sign of $r - m$, with $m$ the
+# median payoff. Action $a$ is pushed up in proportion to the mean
 #
 # $$\mathbb{E}[\hat{A} \mid a] = P(r > m \mid a) - P(r < m \mid a).$$
 #
@@ -127,14 +123,11 @@ print("the switch does something")
 # - **static**: the left machine pays 0, the right one 1. One pull in ten pays 1000 more or 1000 less, whatever you did.
 # - **lottery**: the left machine pays 1. The right one pays 10 with probability 0.3, otherwise nothing.
 #
-# Right is better in both, by 1 and by 2. By hand:
+# By hand: in static, right's mean is 0.9 above left's, while the raw difference of 1 drowns in noise. In the lottery,
+# $m = 1$ with both pulled equally often, so left gets 0, and right $0.3 - 0.7 = -0.4$, although it pays 3 on average.
 #
-# - In static, $m$ is 0 or 1, and either way right's mean is 0.9 above left's. The raw difference is 1 in noise with a
-#   standard deviation of $\sqrt{0.1} \cdot 1000 = 316$; standardizing scales both alike.
-# - In the lottery, with both pulled equally often, payoffs are 0 (35%), 1 (50%), and 10 (15%), so $m = 1$. Left gets
-#   exactly 0, right $0.3 - 0.7 = -0.4$.
-#
-# **Predict.** In which of the two worlds does standardization find the right machine? And `better_half`?
+# **Predict.** In which world does standardization find the right machine? And `better_half`? (Each line shows five
+# agents' probability of it.)
 
 
 # %% tags=["two-hours"]
@@ -168,7 +161,6 @@ def lottery(action, luck):
 config = Config("machines", seeds=5, steps=4_000, lr=0.003)
 config = replace(config, lanes=4, horizon=64, hidden=(8,))
 fixed_rate = replace(PPO, lr_anneal=False)  # the learning rate doesn't decay
-print("probability of the right machine, five agents")
 ends = {}
 for pays in (static, lottery):
     for name, function in (("standardized", standardize), ("better half", better_half)):
@@ -183,16 +175,14 @@ assert ends["lottery", "standardized"].min() > 0.9
 
 
 # %% [markdown] tags=["two-hours"]
-# Both predictions hold. With static, `better_half` is more reliable. In the lottery all five agents end up sure of the
-# wrong machine, and no learning rate would fix that: **the trick maximizes something else.** One line of mathematics
-# told you before any training. Do that first; it's cheaper.
+# With static, `better_half` is more reliable. In the lottery all five agents end up sure of the wrong machine, and no
+# learning rate would fix that: **the trick maximizes something else.** One line of mathematics said so.
 
 # %% [markdown]
 # ## On CartPole
 #
 # There, nothing is predicted. A fair comparison needs a learning rate for each arm, chosen on seeds that aren't
-# reported ([sensitivity](26_sensitivity.ipynb)). So seeds 100 to 119 tune, five at each of four rates, and seeds 0 to
-# 29 are then trained at the chosen rates.
+# reported ([sensitivity](26_sensitivity.ipynb)):
 
 
 # %% tags=["open"]
@@ -212,8 +202,6 @@ for name, function in (("standardized", standardize), ("better half", better_hal
     means = tuning[name].mean(1)
     best = rates[means.argmax()]
     final[name] = scores(function, tuple(range(30)), best)
-    tuned = dict(zip(rates, means.round().tolist(), strict=True))
-    print(f"{name:13} tuned:", tuned, "-> rate", best)
 
 # %% [markdown]
 # **Predict.** Look at the first five seeds only. How wide will the 95% interval of the difference be?
@@ -235,67 +223,42 @@ axes[0].set(xscale="log", xlabel="learning rate (tuning seeds)", ylabel="area un
 axes[0].set_xticks(rates, [f"{lr:g}" for lr in rates])
 axes[0].set_xticks([], minor=True)
 label_lines(axes[0])
+said_of = {}
 for y, seeds in enumerate((5, 10, 30)):
-    mean, low, high, said = compared(seeds)
+    mean, low, high, said_of[seeds] = compared(seeds)
     axes[1].plot([low, high], [y, y], color=style.FAULT)
     axes[1].plot(mean, y, "o", color=style.FAULT)
-    print(f"{seeds:2} seeds: {mean:+.0f} [{low:+.0f}, {high:+.0f}]: {said}")
 axes[1].axvline(0, color=style.SOFT, lw=1)
-axes[1].set_yticks(range(3), ["5 seeds", "10 seeds", "30 seeds"])
+axes[1].set_yticks(range(3), [f"{seeds} seeds: {said}" for seeds, said in said_of.items()])
 axes[1].set(ylim=(2.5, -0.5), xlabel="gain in area from better halves")
 plt.show()
 few, many = (compared(seeds)[2] - compared(seeds)[1] for seeds in (5, 30))
 assert few > 1.3 * many
+assert said_of == {5: "can't tell", 10: "can't tell", 30: "hurts"}
 
 
 # %% [markdown]
 # With five seeds, the interval is far wider than with thirty. Report their mean alone, and nobody sees how little it
-# says. The last line is all that we can say, about CartPole, 20,000 steps, and these two rates. ("Can't tell" would
-# not mean "does nothing." It would mean that the effect, if any, lies in that interval.)
-#
-# Even the last line leaves something out: the choice of the rates, from five seeds each. Five other seeds may choose
-# other rates, and at other rates the same two arms may compare differently. So the stored ladders choose among their
-# best three rates on twenty seeds, and put the noise of choosing into their intervals.
+# says. With thirty, the trick hurts: on CartPole, for 20,000 steps, at these two rates.
 #
 # ## What a fork would change
 #
-# `planted` is for trying. (What you plant isn't compiled, so compare scores, not seconds.) If the idea survives, make it
-# a flag. In a fork you edit five places:
-#
-# | | file | what |
-# |---|---|---|
-# | 1 | `tricks/ladder.py` | a field of `Tricks`: what it adds, its source, what it needs, its color, `beyond=True` |
-# | 2 | `tricks/config.py` | its numbers, if it has any (ours has none) |
-# | 3 | `tricks/better_half.py` | the function, as above, with types |
-# | 4 | `tricks/loop.py` | an import, and a bare `if tricks.better_half:` with one line below it |
-# | 5 | `tests/ladder/test_better_half.py` | the known answer and the laws |
-#
-# The `if` can stand right after the one of `advantage_norm`: by the first law, standardizing before doesn't matter.
-# Everything else is derived from the field: `--better-half` on the command line, the arm "PPO plus better_half," its
-# column in tables. The general laws (a seed in a stack learns what it learns alone, the first ratio is 1, a listing
-# trains the same curve) find the new flag by themselves, so law 3 comes for free. Three more steps make it part of this
-# book:
-#
-# 6. a **trial** in `ablations/findings/trials.csv`: a world, a direction, and a reason, written down before training. We
-#    have two: up with static, down in the lottery;
-# 7. a **chapter**, or a section of one, with exercises;
-# 8. the generated **tables**, which the tests ask for.
-#
-# [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through all eight with another trick, PPO with
-# rollback.
+# If the idea survives, make it a flag: a field in `tricks/ladder.py`, the function in a file of its own, a bare `if
+# tricks.better_half:` in `tricks/loop.py`, and a test of the laws. Everything else is derived from the field.
+# [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through it.
 
 # %% [markdown]
 # ## At a glance
 #
 # | | |
 # |---|---|
-# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
+# | **problem** | standardized with one outlier, all other advantages are nearly equal |
 # | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
 # | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
 # | **defaults** | none; it has no number to tune |
-# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
+# | **watch** | `approx_kl`: every row now pulls equally hard |
 # | **skip it when** | it matters *how much* better an action is |
-# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
+# | **also called** | a relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
 
 # %% [markdown]
 # ## Exercises
@@ -327,9 +290,8 @@ check_ranks(my_ranks)
 #
 # <details><summary>Answer</summary>
 #
-# No. Ranks, too, only see the order. In the lottery, right has 70% of its pulls at the bottom and 30% at the top, left
-# has all of them in the middle. On the scale from −1 to +1, right's mean rank is 0.4 below left's, however often each
-# is pulled. Anything that depends on the order alone can't know that 10 is much more than 1.
+# No. Ranks, too, only see the order: right has 70% of its pulls at the bottom and 30% at the top, left has all in the
+# middle. On the scale from −1 to +1, right's mean rank is 0.4 below left's.
 #
 # </details>
 

@@ -309,6 +309,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # | **defaults** | $G = 8$ of `lanes` = 8 or a multiple; $\gamma = 1$ |
 # | **watch** | `length` and `return`, together |
 # | **skip it when** | a state can't be visited twice |
+# | **evidence** | `imitate`: No runs in usual environments are stored. <br> `group_baseline`: No runs in usual environments are stored. It helps in the one world made for it. |
 # | **also called** | RLOO; TRL's `RLOOTrainer` |
 
 # %% [markdown] tags=["two-hours"]

@@ -413,6 +413,7 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 # | **defaults** | $\epsilon_\text{high} = 0.28$; $\beta = 0.04$ on $k_3$ in the loss, as in GRPO |
 # | **watch** | lengths of right and wrong replies; `clip_high_fraction`; `reference_kl` |
 # | **skip it when** | replies have one length; one step per batch; the reward is the truth |
+# | **evidence** | `clip_higher`: No runs in usual environments are stored. It helps in the one world made for it. <br> `kl_penalty`: No runs in usual environments are stored. It helps in the one world made for it. <br> `reply_mean`: No runs in usual environments are stored. It does nothing detectable in the one world made for it. <br> `reply_ratio`: No runs in usual environments are stored. |
 # | **also called** | `loss_type`, `epsilon_high`, `beta` in TRL |
 
 # %% [markdown]

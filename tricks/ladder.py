@@ -195,7 +195,6 @@ class Tricks(Checked):
         color="#18486C",
         diagnostics=("reward_std",),
         beyond=True,
-        chapter="return_norm",
     )
     recompute: bool = trick(
         "advantages and value targets are computed anew before each epoch but the first",
@@ -204,7 +203,6 @@ class Tricks(Checked):
         needs=("reuse", "gae"),
         beyond=True,
         excludes=("ppg_buffers",),
-        chapter="gae",
     )
     separate_optimizers: bool = trick(
         "policy and value net each have their own Adam, learning rate, gradient norm and epochs",
@@ -215,7 +213,6 @@ class Tricks(Checked):
         diagnostics=("value_grad_norm",),
         beyond=True,
         excludes=("shared_trunk",),
-        chapter="grad_clip",
     )
     dual_clip: bool = trick(
         "the objective of a bad action is bounded from below, too",
@@ -225,7 +222,6 @@ class Tricks(Checked):
         numbers=("dual_clip_limit",),
         diagnostics=("bounded_fraction",),
         beyond=True,
-        chapter="clip",
     )
     huber: bool = trick(
         "far from its target, the value loss grows linearly",
@@ -234,7 +230,6 @@ class Tricks(Checked):
         needs=("baseline",),
         numbers=("huber_delta",),
         beyond=True,
-        chapter="value_clip",
     )
     squash: bool = trick(
         "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",

@@ -32,6 +32,7 @@ PARTS = {  # the first chapter of each
     "24_seeds_as_an_axis": "How we know",
     "29_language": "From PPO to GRPO",
     "a1_qr_signs": "Appendices",
+    "a3_dual_clip": "Variants",
 }
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide

@@ -12,10 +12,6 @@ is easy to learn and of little use. (A V that says 1/(1 - γ) = 100 for every st
 A small value loss says nothing on its own, because the targets may have become easy. What gives the bug away is a
 number that is not made from V: the explained variance of the real returns. A rollout made by hand finds it at once: in
 a row that terminated, A must be r - V(s), whatever V says about the next state.
-
-Exercise 4. Every epoch starts with ratios of 1. The clip now limits one epoch, not the whole update: ten epochs that
-each stop at 1.2 make 1.2**10 = 6.2. The ratio is no longer the importance weight either, since the rows were played by
-the first of these policies.
 """
 
 import torch

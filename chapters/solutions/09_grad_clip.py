@@ -10,9 +10,6 @@ is above the limit, every agent is scaled by the same factor, which the longest 
 stack's norm is the agent's norm, so a test with one agent passes. The agents with short gradients suffer most: in one
 run, norms of 0.06 to 83 became 0.0003 to 0.48. The number to look at is any diagnostic of an agent, alone and in a
 stack. The two must agree, as they do on the left.
-
-Exercise 4. Tripling the coefficient triples the value net's gradients, and Adam divides them by three times as much:
-nothing happens, as long as they are well above its epsilon. Tripling the factor triples the steps.
 """
 
 import math
@@ -20,7 +17,6 @@ import math
 import torch
 
 from chapters.exercises.grad_clip import check_shorten
-from tricks.core.adam import Adam
 
 
 def my_shorten(gradient, max_norm):
@@ -33,16 +29,3 @@ check_shorten(my_shorten)
 steps = math.log(3 / 1000) / math.log(0.999)
 assert round(steps) == 5806
 assert round(steps / 16) == 363
-
-
-def way(coefficient, rate):
-    """How far ten steps of Adam take a parameter whose gradient is this coefficient."""
-    place = torch.zeros(1, 1)  # [S, P]
-    optimizer = Adam([place], eps=1e-5)
-    for _ in range(10):
-        optimizer.step(torch.full((1, 1), coefficient), torch.tensor([rate]), moving=torch.tensor([True]))
-    return place.item()
-
-
-assert math.isclose(way(3.0, 0.01), way(1.0, 0.01), rel_tol=1e-4)
-assert math.isclose(way(1.0, 0.03), 3 * way(1.0, 0.01), rel_tol=1e-4)

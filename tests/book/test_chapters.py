@@ -63,10 +63,10 @@ def script(name: str) -> str:
 @pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
 def test_every_flag_has_its_chapter_numbered_as_on_the_ladder_and_the_map_lists_its_question() -> None:
     files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))  # some tricks share one
-    last = ["language", "grpo", "limits"]  # after how we know
-    asked = [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *(x for x in files if x not in last)])]
-    assert NAMES[: len(asked)] == asked and {*last} <= {*files}
-    assert [name[3:] for name in build.parts()["From PPO to GRPO"]] == last
+    last, variants = ([name[3:] for name in build.parts()[part]] for part in ("From PPO to GRPO", "Variants"))
+    asked = ["reinforce", *(name for name in files if name not in (*last, *variants))]
+    assert NAMES[: len(asked)] == [f"{number:02}_{name}" for number, name in enumerate(asked)]
+    assert {*last, *variants} <= {*files}
     assert (CHAPTERS / "README.md").read_text().split(build.START)[1].split(build.END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 

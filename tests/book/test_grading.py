@@ -136,13 +136,13 @@ def test_a_class_is_a_table_and_a_report_without_commands(tmp_path: Path, capsys
     (tmp_path / "eve.ipynb").write_text(json.dumps(eve))
     assert main(["grade", str(tmp_path), "--out", str(tmp_path / "grades.csv")]) == 0
     shown = capsys.readouterr().out
-    assert "ada/mine.ipynb: chapter 3, 1 of 2 points" in shown and "bob.ipynb: not graded: " in shown
+    assert "ada/mine.ipynb: chapter 3, 1 of 1 point" in shown and "bob.ipynb: not graded: " in shown
     assert "by hand: 4 words to read" in shown
     with (tmp_path / "grades.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
-    assert header == ["notebook", "points", "of", "2.1", "3.1", "3.4", "note"]
-    assert rows[0] == ["ada/mine.ipynb", "1", "2", "", "1", "0", ""]
-    assert (rows[1][:6], "not a Jupyter notebook" in rows[1][6]) == (["bob.ipynb", "", "", "", "", ""], True)
+    assert header == ["notebook", "points", "of", "2.1", "3.1", "note"]
+    assert rows[0] == ["ada/mine.ipynb", "1", "1", "", "1", ""]
+    assert (rows[1][:5], "not a Jupyter notebook" in rows[1][5]) == (["bob.ipynb", "", "", "", ""], True)
     found = json.loads((tmp_path / "grades.json").read_text())["notebooks"][2]
     assert (found["name"], found["points"], found["of"]) == ("02_reuse", 0, 1)
     first, second, third = found["exercises"]

@@ -284,23 +284,20 @@ def steps_of(command: str) -> int:
 
 
 def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
-    found = re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)(?: \+ (\d+))? \|$', PAGES["chapters/README.md"], re.MULTILINE)
-    chapters = {number(name): (name, int(first), int(further or 0)) for name, first, further in found}
+    found = re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)(?: \+ \d+)? \|$', PAGES["chapters/README.md"], re.MULTILINE)
+    chapters = {number(name): (name, int(first)) for name, first in found}
     (block,) = (each for each in blocks_of("sh", PAGE) if "runs/week1" in each)
     rows = region("syllabus").splitlines()[2:]
     for line, command in zip(rows, block.splitlines(), strict=True):
         _, which, reading, given, experiment, hours, checked, read = map(str.strip, line.strip("|").split("|"))
         week = [chapters[each] for each in which.split(", ")]
-        asked = [each for name, _, _ in week for each in exercises(name)]
-        minutes = sum(first + further * bool(beyond(name)) for name, first, further in week) - EXERCISE * len(asked)
+        asked = [each for name, _ in week for each in exercises(name)]
+        minutes = sum(first for _, first in week) - EXERCISE * len(asked)
         running = math.ceil(steps_of(command) / 2_000_000)
         assert (reading, given, experiment) == (f"{minutes} min", f"{15 * len(asked)} min", f"{running} min")
         assert float(hours) == math.ceil((2 * minutes + 15 * len(asked) + running + 30) / 30) / 2
         assert checked == ", ".join(each.label for each in asked if each.check)
         assert read == ", ".join(each.label for each in asked if not each.check)
-    (said,) = re.findall(r"where an exercise is\s\(([\d., ]+)\)", PAGE)
-    weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
-    assert said.split(", ") == [label for name in names() if number(name) in weeks for label in beyond(name)]
     slides = [slide.heading for slide in outline("03_clip")]
     places = re.findall(r'(?:"([^"]+?)\.?"|exercise 3\.(\d)) \(slide (\d+)\)', PAGE)
     assert len(places) == 6
@@ -308,12 +305,6 @@ def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
         heading = title or next(each for each in slides if each.startswith(f"Exercise {exercise}:"))
         assert slides[int(place) - 1] == heading
         assert heading == "One lucky pull" or heading not in slides[: int(place) - 1]
-
-
-def beyond(name: str) -> list[str]:
-    """The exercises of a chapter that are below "Going further"."""
-    further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
-    return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
 
 
 @pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")

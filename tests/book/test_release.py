@@ -104,8 +104,8 @@ def test_a_wheel_has_no_solutions_and_grades_anywhere(tmp_path: Path, tmp_path_f
     environ = os.environ | PLAIN | {"PYTHONPATH": str(tmp_path / "installed")}
     command = [sys.executable, "-P", "-m", "chapters", "grade", "."]
     done = subprocess.run(command, cwd=tmp_path / "class", env=environ, capture_output=True, text=True)
-    assert "ada.ipynb: chapter 3, 1 of 2 points" in done.stdout, done.stderr
-    assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout and "has no attribute '_right'" in done.stdout
+    assert "ada.ipynb: chapter 3, 1 of 1 point" in done.stdout, done.stderr
+    assert "eve.ipynb: chapter 3, 0 of 1 point" in done.stdout and "has no attribute '_right'" in done.stdout
     assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout
 
 

@@ -19,6 +19,7 @@ EXERCISE = r"\*\*(Exercise \d+: [^*]+?)\.?\*\*\s*(.+)"
 KEY_WORDS = 6  # a shorter bold phrase is a term
 PREDICT = "**Predict.**"
 OPENING = "opening"  # the kind of a slide that stays if its section has no other
+MARKDOWN = "text/markdown"  # of outputs: code, tables, and captions, which begin with *
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,12 @@ def _outputs(section: str, cell: NotebookNode, said: str) -> Iterator[Slide]:
     lines = "".join(out.text for out in cell.outputs if out.output_type == "stream").rstrip().splitlines()
     short = len(lines) <= PRINTED_LINES and max(map(len, lines), default=0) <= PRINTED_WIDTH
     printed = "\n".join(lines) if short else ""
+    captions = [text.strip("*") for out in cell.outputs if (text := out.get("data", {}).get(MARKDOWN, ""))[:1] == "*"]
     for out in cell.outputs:
         data = out.get("data", {})
-        text = data.get("text/markdown", "")
+        text = data.get(MARKDOWN, "")
         if "image/png" in data:
-            yield Slide("figure", section, data["image/png"], below=said, printed=printed)
+            yield Slide("figure", section, data["image/png"], below=said or " ".join(captions), printed=printed)
             printed = ""
         elif text.startswith("```"):
             parts = in_parts(text.rstrip().splitlines()[1:-1])
@@ -137,7 +139,7 @@ def _outputs(section: str, cell: NotebookNode, said: str) -> Iterator[Slide]:
                 yield Slide("code", section + which, text.rstrip(), rows=rows)
         elif text.startswith("|"):
             yield Slide("table", section, text)
-        elif text and "<details>" not in text and len(text.split()) <= WORDS:
+        elif text and text[:1] != "*" and "<details>" not in text and len(text.split()) <= WORDS:
             yield Slide("text", section, text)
 
 
