@@ -194,8 +194,9 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 # vector $\nabla \log \pi(a)$ is the *score*. For a softmax, its component $k$ is $[a = k] - \pi(k)$, where $[a = k]$ is
 # 1 if $a$ is $k$ and 0 otherwise.
 #
-# With equal probabilities the exact gradient is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$. Every payout is
-# positive, yet two machines become less likely.
+# So $\partial J / \partial \theta_k = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big) = \pi(k)\,\big(r(k) - J\big)$.
+# With equal probabilities, where $J = \tfrac{7}{3}$, that is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$. Every
+# payout is positive, yet two machines become less likely.
 
 # %% tags=["two-hours", "open"]
 theta = torch.zeros(3, requires_grad=True)
@@ -238,20 +239,22 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 #
 # Back to CartPole. The policy is now a neural net: a state goes in, one logit per action comes out, and $\theta$ is its
 # weights. An episode, or *trajectory*, $\tau = (s_0, a_0, r_0, s_1, \dots)$, is one big "pull" that pays its return
-# $R(\tau) = \sum_t r_t$, so $\nabla J$ is the mean of $R(\tau)\, \nabla \log p_\theta(\tau)$. The world deals states,
-# the policy actions:
+# $R(\tau) = \sum_t r_t$, so $\nabla J$ is the mean of $R(\tau)\, \nabla \log p_\theta(\tau)$, where $p_\theta(\tau)$ is
+# the probability of the episode. The world deals states, the policy actions:
 #
 # $$p_\theta(\tau) = p(s_0) \prod_t \pi_\theta(a_t | s_t)\; p(s_{t+1} | s_t, a_t)
 #   \quad\Longrightarrow\quad \nabla \log p_\theta(\tau) = \sum_t \nabla \log \pi_\theta(a_t | s_t).$$
 #
-# The physics has dropped out. **This is why the method needs no model of the world.**
+# The logarithm turns the product into a sum, and only the policy's terms depend on $\theta$: the physics, $p(s_{t+1} |
+# s_t, a_t)$, has dropped out. **This is why the method needs no model of the world.**
 #
 # An action can't change past rewards, and in any state the mean score is zero:
 #
 # $$\sum_a \pi_\theta(a|s)\, \nabla \log \pi_\theta(a|s) = \sum_a \nabla \pi_\theta(a|s)
 #   = \nabla \sum_a \pi_\theta(a|s) = \nabla 1 = 0.$$
 #
-# So past rewards only add noise. Drop them.
+# When $a_t$ is drawn, past rewards are already fixed, so their terms are a constant times a score: zero on average.
+# They only add noise. Drop them.
 #
 # The far future is mostly luck, too. So a **discount** $\gamma$ a little below 1 counts a reward $k$ steps later as
 # $\gamma^k$ of itself. That isn't free: the mean is no longer the gradient of the return (Nota & Thomas 2020,
@@ -263,8 +266,7 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 #
 # ## In the library
 #
-# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`addcmul(a, b, c)` is
-# $a + b\,c$.)
+# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`unbind(1)` cuts a tensor into its time steps, `addcmul(a, b, c)` is $a + b\,c$, and `per_seed` lines up one $\gamma$ per seed with the rewards.)
 
 # %% tags=["two-hours"]
 source(reward_to_go, discounted_sum)
@@ -282,9 +284,10 @@ torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown] tags=["two-hours"]
 # Here is the library's loop with every trick off. As in the program at the top, **play** collects episodes, **judge**
-# computes what came of each action, **learn** takes one gradient step. (`b.valid` marks rows of real experience. `Adam`
-# scales each weight's step by the recent size of its gradient, and carries over part of the last steps, its
-# *momentum*.)
+# computes what came of each action, **learn** takes one gradient step. (`t` holds the agents, their optimizer, and the
+# numbers of the run; `family` is the kind of distribution that actions are drawn from; `b.valid` marks rows of real
+# experience. `Adam` divides each weight's step by the recent size of its gradient, and carries over part of the last
+# steps, its *momentum*.)
 
 # %% tags=["two-hours"]
 listing(REINFORCE)
@@ -292,7 +295,8 @@ listing(REINFORCE)
 # %% [markdown] tags=["two-hours"]
 # ## Five agents
 #
-# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval.
+# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval for
+# the mean over agents.
 
 # %% tags=["two-hours"]
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
@@ -319,7 +323,8 @@ assert (acrobot < -490).mean() > 1 / 3
 # %% [markdown]
 # REINFORCE stays far from CartPole's ceiling, and on Acrobot more than a third of the seeds never get anywhere. Closing
 # this gap is what the tricks are for. A [baseline](01_baseline.ipynb) removes noise, and [reuse](02_reuse.ipynb) gets
-# more than one gradient step from a batch. But if no reward ever comes, every gradient is 0.
+# more than one gradient step from a batch. One thing they can't replace is a reward: if none ever comes, every gradient
+# of REINFORCE is 0.
 
 # %% [markdown]
 # ## At a glance

@@ -147,8 +147,9 @@ for name, baseline in baselines.items():
 # $$-2\,\mathbb{E}\big[|u|^2\,(r - b)\big] = 0
 #   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|u|^2\, r\big]}{\mathbb{E}\big[|u|^2\big]} .$$
 #
-# That is an average payout in which unlikely actions, with their longer scores, count for more. Here it is for $\pi =
-# (0.7, 0.2, 0.1)$, with $\mathbb{E}[r]$:
+# That is an average payout in which unlikely actions count for more, because their scores are longer: $|u|^2 = 1 -
+# 2\pi(a) + \sum_k \pi(k)^2$. For $\pi = (0.7, 0.2, 0.1)$, $|u|^2$ is 0.14, 1.14, and 1.34, so $b^* = 1.09/0.46 \approx
+# 2.37$, against $\mathbb{E}[r] = 1.5$:
 
 # %% tags=["two-hours", "hide-input"]
 probs = torch.tensor([0.7, 0.2, 0.1])
@@ -173,7 +174,8 @@ assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 # $\mathbb{E}[r]$ gets you most of the way down and is easier to have, so in practice you subtract the mean. The bottom
 # isn't zero: **a baseline removes what all actions have in common, and no more.**
 #
-# Each dot below is a gradient from 25 pulls, whose payouts now also vary.
+# Each dot below is a gradient from 25 pulls, whose payouts now also vary, with a standard deviation of 1. (The three
+# components of a score sum to zero, so all dots lie in a plane: the one you see.)
 
 # %% tags=["two-hours", "thumbnail", "hide-input"]
 torch.manual_seed(0)
@@ -243,8 +245,9 @@ assert squared_error(torch.tensor([[3.0]]), torch.tensor([[7.0]])).item() == 8
 # %% [markdown] tags=["two-hours"]
 # ## What changes in the loop
 #
-# The squared error joins the loss, with a weight of `value_coef`. `agent.values` records no gradient: in the policy's
-# loss, the advantage is a constant. (`value_at_cut` adds 0 until [segments](13_segments.ipynb).)
+# The squared error joins the loss, with a weight of `value_coef`. (`value_rows` are the rows that the value net learns
+# from; here, the policy's.) `agent.values` records no gradient: in the policy's loss, the advantage is a constant.
+# (`value_at_cut` adds 0 until [segments](13_segments.ipynb).)
 
 # %% tags=["two-hours"]
 diff(REINFORCE, named("baseline"))
@@ -252,12 +255,13 @@ diff(REINFORCE, named("baseline"))
 # %% [markdown] tags=["two-hours"]
 # ## A loan that hides the pay
 #
-# Now with states, in episodes of ten steps. The action that matches a cue, −1 or 1, pays 0.1. The first step also lends
-# you 6 points or takes 6 from you, and the last step reverses it; a sign says which. Guessing earns 0.5 per episode,
-# knowing earns 1, and the returns contain the loan's reversal.
+# Here are slot machines with states, in episodes of ten steps. Every step shows a cue, −1 or 1, and the action that
+# matches it pays 0.1. The first step also lends you 6 points or takes 6 from you, and the last step reverses it; a
+# sign, shown from the start, says which. Guessing earns 0.5 per episode, knowing earns 1, and the returns contain the
+# loan's reversal.
 #
 # We compare three *arms*, the variants in an experiment: REINFORCE, the same with a learned baseline, and one that
-# knows the loan and subtracts it.
+# knows the loan and subtracts it. (`planted` swaps a function that the loop calls for another.)
 #
 # **Predict.** How much of the gap can a learned $V$ close?
 
@@ -293,8 +297,8 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 
 # %% [markdown] tags=["two-hours"]
 # Without a baseline, most agents do little better than guessing. With a learned one, nearly all get there. The known
-# one is faster: **a baseline is worth what the value net knows.** At 4,000 steps that is almost 0.9 of a variance of
-# 30. The rest is a spread of 2 points, against a pay of 0.1.
+# one is faster: **a baseline is worth what the value net knows.** At 4,000 steps it explains almost 0.9 of the variance
+# (right), which is about 30. What is missing is still a spread of about 2 points, against a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters
@@ -303,8 +307,10 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # ceiling 1. The first row is what a trick does alone; the second, what is lost when it and everything that needs it are
 # taken out of the *full set*, all tricks up to chapter 16. From the next chapter on, a third row asks what it adds to
 # the *rung* before, the loop with all tricks of earlier chapters. Hopper, Walker2d, and HalfCheetah are simulated
-# robots, with a [preset](21_continuous_actions.ipynb). Blue helps, red hurts, and other seeds confirmed it. White was
-# detected *once* and not tried again. Hatched: these seeds can't tell.
+# robots: there, the trick is taken out of a [preset](21_continuous_actions.ipynb), a fixed set of tricks, or added if
+# the preset lacks it. On the right are *worlds* made for the trick. Blue helps, red hurts, and other seeds confirmed
+# it. White cells were detected *once* and not tried again, or are practically nothing (≈ 0), or are in points, which
+# have no color. Hatched: these seeds can't tell, or other seeds didn't confirm it.
 
 # %% tags=["hide-input"]
 evidence("baseline").strip()
@@ -320,8 +326,8 @@ evidence("baseline")
 
 
 # %% [markdown]
-# (One in twenty useless tricks has an interval that excludes 0; [the whole ladder](25_the_whole_ladder.ipynb) explains
-# the correction.)
+# (One in twenty useless tricks has an interval that excludes 0, so a verdict asks for more than that; [the whole
+# ladder](25_the_whole_ladder.ipynb) explains the correction.)
 #
 # A baseline doesn't help while $V$ knows nothing, or where returns are about 0 in every state. Luck later in the
 # episode is a case for [GAE](04_gae.ipynb).

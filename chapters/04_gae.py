@@ -101,7 +101,8 @@ caption(
 #   \quad\Longrightarrow\quad \boxed{A_t = \delta_t + \gamma\lambda\, A_{t+1}}$$
 #
 # This is **generalized advantage estimation**. With $\lambda = 0$ it is the TD error: trust $V$. With $\lambda = 1$ it
-# is the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula has its own mask:
+# is the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula has its own *mask*, a
+# column of yes and no that says where an episode ends:
 
 # %% tags=["two-hours"]
 source(gae, discounted_sum)
@@ -126,9 +127,9 @@ source(gae, discounted_sum)
 # ## Five rows by hand
 #
 # Let $\gamma = \lambda = ½$. Steps pay 2, 2, 2, 2, and 18, and $V$ says 4 everywhere. The first episode dies at step 1:
-# $\delta_1 = 2 - 4 = -2$. The second runs into its time limit at step 3: $\delta_3 = 2 + ½ \cdot 4 - 4 = 0$. So dying
-# was worse than expected by 2, and step 0 gets a quarter of the blame. Being stopped by the clock is nobody's fault.
-# But with one mask in both places:
+# $\delta_1 = 2 - 4 = -2$. The second runs into its time limit at step 3: $\delta_3 = 2 + ½ \cdot 4 - 4 = 0$. The third
+# has only step 4, which pays the 18. So dying was worse than expected by 2, and step 0 gets $\gamma\lambda = ¼$ of the
+# blame. Being stopped by the clock is nobody's fault. But with one mask in both places:
 
 # %% tags=["two-hours"]
 pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]), torch.full((5,), 4.0)
@@ -152,7 +153,8 @@ for name, advantage in versions.items():
 # With `done` in both, the time limit looks like dying. With `terminated` in both, the 18 leaks into the second episode
 # as undeserved praise.
 #
-# Back to the belt, at both ends of the dial:
+# Back to the belt, to check both ends of the dial: λ = 1 must give the return, and λ = 0 one reward plus the next
+# cell's $V$.
 
 # %% tags=["two-hours"]
 last = torch.zeros_like(reward, dtype=torch.bool)
@@ -277,10 +279,11 @@ worlds = found.worlds.set_index("place").verdict
 assert worlds["Mail1-v0, gae_lambda=0.9"] == "helps" and worlds["Mail6-v0, gae_lambda=0.0"] == "hurts"
 
 # %% [markdown]
-# GAE is a clear gain on two of three robots, in Acrobot's full set, and where pay comes by mail, unless λ is 0. It
-# hurts on LunarLander and, in the full set, on CartPole, most at small learning rates, perhaps because $V$ lags behind.
-# Turn λ up when $V$ is far off, or when returns are hardly noisy. In our [sweeps](26_sensitivity.ipynb), λ = 0.9 is
-# nearly as good as the best on all three tasks, and no γ is.
+# GAE is a clear gain on two of three robots, in Acrobot's full set, and where pay comes by mail, unless λ is 0.
+# (`NoisyChain` is the world of [recompute](a4_recompute.ipynb).) It hurts on LunarLander and, in the full set, on
+# CartPole, most at small learning rates, perhaps because $V$ lags behind. Turn λ up when $V$ is far off, or when
+# returns are hardly noisy. In our [sweeps](26_sensitivity.ipynb), λ = 0.9 is nearly as good as the best on CartPole,
+# Acrobot, and Pendulum alike; no single γ is.
 
 # %% tags=["hide-input"]
 evidence("gae")
@@ -292,6 +295,9 @@ area, bare = (
     rows_of("CartPole-v1", 100_000, "", flags(switched(arm))).set_index("lr").area for arm in (every, without)
 )
 lost = bare - area
+caption(
+    f"In CartPole's full set, GAE costs {lost[0.0003]:.0f} points at a learning rate of 0.0003, {lost[0.003]:.0f} at 0.003."
+)
 assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 assert max(each[0.9] for each in lost_at("gae_lambda").values()) < 0.05  # of the way from a random policy to the best
 assert pd.DataFrame(lost_at("gamma")).dropna().max(axis=1).min() > 0.05

@@ -105,9 +105,9 @@ store("walk", {"tilt": tilt[:30].tolist()})
 # %% [markdown]
 # ## A small preference, many times in a row
 #
-# A policy's scores before the softmax are its **logits**. If two differ by $d$, one side has odds of $e^d$. Walking
-# against them takes about $e^d$ times as long per cell, and $e^{24d}$ times over 24. The **entropy**
-# $H=-\sum_a\pi(a)\log\pi(a)$ is $\log2=0.693$ for a coin and 0 for certainty.
+# If two logits differ by $d$, one side has odds of $e^d$. If you walk against them, each cell multiplies the expected
+# time by about $e^d$, so 24 cells multiply it by about $e^{24d}$. The **entropy** $H=-\sum_a\pi(a)\log\pi(a)$ is
+# $\log2=0.693$ for a coin and 0 for certainty.
 
 # %% tags=["open"]
 for name, net in nets.items():
@@ -134,14 +134,15 @@ for name, net in nets.items():
 # PyTorch draws weights uniformly from $\pm1/\sqrt{n}$, so $\sigma^2=\frac{1}{3n}$. Each layer leaves
 # $1/\sqrt{3}\approx0.58$ of the length, and ten leave 0.4%. Three repairs:
 #
-# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2=1$; with $m$ outputs, $\sigma^2=2/(n+m)$.
+# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2=1$. With $m$ outputs, gradients on their way back want $m\sigma^2=1$, and the compromise is $\sigma^2=2/(n+m)$.
 # - **Kaiming** (He et al. 2015) sets $\sigma^2=2/n$, because a ReLU sets half of the entries to 0.
 # - **Orthogonal** (Saxe et al. 2013, arXiv:1312.6120) keeps the length of *every* vector, not just on average. Take
 #   $W=g\,Q$ with $Q^\top Q=I$ and a **gain** $g$:
 #
 # $$\lVert Wx\rVert^2=g^2\,x^\top Q^\top Q\,x=g^2\,\lVert x\rVert^2.$$
 #
-# How much do 500 random inputs still differ after each tanh layer?
+# How much do 500 random inputs still differ after each tanh layer? (Xavier and Kaiming are dashed, on top of the
+# others.)
 
 # %% tags=["hide-input"]
 VARIANCES = {
@@ -190,7 +191,8 @@ assert ends["Kaiming"][-1] > 0.4 and ends["orthogonal, g = √2"][-1] > 0.4
 # But full-size signals make full-size logits, and you have seen what these do to the walk. So the head gets its own
 # gain. It has one weight vector of length $g$ per action, in a random direction. If $n$ activations have size $h$,
 # their vector has length $h\sqrt n$, and about $1/\sqrt n$ of that lies along a random direction. So a logit is around
-# $g\,h$. The **value net's** head gets gain 1, since a wrong $V$ doesn't choose the data.
+# $g\,h$: with $g=0.01$, practically nothing. The **value net's** head gets gain 1, since a wrong $V$ doesn't choose the
+# data.
 
 # %%
 source(orthogonal_, orthogonal)
@@ -213,7 +215,7 @@ diff(named("gae"), named("orthogonal_init"))
 # ## Which part does what?
 #
 # Leave out the small head or the orthogonal hidden layers, and train twenty agents with REINFORCE on the walk, and on
-# CartPole with eight hidden layers. `switched` turns flags on.
+# CartPole with eight hidden layers. `switched` is REINFORCE with the named tricks, or *flags*, turned on.
 #
 # **Predict.** Which part helps on which task?
 

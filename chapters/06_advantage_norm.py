@@ -114,8 +114,8 @@ for two in ([1.0, 1.001], [-50.0, 900.0]):
 # %% [markdown]
 # ## The zero moves
 #
-# Here is the first minibatch of a run on CartPole. `planted` swaps a function of the loop, here for one that keeps what
-# it sees.
+# Here are the advantages in the first minibatch of a run on CartPole, before standardizing and after. `planted` swaps a
+# function of the loop, here for one that keeps what it sees.
 
 # %% tags=["open"]
 seen = []
@@ -290,7 +290,8 @@ assert low < 0 < high
 #
 # ## What stays in the old currency
 #
-# The trick frees only the *policy's* part of the gradient. Here are both nets' norms in the first gradient on CartPole:
+# The trick frees only the *policy's* part of the gradient. Here are the lengths (*norms*) of both nets' parts of the
+# first gradient on CartPole, without the trick and with it:
 
 # %% tags=["hide-input"]
 POLICY = 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2  # weights and biases of the policy net, which come first
@@ -320,8 +321,8 @@ assert 0.5 < norms[100][2] / norms[1][2] < 2
 assert norms[100][3] > 50 * norms[1][3]
 
 # %% [markdown]
-# In the last row, the value net [uses up any limit](09_grad_clip.ipynb). Standardized advantages ask for [standardized
-# returns](08_return_norm.ipynb).
+# In the last row, the value net would use up any [limit on the whole gradient](09_grad_clip.ipynb). Standardized
+# advantages ask for [standardized returns](08_return_norm.ipynb).
 
 # %%
 diff(named("orthogonal_init"), named("advantage_norm"))
@@ -337,8 +338,9 @@ plt.show()
 
 # %% [markdown]
 # It helps on CartPole, Acrobot, and LunarLander, and hurts as Pendulum's rung, all confirmed on other seeds. There, we
-# suspect, raw advantages blame *every* action, since all rewards are negative, and a Gaussian policy escapes by growing
-# wider. Centering takes that away; no run tests whether it costs the score.
+# suspect, raw advantages blame *every* action, since all rewards are negative, and Pendulum's policy, a Gaussian over
+# [continuous actions](21_continuous_actions.ipynb), escapes its own samples by growing wider. Centering takes that
+# away; no run tests whether it costs the score.
 
 # %% tags=["hide-input"]
 pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)
@@ -363,9 +365,10 @@ evidence("advantage_norm")
 
 # %% [markdown]
 # In the two worlds, CartPole pays a hundredth or a ten-thousandth per step, beside an [entropy bonus](10_entropy.ipynb)
-# of 0.01. In the first, agents without the trick still get almost nine tenths of the score; in the second, they learn
-# nothing. **What counts is the gap between actions, not the size of a reward:** ten more steps of balance are worth ten
-# times the bonus's weight in the first world, and a tenth of it in the second.
+# of weight 0.01, which pays the policy for staying undecided and could drown such rewards. In the first, agents without
+# the trick still get almost nine tenths of the score; in the second, they learn nothing. **What counts is the gap
+# between actions, not the size of a reward:** ten more steps of balance are worth ten times the bonus's weight in the
+# first world, and a tenth of it in the second.
 
 # %% tags=["hide-input"]
 worlds = evidence("advantage_norm").worlds.set_index("place")

@@ -272,15 +272,15 @@ assert sorted(again.env) == ["Acrobot-v1", "LunarLander-v3", "Pendulum-v1", "Pen
 # It helps in the worlds made for it, where rewards are a hundred times larger, ten thousand times smaller, or differ a
 # thousandfold between tasks. Of the usual environments, it helps on Pendulum, Acrobot, LunarLander, and, together with
 # PopArt, on Taxi, all on two sets of seeds, and in `BricksByRow`, a game in pixels, on one. On CartPole, returns are
-# small enough, and two gains on the first set of seeds weren't seen on the second.
+# small enough, and two gains on the first set of seeds weren't confirmed on the second.
 
 # %%
 found
 
 # %% [markdown]
 # Andrychowicz et al. (2020, arXiv:2006.05990) found that it can go either way: it was crucial on HalfCheetah and
-# Humanoid, and hurt on Walker2d. As for its speed, Pendulum prefers $\beta=0.3$; [chapter 26](26_sensitivity.ipynb)
-# shows the sweep.
+# Humanoid, and hurt on Walker2d. As for how fast the statistics should move, Pendulum prefers $\beta=0.3$; [chapter
+# 26](26_sensitivity.ipynb) shows the sweep.
 #
 # Do you have the problem? Compare the mean of your returns with what the learning rate can reach, at $65\,\alpha$ per
 # gradient step. And expect trouble from the trick itself

@@ -268,8 +268,9 @@ assert decided["without"] > 1 and decided["grad_clip"] == 0
 assert late["grad_clip"]["length"].mean().mean() > 2 * late["without"]["length"].mean().mean()
 
 # %% [markdown]
-# Three learning rates isn't much for one weight, but here all take that step at once. Then come updates that hardly
-# move the policy, and some agents end up with no entropy.
+# A step of three learning rates isn't much for one weight, but here every weight takes it at once (right, at the dots).
+# Then come updates that hardly move the policy, and some agents end up always pushing the same way, and fall after
+# about ten steps (left).
 #
 # ## Is it worth having?
 #

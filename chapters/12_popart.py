@@ -124,8 +124,8 @@ source(preserve_outputs_, renormalize)
 #
 # <!-- mechanism: popart -->
 #
-# **The law of this trick: predictions before and after agree**, up to float32 rounding. Test it. Mistakes in $b'$ don't
-# show while the statistics stand still.
+# **The law of this trick: predictions before and after agree**, up to float32 rounding. Test it with statistics that
+# move, because mistakes in $b'$ don't show while they stand still.
 
 # %%
 pop = copy.deepcopy(taught)
@@ -287,8 +287,8 @@ diff(named("action_mask"), named("popart"))
 #
 # PopArt is best known for one agent that plays many games (Hessel et al. 2018, arXiv:1809.04474). Each task gets its
 # own value head, return statistics, and division of its advantages by $\sigma_k$, or the task that pays most drowns out
-# the others. `Tasks` has four that pay 1, 10, 100, and 1000, and what is right in one is wrong in the next. In
-# `TasksNamed` each has a head.
+# the others. `Tasks` has four that pay 1, 10, 100, and 1000, and what is right in one is wrong in the next. In both
+# worlds the agent sees which task it is in; `TasksNamed` also tells the library, which then gives each task a head.
 
 # %%
 source(per_task)

@@ -90,11 +90,13 @@ plt.show()
 assert len(slow) == 3 and slow[0].mean() < 0.55
 
 # %% [markdown]
-# In three. Nothing is learned in the first 16,000 steps, because no episode is over.
+# In three, and the third goes over budget, because a batch isn't finished until its episodes are. Nothing is learned in
+# the first 16,000 steps, because no episode is over.
 #
 # ## The better the agent, the rarer its lessons
 #
-# Eight lanes of CartPole ask for batches of 1,024 steps, but whole episodes must be finished.
+# Here are eight lanes of CartPole, in whole episodes and in segments of 128 steps. Both ask for batches of 8 · 128 =
+# 1,024 steps, but whole episodes must be finished.
 
 # %% tags=["hide-input"]
 config = at_best_rate(Config("CartPole-v1", seeds=3, steps=25_000), WITH)
@@ -118,11 +120,12 @@ plt.show()
 assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
 # %% [markdown]
-# Longer episodes make larger batches, so the same steps buy fewer updates.
+# Longer episodes make larger batches, so the same steps buy fewer updates. (The gray line falls where the agent got
+# worse for a while.)
 #
 # ## Six lanes, two ways to play
 #
-# Six lanes of CartPole. A bar is an episode; black lines are updates.
+# Here a random policy plays CartPole in six lanes. A bar is an episode, in alternating colors; black lines are updates.
 #
 # **Predict.** With whole episodes, a batch is over when the slowest lane is. What share of the grid is experience? And
 # with segments?
@@ -180,10 +183,11 @@ shares = [torch.cat([rollout.valid for rollout in each], 1).float().mean() for e
 caption(f"{shares[0]:.0%} of the cells are experience with whole episodes, and {shares[1]:.0%} with segments.")
 
 # %% [markdown]
-# At an update most lanes are in mid-episode: the episode is **cut** and goes on in the next segment.
+# With segments, most lanes are in mid-episode at an update: the episode is **cut** and goes on in the next segment.
 #
 # The thin white slots are **reset rows**: after an end, Gymnasium's vector environments use one more step to bring the
-# lane back to a start. Like the rows of a waiting lane, such *filler rows* have `valid = False` and count nowhere.
+# lane back to a start. In it, the action is ignored and the reward is 0. Like the rows of a waiting lane, such *filler
+# rows* have `valid = False` and count nowhere.
 #
 # ## What the cut breaks
 #
@@ -197,7 +201,7 @@ seen = reward_to_go(reward, no_end, gamma).flatten()
 assert 72 < seen[0] < 73 and seen[-1] == 1
 
 # %% [markdown]
-# Always the same state, and its targets run from 72 down to 1.
+# It's always the same state, yet its targets run from 72 down to 1.
 #
 # ## Let V speak for the rest
 #
@@ -215,8 +219,8 @@ assert 72 < seen[0] < 73 and seen[-1] == 1
 # ## GAE hides the damage
 #
 # In GAE, $\delta_{T-1}$ already asks for $V(s_T)$. If you forget it, it is missing from row $t$ with weight
-# $\gamma\,(\gamma\lambda)^{T-1-t}$, which fades much faster than $\gamma^{T-t}$. The targets in the same world, for a
-# $V$ of 100:
+# $\gamma\,(\gamma\lambda)^{T-1-t}$, which fades much faster than $\gamma^{T-t}$. Here are the targets in the same
+# world, for a $V$ that says 100:
 
 # %%
 value = torch.full((1, T, 1), 100.0)
@@ -351,7 +355,7 @@ for more in ([], ["reuse", "clip"]):
 # | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
 # | **in the loop** | `rollout = play_segment(t.player, policy, config.horizon, t.active)` <br> `dead = done & ~rollout.cut` |
 # | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
-# | **watch** | `explained_variance`: without it, a cut is nearly a death |
+# | **watch** | `explained_variance`: while it is near 0, a cut is nearly a death |
 # | **skip it when** | episodes are short, or $V$ is poor |
 # | **evidence** | Helps in Acrobot. Hurts in CartPole, Taxi. Helps in HalfCheetah, not tried again. In 4 of 8 environments, these seeds can't tell. It helps in the one world made for it. |
 # | **also called** | fixed-length or *n-step* rollouts; $T$ is `n_steps` or `num_steps` elsewhere |

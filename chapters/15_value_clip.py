@@ -96,8 +96,8 @@ source(squared_error, clipped_error)
 # The policy's ratio $\rho$ is a pure number: 1.2 means 20% more, on any task. But $V$ has the units of the return.
 # Around 1, an $\varepsilon$ of 0.2 is a lot; around 100, it is next to nothing.
 #
-# One value climbs from 0 to $R$, in eight steps per update of at most 0.12 each, like Adam's, however large the
-# gradient:
+# One value climbs from 0 to $R$. Each update takes eight steps, each at most 0.12 long, however large the gradient (as
+# with Adam):
 
 
 # %%
@@ -156,9 +156,9 @@ diff(named("bootstrap"), named("value_clip"))
 # %% [markdown]
 # ## A value net that lags
 #
-# `OffsetReward` pays 10 points at every step plus 1 for the right action, for ten steps, without `return_norm`.
-# `TRIALS` are experiments with a prediction; here, that the clip hurts. Each arm has the learning rate that did best on
-# other seeds. A third run clips at ten times that rate.
+# `OffsetReward` pays 10 points at every step, plus 1 for the right action, for ten steps. We train without
+# `return_norm`. `TRIALS` are experiments with a prediction; here, that the clip hurts. Each arm has the learning rate
+# that did best on other seeds. A third run has the clip and ten times its best rate.
 
 # %%
 ours = [trial for trial in TRIALS if trial.trick == "value_clip"]
@@ -198,8 +198,8 @@ assert configs["value_clip"].lr == 0.003
 # ## The rate decides
 #
 # The second trial predicts the same for returns around 30. The first step lends you 30 points or takes 30, and a sign
-# $z = \pm 1$ shows which; the last step reverses it. Five nets of either kind, all trained at 0.03, judge an episode
-# with $z = 1$:
+# $z = \pm 1$ shows which; the last step reverses it. Each of the ten right actions pays 0.3. Five nets of either kind,
+# all trained at 0.03, judge an episode with $z = 1$:
 
 # %%
 trial, given = (trial for trial in ours if "Loan" in trial.env)
@@ -267,8 +267,8 @@ assert 0.3 < (fast > slow).mean() < 0.5
 # %% [markdown]
 # At rates up to 0.01 the clip hurts, at 0.01 on two sets of seeds. At 0.03 it doesn't; at 0.1 it does again. At the
 # best rate of each they are about even. **A trick and a learning rate can undo each other, so each arm of a comparison
-# needs its own rate.** Finding it takes seeds: by five of them, the plain net often gets 0.03, and in an earlier round
-# the clip seemed to *help*.
+# needs its own rate.** Finding it takes seeds: judged by only five, the plain net often gets 0.03 instead of 0.01. In
+# an earlier round it did, and the clip seemed to *help*.
 #
 # ## Where it hurts
 
@@ -286,7 +286,8 @@ assert (kind[["Acrobot-v1", "Pendulum-v1"]] == "practically nothing").all()
 
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds, even with normalized values. We
-# don't see it help anywhere.
+# don't see it help anywhere. (The loss on Pendulum, alone, says little: without PPO's clip, neither arm learns anything
+# there.)
 
 # %% tags=["hide-input"]
 found

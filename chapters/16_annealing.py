@@ -121,8 +121,9 @@ plt.show()
 assert last["0.5, falling to 0"] < 0.8 * min(last["constant 0.5"], last["constant 0.02"])
 
 # %% [markdown]
-# The falling one is as fast as the large one and ends below both (Robbins and Monro, 1951). It gains *late*, so the
-# area under the curve sees little of that. (Dotted: where each constant step size comes to rest.)
+# The falling one is as fast as the large one and ends below both. (Robbins and Monro, 1951, showed how fast steps may
+# shrink.) It gains *late*, so the area under the curve sees little of that. (Dotted: where each constant step size
+# comes to rest.)
 
 # %%
 source(linear_decay)
@@ -236,7 +237,7 @@ assert max(moved["lr_anneal"], moved["clip_anneal"]) < moved["constant"] / 2
 assert runs["clip_anneal"].late().mean() > runs["constant"].late().mean() + 20
 
 # %% [markdown]
-# With nothing annealed, the policy never comes to rest. Either flag calms it down, late.
+# With nothing annealed, the policy never comes to rest. Either flag calms it down, late (right).
 #
 # ## Which question do you ask?
 #

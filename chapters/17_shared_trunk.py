@@ -23,7 +23,8 @@
 # its own, its **head**? That halves the work, and OpenAI's code for Atari does it (Huang et al. 2022, "The 37
 # Implementation Details of PPO"). On CartPole it can cost half the score.
 #
-# Gray arrows are the forward pass, and a colored arrow is the gradient of a loss. On the right, two of them meet.
+# In the figure below, gray arrows are the forward pass, and a colored arrow is the gradient of a loss. On the right,
+# two of them meet.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -170,7 +171,8 @@ assert spread["separate"] > 0.5 and spread["shared, k = 100"] < 0.01
 # **By hand.** Take one feature, $h = ½$, and $c_1 = ½$. The policy head has the weights $(-1, 1)$, so
 # $\pi(\text{right}) = 1/(1 + e^{-2h}) = 0.731$. The value head has $w = 2$, so $V = 1$. The agent went right, with $A =
 # 1$ and $G = 100$. The policy's part is $-2\,(1 - 0.731) = -0.538$. The value's is $½\,(1 - 100) \cdot 2 = -99$, 184
-# times as long. If [`return_norm`](08_return_norm.ipynb) makes $G = 1.33$ of the 100, it's only $-0.333$:
+# times as long. With [`return_norm`](08_return_norm.ipynb), at a mean of 60 and a standard deviation of 30, $G$ becomes
+# $(100 - 60)/30 = 1.33$, and the value's part is only $-0.333$:
 
 # %% tags=["open"]
 policy_head, value_head = Head(none, 1, 2), Head(none, 1, 1)
@@ -329,7 +331,8 @@ assert end["c₁ = 0.005"] > 0.9 * end["separate nets"] and end["without grad_cl
 #
 # ## On more tasks
 #
-# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms:
+# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms.
+# (The stored runs start from the preset `cleanrl`, whose returns are raw. In MiniGrid, returns lie between 0 and 1.)
 
 # %% tags=["hide-input"]
 evidence("shared_trunk").strip()
@@ -353,7 +356,7 @@ assert raw.verdict["tricks/Treasure-v0"] == "cannot tell here: no arm learned mu
 assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["cleanrl"]
 
 # %% [markdown]
-# It does, on other seeds again, and `return_norm` takes most of the harm away. Nor does sharing help in any of four
+# It does, as other seeds confirmed, and `return_norm` takes most of the harm away. Nor does sharing help in any of four
 # games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds of the score.
 
 # %% tags=["hide-input"]

@@ -46,7 +46,8 @@ begin()
 #
 # In this toy, a state is eight numbers between −1 and 1. A policy net has learned to look at the third: the larger it
 # is, the more likely it goes right. But what a state is *worth* depends on the first two: $G = 3 x_1 x_2$. Here is the
-# best that a linear head can make of the policy's features. On the gray line, they would say it all.
+# best that a linear head can make of the policy's features. If the features said it all, the dots would lie on the gray
+# line.
 
 # %% tags=["hide-input"]
 COPIES = 6
@@ -226,7 +227,8 @@ plt.show()
 
 # %% [markdown]
 # The policy phase is PPO with separate nets. In the auxiliary phase, the value net goes over the same rows again: its
-# targets are just numbers to fit.
+# targets are just numbers to fit. (`aux_value_clip`, off by default, clips the auxiliary error as in [value
+# clipping](15_value_clip.ipynb).)
 
 # %%
 source(auxiliary_errors, auxiliary_loss)
@@ -252,15 +254,15 @@ diff(PPO, PPG)
 
 # %% [markdown]
 # None of PPO's own lines change. The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). By default,
-# it adds 192 gradient steps to PPO's 128.
+# a phase adds 192 gradient steps to the 128 of its eight updates.
 #
-# **A trap.** DI-engine computes advantages from the auxiliary head. But between two phases, the policy's loss moves the
-# body under that head. The library asks the value net.
+# **A trap.** DI-engine, another library, computes advantages from the auxiliary head. But between two phases, the
+# policy's loss moves the body under that head. The library asks the value net.
 #
 # ## How much is β = 1?
 #
 # $\beta_{\text{clone}}$ weighs nats (the unit of a KL) against squared errors of returns, which can be in the
-# thousands. So is 1 enough? Five agents per arm on CartPole:
+# thousands. So is 1 enough? Five agents per arm on CartPole, with a limit of 200 steps:
 
 # %%
 config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
@@ -345,8 +347,8 @@ evidence("ppg")
 # | $E_{\text{aux}}$ = 1, 2, 3, 6, 9 | 0.62, 0.67, 0.72, 0.73, 0.77 |
 # | epochs of the policy = 1, 2, 3, 4, 5, 6 | 0.76, 0.69, 0.68, 0.54, 0.46, 0.39 |
 #
-# There, phases should be rare and long, and more epochs of the policy hurt. Here are two small tasks, with the learning
-# rate retuned:
+# There, phases should be rare and long, and more epochs of the policy hurt. The table doesn't vary
+# $\beta_{\text{clone}}$. Here it is on two small tasks, with the learning rate retuned:
 
 # %% tags=["hide-input"]
 swept("clone_coef", about="ppg")
@@ -361,8 +363,9 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     assert least < drop < most and max(spans.values()) < 10
 
 # %% [markdown]
-# On CartPole any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. On both, the table's other dials
-# change the score by less than ten points. Where a body has little to learn, phases have little to teach.
+# On CartPole any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. On both, the table's own dials
+# ($N_\pi$, $E_{\text{aux}}$, and epochs, not shown) change the score by less than ten points. Where a body has little
+# to learn, phases have little to teach.
 #
 # We reproduced the algorithm, in small nets, but not Procgen, nor any number in the table.
 

@@ -49,9 +49,9 @@ POLICY, VALUE = style.OTHERS[2:4]
 # %% [markdown]
 # ## Sixty-four passes over one batch
 #
-# In this toy, a return is $G = V(s) \pm 0.3$, with the plus for the better action, and noise. Ten agents pass over
-# their 256 rows 64 times. The policy learns with the [clip](03_clip.ipynb) from $G - V(s)$, and the value net from $G$.
-# We test both on fresh states.
+# In this toy, a return $G$ is $V(s) \pm 0.3$, with the plus for the better action, plus noise with standard deviation
+# 1. Ten agents pass over their 256 rows 64 times. The policy learns with the [clip](03_clip.ipynb) from $G - V(s)$, and
+# the value net from $G$. We test both on fresh states.
 
 # %% tags=["hide-input"]
 AGENTS, ROWS, PASSES = 10, 256, 64
@@ -254,7 +254,7 @@ assert raw["verdict"] == "unknown" and normed["verdict"] == "hurts" and normed["
 assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 
 # %% [markdown]
-# On CartPole, buffers help on raw returns, and on Acrobot with `return_norm` they hurt, both on other seeds again.
+# On CartPole, buffers help on raw returns, and on Acrobot with `return_norm` they hurt; other seeds confirmed both.
 # Apart from Bricks, they help nowhere else. The policy's buffer should be short:
 
 # %% tags=["hide-input"]

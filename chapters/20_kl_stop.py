@@ -107,8 +107,8 @@ stop = replace(named("reuse"), kl_stop=True)  # without the clip
 diff(named("reuse"), stop)
 
 # %% [markdown]
-# Each seed has its own brake, and one that has stopped stays stopped until the next batch. The step that crosses the
-# limit is still taken.
+# Each seed has its own brake, and one that has stopped stays stopped until the next batch. The KL is measured before
+# each step, so the step that crosses the limit is still taken.
 #
 # ## One batch, forty steps
 #
@@ -195,7 +195,8 @@ assert runs["kl_stop"].curve.steps_taken.mean() < runs["clip + kl_stop"].curve.s
 # ## What else stands still
 #
 # Why does stopping cost so much? The optimizer holds both nets. When the policy stops, so does the value net, although
-# nothing is wrong with *its* steps. `planted` gives our loop an optimizer whose value net goes on, as in Spinning Up:
+# nothing is wrong with *its* steps. `planted` gives our loop an optimizer whose value net goes on, as in OpenAI's
+# Spinning Up:
 
 
 # %%

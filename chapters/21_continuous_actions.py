@@ -332,7 +332,7 @@ assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 # On its rung, one trick stands out: the [clip](03_clip.ipynb). Our reading: nothing else in this set limits how far a
 # Gaussian may move. Two tricks hurt, as confirmed on other seeds: [advantage normalization](06_advantage_norm.ipynb) on
 # its rung, and [state normalization](07_state_norm.ipynb) in the full set. In the panel *alone*, no arm is much better
-# than a random policy.
+# than a random policy, so what is detected there is only how badly the other arm failed.
 #
 # A Gaussian is the wrong family where two different actions are right: left or right around an obstacle, with the
 # obstacle as their mean. And a diagonal one scatters each motor by itself, even where they must act together.
@@ -348,7 +348,7 @@ assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 # | **defaults** | the net gives $\mu$; $\log \sigma$ is learned for all states alike, from 0 on |
 # | **watch** | `entropy`, which is $\log \sigma$ plus a constant: it should not fall before the return rises |
 # | **skip it when** | there are a few discrete actions |
-# | **evidence** | No runs in usual environments are stored. It helps in the one world made for it. |
+# | **evidence** | `squash`: No runs in usual environments are stored. It helps in the one world made for it. |
 # | **also called** | diagonal Gaussian policy; `Normal` with `Independent` in PyTorch |
 
 # %% [markdown]
@@ -624,9 +624,9 @@ assert {*cheetah.trick[cheetah.detected < 0]} == {"clip_anneal", "ppg_buffers"} 
 # [Reuse](02_reuse.ipynb) and the [baseline](01_baseline.ipynb), which takes GAE and segments along when it goes, carry
 # the preset on all three robots. [Reward scaling](a5_reward_scaling.ipynb) helps on Hopper and Walker2d,
 # [GAE](04_gae.ipynb) and [state normalization](07_state_norm.ipynb) on the other two, the [clip](03_clip.ipynb) on
-# Walker2d, [segments](13_segments.ipynb) on HalfCheetah. An annealed clip range hurts on Walker2d and HalfCheetah, [old
-# rows](19_ppg_buffers.ipynb) for PPG on HalfCheetah. About everything else, ten seeds can't tell, and nothing was tried
-# again on other seeds.
+# Walker2d, [segments](13_segments.ipynb) on HalfCheetah. An annealed clip range hurts on Walker2d and HalfCheetah, and
+# PPG with [`ppg_buffers`](19_ppg_buffers.ipynb) on HalfCheetah. About everything else, ten seeds can't tell, and
+# nothing was tried again on other seeds.
 
 # %% tags=["hide-input"]
 claims = claim_verdicts(pd.concat(found.values()))

@@ -69,9 +69,9 @@ plt.show()
 assert at_once.late().min() > 0.95 and 0.4 < later.late().mean() < 0.6
 
 # %% [markdown]
-# A coin's rate, and no budget changes that. At the choice, both kinds of episode show the same observation, so a policy
-# $\pi(a|x)$ gives both the same probabilities. If it chooses 1 with probability $p$, it earns $\tfrac12 p + \tfrac12
-# (1-p) = \tfrac12$. **The right policy is not among those that this net can express.**
+# With the corridor, PPO earns what a coin would, and no budget changes that. At the choice, both kinds of episode show
+# the same observation, so a policy $\pi(a|x)$ gives both the same probabilities. If it chooses 1 with probability $p$,
+# it earns $\tfrac12 p + \tfrac12 (1-p) = \tfrac12$. **The right policy is not among those that this net can express.**
 #
 # This is a *partially observable* Markov decision process (POMDP). The world has a state $s_t$ that decides what comes
 # next, but the agent sees only an observation $x_t$ of it. A policy has to be a function of everything seen so far, or
@@ -159,8 +159,8 @@ assert seconds["recurrent"] > 2 * seconds["positions alone"]
 #
 # With a plain layer, $h_t = \tanh(W x_t + U h_{t-1})$, the sign has to survive eight multiplications by $U$ and eight
 # squashings, and so does the gradient on its way back. The **LSTM** (long short-term memory; Hochreiter & Schmidhuber
-# 1997) adds instead. It keeps a second vector, the *cell state* $c$, which stays as it is unless a *gate* $\sigma$, a
-# number between 0 and 1, says otherwise:
+# 1997) adds instead. It keeps a second vector, the *cell state* $c$, which stays as it is unless a *gate*, a number
+# between 0 and 1, says otherwise (here $\sigma$ is the logistic function, and $\odot$ multiplies entry by entry):
 #
 # $$\begin{aligned}
 #   i, f, o &= \sigma(W x_t + U h_{t-1} + b) &&\text{three gates, each with its own weights} \\
@@ -173,9 +173,9 @@ assert seconds["recurrent"] > 2 * seconds["positions alone"]
 # **output gate** $o$ whether to show it. After $k$ steps, what's left of an entry in $c$, and of its gradient, is
 # $f^k$.
 #
-# By hand: one unit that solves the corridor writes $\tanh(3 \cdot \text{cue})$ and shows nothing until the last cell.
-# After a cue of 1, $c = 0.988$. Eight steps later, with a forget gate of ½, it is $0.988 / 2^8 = 0.004$. With
-# $\sigma(2) = 0.88$ it is 0.36, and with $\sigma(5)$, 0.94.
+# By hand: one unit that solves the corridor writes $\tanh(3 \cdot \text{cue})$ through an input gate of $\sigma(5) =
+# 0.993$, and shows nothing until the last cell. After a cue of 1, $c = 0.988$. Eight steps later, with a forget gate of
+# ½, it is $0.988 / 2^8 = 0.004$. With $\sigma(2) = 0.88$ it is 0.36, and with $\sigma(5)$, 0.94.
 
 # %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharex=True)
@@ -228,7 +228,7 @@ diff(PPO, RECURRENT)
 # 3. `as_sequences` hands the rollout to the nets as whole lanes, each with its first state.
 # 4. `whole_lanes` deals lanes into minibatches, where `minibatches` would shuffle rows.
 #
-# Here it is in the corridor, with each cell:
+# Here it is in the corridor, with an LSTM (`recurrent`) and with a GRU:
 
 # %%
 eight = replace(walk, env="tricks/Recall8-v0")
@@ -326,8 +326,8 @@ assert found.pop("as it should be") < 1.001 and min(found.values()) > 1.5
 source(Recurrent.through, over_time, whole_lanes)
 
 # %% [markdown]
-# The library computes `old_log_prob` from the rebuilt states, so its column `max_ratio` shows no fault on which both
-# agree. That's why we noted $\log \pi$ in play.
+# The library computes `old_log_prob` from the rebuilt states, so its column `max_ratio` shows no fault that
+# `old_log_prob` and the loss have in common. That's why we noted $\log \pi$ in play.
 #
 # ## A trap: evaluation
 #
@@ -381,9 +381,9 @@ assert abs(float(speeds["0"]) + 0.25) < 0.02
 assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
 
 # %% [markdown]
-# It helps in the corridor, and on CartPole without either speed, on other seeds again. **Where at most one speed is
-# hidden, it costs score**: on CartPole itself, a quarter of the best score. Tuned recurrent agents can be strong (Ni et
-# al. 2022, arXiv:2110.05038), but first make sure that you have a POMDP.
+# It helps in the corridor and on CartPole without either speed; other seeds confirmed both. **Where at most one speed
+# is hidden, it costs score**: on CartPole itself, a quarter of the best score. Tuned recurrent agents can be strong (Ni
+# et al. 2022, arXiv:2110.05038), but first make sure that you have a POMDP.
 #
 # It costs time, too: the rows of a lane go through the layer one after the other. Our 30,000 steps of CartPole took
 # more than twice the processor time.
@@ -391,8 +391,8 @@ assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
 # The flag can't go with `ppg` or `separate_optimizers`. With [`shared_trunk`](17_shared_trunk.ipynb), both heads read
 # one state.
 #
-# Bakker (2001) taught an LSTM to remember a sign down a corridor. With one instead of Atari's four frames, Hausknecht &
-# Stone (2015, arXiv:1507.06527) did about as well.
+# Bakker (2001) taught an LSTM to remember a sign down a corridor. With an LSTM in place of Atari's four frames,
+# Hausknecht & Stone (2015, arXiv:1507.06527) did about as well.
 
 # %% [markdown]
 # ## At a glance

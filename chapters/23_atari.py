@@ -273,9 +273,9 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 # sign.
 #
 # What does each habit cost? **The sign** makes all rewards alike, even where the difference matters. **A lost life as
-# an end** leaves out of the value whatever the remaining lives will earn. **Four pictures** show nothing older. **Up to
-# 30 idle moves** at the start only make it harder to learn moves by heart; newer work repeats the last action at random
-# ("sticky actions").
+# an end** leaves out of the value whatever the remaining lives will earn. **Four pictures** show nothing older. **The
+# same start** every time would let an agent learn its moves by heart. So a game begins with up to 30 idle moves, which
+# makes that harder; newer work repeats the last action at random ("sticky actions").
 
 # %% [markdown]
 # ## At a glance

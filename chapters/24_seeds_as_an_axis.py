@@ -218,8 +218,8 @@ assert apart == 0
 # %% [markdown]
 # Every step, every return, and every weight is the same. That takes some care, because `torch.bmm` may choose the order
 # of a sum by the size of the stack. So on a CPU, [Numba](https://numba.pydata.org) compiles a form that goes through
-# one agent after another, and starts only once for many steps of play. Elsewhere, as for images or on a GPU, the last
-# digits differ.
+# one agent after another. (The loop above was slow because Python started every product; this form starts only once for
+# many steps of play.) Elsewhere, as for images or on a GPU, the last digits differ.
 #
 # ## What a seed costs
 #
@@ -250,8 +250,8 @@ assert speed[1] > 4 * plain[1] and 3 < speed[10] / plain[10] < 5
 assert cost[3] < 2 and cost[10] < 4.5
 
 # %% [markdown]
-# Each agent adds about two fifths of a single run, on top of a fixed price. And what is compiled makes ten agents four
-# times as fast as the `bmm` of PyTorch.
+# Each agent adds about two fifths of a single run, on top of a fixed price. And the compiled form runs ten agents four
+# times as fast as PyTorch's `bmm`.
 #
 # ## What an interval buys
 #

@@ -105,7 +105,8 @@ synergy = shapley(lambda on: float(len(on) == 2), "AB")
 assert redundant == synergy == {"A": 0.5, "B": 0.5}
 
 # %% [markdown]
-# That takes all $2^{17}$ sets of tricks, too many to train. So the stored runs ask three questions about each trick:
+# Averaging over all orders takes all $2^{17}$ sets of our tricks, too many to train. So the stored runs ask three
+# questions about each trick:
 #
 # - **alone**: what does it add to REINFORCE, with nothing but what it needs?
 # - **as a rung**: what does it add to those before it?
@@ -167,9 +168,9 @@ Markdown(markdown(company))
 # ## The same questions everywhere
 #
 # A number is an effect that was detected, and confirmed on other seeds: blue helps, red hurts. A small circle means
-# *practically nothing*. A blank cell means *unknown*: these seeds can't pin the effect down, or no trick could show
-# one, because no arm learned much or all are near the ceiling. In the full set, `baseline`, `reuse`, `clip`, and
-# `return_norm` stand for groups.
+# *practically nothing*. A dash means that there is nothing to mask. A blank cell means *unknown*: these seeds can't pin
+# the effect down, or no trick could show one, because no arm learned much or all are near the ceiling. In the full set,
+# `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
 
 # %% tags=["hide-input"]
 every = all_effects().copy()
@@ -264,9 +265,9 @@ assert mean["raw"] - mean["cleanrl"] > 0.05 < mean["normed"] - mean["raw"] and m
 
 # %% [markdown]
 # The obvious choice comes last. Two lines of it cost most, one that is there and one that isn't: [value
-# clipping](15_value_clip.ipynb), on returns that nobody [normalized](08_return_norm.ipynb). With bootstrapping at time
-# limits, that is the preset `ppo`; annealing the rate adds less than .01, so the rule leaves it out. If you can't test,
-# start there.
+# clipping](15_value_clip.ipynb), on returns that nobody [normalized](08_return_norm.ipynb). Mend both, add
+# bootstrapping at time limits, and you have the preset `ppo`; annealing the rate adds less than .01, so the rule leaves
+# it out. If you can't test, start there.
 
 # %% tags=["hide-input"]
 again = every[(every.detected > 0) & (every.confirmed == 1)]
@@ -377,9 +378,11 @@ assert chance[3][1].max() < 0.2
 # 2,000 agents on each of two tasks, all with random flags and numbers. The figure shows how much of the variance of all
 # scores each choice explains by itself, beyond what luck would explain, with 95% intervals.
 #
-# **Predict.** Red marks what they found to matter much, blue what brings a small gain at most. If a choice matters when
-# its interval is clear of 0, and of what shuffled values explain, on how many of the nine does CartPole agree? And
-# Acrobot?
+# **Predict.** They found that five choices matter much: the discount, the learning rate, normalizing observations, the
+# scale of the policy's last layer at the start (here `orthogonal_init`), and the number of epochs (red). Four bring a
+# small gain at most: gradient clipping, advantage normalization, annealing the learning rate, and the entropy bonus
+# (blue). Say that a choice matters if its interval is clear of 0 and of what shuffled values explain. On how many of
+# the nine does CartPole agree? And Acrobot?
 
 # %% tags=["predict", "hide-input"]
 MUCH = ("gamma", "lr", "state_norm", "orthogonal_init", "epochs")

@@ -91,8 +91,8 @@ plt.show()
 
 # %% [markdown] tags=["two-hours"]
 # At 0.001 the two are close. At 0.01 one is near the top and the other has collapsed. The dotted lines are much closer:
-# without a clip you just take a smaller rate. So "the effect" is one of four numbers. With scores of 300, 150, 50
-# without a trick and 310, 350, 400 with it:
+# without a clip you just take a smaller rate. So "the effect" is one of four numbers. Take three learning rates, with
+# scores of 300, 150, and 50 without a trick and 310, 350, and 400 with it:
 #
 # - **at a given rate**: +10, +200, or +350.
 # - **at a common rate**, the best for both together: +10.
@@ -191,7 +191,8 @@ caption(f"Choosing makes up {share.median():.0%} of the squared error of a step 
 # ## The other dials
 #
 # Stored sweeps vary one or two other numbers of `cleanrl`, each together with four rates. The line shows the best score
-# for each value.
+# for each value; gray dots are all combinations. (On Pendulum, `return_norm` is on; `return_beta` is varied on the rung
+# `return_norm`.)
 
 # %% tags=["hide-input"]
 swept("clip_range", "epochs")

@@ -239,7 +239,7 @@ assert said_of == {5: "can't tell", 10: "can't tell", 30: "hurts"}
 
 # %% [markdown]
 # With five seeds, the interval is far wider than with thirty. Report their mean alone, and nobody sees how little it
-# says. With thirty, the trick hurts: on CartPole, for 20,000 steps, at these two rates.
+# says. With thirty, the trick hurts: on CartPole, for 20,000 steps, at the rates chosen here.
 #
 # ## What a fork would change
 #

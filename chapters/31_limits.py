@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ablations import interval, style
-from chapters.book import begin, label_lines
+from chapters.book import begin, caption, label_lines
 from chapters.book.replies import replies
 from chapters.exercises.limits import check_penalty, whole_batch
 from tricks import Config, source, train
@@ -69,10 +69,8 @@ def draw_lengths(found):
     axis.set_yticks(range(len(found)), list(found))
     axis.set(ylim=(len(found) - 0.4, -0.6), xlim=(1, 13.5), xlabel="words per reply (dots: agents)")
     plt.show()
-    for name, both in found.items():
-        low, high = interval(both[1] - both[0])
-        print(f"{name:24} right {both[0].mean():.1f}, wrong {both[1].mean():.1f};", end=" ")
-        print(f"wrong minus right {(both[1] - both[0]).mean():+.1f} [{low:+.1f}, {high:+.1f}]")
+    longer = (f"{(both[1] - both[0]).mean():+.1f} ({name})" for name, both in found.items())
+    caption(f"Wrong minus right, in words: {', '.join(longer)}.")
 
 
 draw_lengths(found)
@@ -81,9 +79,9 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 
 # %% [markdown]
 # Nothing rewards length. Even so, with a mean over each reply's own tokens, the model learns to be brief when it is
-# right and to ramble when it is wrong. Look at the gap, not at the length: under a mean over all tokens, right and wrong
-# replies grow alike, and we don't know why. People have read such curves as a model that "thinks longer about what is
-# hard." This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
+# right and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) People have read
+# such curves as a model that "thinks longer about what is hard." This chapter is about three quiet choices in the loss:
+# which mean, which limits, which leash.
 #
 # ## Two replies by hand
 #
@@ -98,9 +96,8 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 # repair have the same advantage, but in the longer ones each token gets less of it. `end` is what makes a short reply
 # short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right ones shrink.
 #
-# There are two cures: a mean over all tokens (DAPO), or a constant instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025). TRL and
-# verl now take the mean over all tokens unless you ask for another. (DAPO's equation has it per group, TRL over the whole
-# batch, this library over a minibatch.)
+# There are two cures: a mean over all tokens (DAPO; the default of TRL and verl by now), or a constant instead of $|o_i|$
+# (Dr. GRPO, Liu et al. 2025).
 
 # %%
 source(mean_of_replies)
@@ -133,8 +130,8 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 
 # %% [markdown] tags=["predict"]
 # A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: no token
-# can be chosen by what the model doesn't know. (What remains may come from answers that the model itself gets wrong,
-# which it does see.) Arguments about this bias often leave that out: it needs a model that *knows*.
+# can be chosen by what the model doesn't know. Arguments about this bias often leave that out: it needs a model that
+# *knows*.
 
 # %% [markdown]
 # ## The upper limit
@@ -171,21 +168,20 @@ for name, run in limits.items():
     axis.plot(chance.mean(axis=1), color=shades[name], label=f"up to {name}")
     axis.fill_between(chance.index, *interval(chance.T.to_numpy()), color=shades[name], alpha=0.2, lw=0)
     reached[name] = (chance.rolling(3, min_periods=1).mean() > 0.5).idxmax().to_numpy()
-    print(f"upper limit {name:4}: the right word is likelier than not after {reached[name].mean():.1f} batches")
 axis.set(xlabel="batches", ylabel="share of the right word", ylim=(0, 1.02))
 label_lines(axis)
 plt.show()
 saved = {name: interval(reached["1.2"] - reached[name]) for name in ("1.28", "1.5")}
-for name, (low, high) in saved.items():
-    print(f"saved by {name}: 95% interval {low:.1f} to {high:.1f} batches")
+caption(
+    "Batches saved: "
+    + ", ".join(f"{low:.1f} to {high:.1f} by {name}" for name, (low, high) in saved.items())
+    + " (95%)."
+)
 assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 
 # %% [markdown] tags=["predict"]
-# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted; the size is not 26 against 12. At
-# 1.5, other things hold growth back: at first a batch holds the right word 0.64 times on average, and there is a learning
-# rate. And at 1.2, fewer than 26 batches are enough, because the count took the clip for a bound. It is none ([chapter
-# 3](03_clip.ipynb)): it only removes the gradient beyond the limit. In the middle of these runs, the largest ratio of a
-# batch is about 1.4.
+# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted, the size is not: the count took the
+# clip for a bound, and it is none ([chapter 3](03_clip.ipynb)). It only removes the gradient beyond the limit.
 
 # %% [markdown]
 # ## The leash
@@ -225,8 +221,6 @@ paid, worth = means
 axis.set(xlabel="updates", ylabel="per reply")
 label_lines(axis)
 plt.show()
-print(f"worth at its best, in update {worth.argmax()}: {worth.max():.2f};", end=" ")
-print(f"in the end: {worth[-1]:.2f}, while {paid[-1]:.2f} is paid")
 assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
 
 # %% [markdown]
@@ -260,9 +254,6 @@ axis.plot(far, truth, color=COLORS["kl_penalty"], label="what it is worth")
 axis.set(xlabel="√KL from the reference, as the price falls", ylabel="per reply")
 label_lines(axis)
 plt.show()
-for beta in (0.3, 0.03):
-    _, worth, distance = best(beta, shown)
-    print(f"β = {beta}: √KL {distance:.2f}, worth {worth:+.2f}")
 torch.testing.assert_close(torch.stack(best(0.3, shown)[1:]), torch.tensor([0.36, 1.14]), atol=0.01, rtol=0)
 torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.99, 1.97]), atol=0.01, rtol=0)
 
@@ -309,8 +300,8 @@ for name, value, slope in by_hand:
 # %% [markdown]
 # There is a second place for the price: the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the
 # score multiplies it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot
-# \nabla]$. GRPO's paper has $k_3$ in the loss. (TRL now multiplies it by the ratio, with its gradient, which makes it
-# right: `use_bias_correction_kl`, after DeepSeek-V3.2, arXiv:2512.02556. See exercise 2.)
+# \nabla]$. GRPO's paper has $k_3$ in the loss. (TRL now multiplies it by the ratio, which makes it right:
+# `use_bias_correction_kl`, after DeepSeek-V3.2, arXiv:2512.02556. See exercise 2.)
 #
 # **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
 # four leashes hold it there?
@@ -339,8 +330,6 @@ axis.text(aim.mean(), -0.75, "closed form", color=style.SOFT, ha="center")
 axis.set_yticks(range(4), list(worths))
 axis.set(xlim=(-1.05, 1.05), ylim=(3.5, -1), xlabel="worth per reply in the end (dots: agents)")
 plt.show()
-for name, worth in worths.items():
-    print(f"{name:17} worth {worth.mean():+.2f}; the closed form {aim.mean():+.2f}")
 off = {name: (worth - aim).abs().mean().item() for name, worth in worths.items()}
 assert max(off["k2 in the loss"], off["k1 in the reward"]) < 0.08
 assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean() < -0.9
@@ -360,10 +349,9 @@ assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean(
 source(ratio_of_reply)
 
 # %% [markdown]
-# By hand: a reply's three tokens have ratios 2, ½, and 1. Token by token, one of them would be clipped at 1 ± 0.2: the 2
-# if the advantage is positive, the ½ if it's negative. Their geometric mean is 1: as a whole, the reply is as likely as
-# it was. In the first step after playing, all ratios are 1 (if one program both samples and trains), and both losses have
-# the same gradient. So it can only matter where several steps are taken from a batch.
+# A reply's three tokens have ratios 2, ½, and 1. Token by token, one of them would be clipped at 1 ± 0.2: the 2 if the
+# advantage is positive, the ½ if it's negative. Their geometric mean is 1: as a whole, the reply is as likely as it was. In
+# the first step after playing, all ratios are 1, so it can only matter where several steps are taken from a batch.
 
 # %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
@@ -379,18 +367,16 @@ for name, numbers in (("one step", one_step), ("eight steps", eight)):
     ends = [train(few, each, start=None).agent for each in (PER_TOKEN, PER_REPLY)]
     nets = zip(*(each.policy_net.parameters() for each in ends), strict=True)
     apart[name] = max((one - other).abs().max().item() for one, other in nets)
-    print(f"{name} per batch: the two differ by {apart[name]:.1e} in a weight, at most")
 assert apart["one step"] < 1e-3 < apart["eight steps"]
 
 # %% [markdown]
-# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one. GSPO's limits are 3e−4 and 4e−4, not 0.2. It
-# is in the gradient, too, so GSPO has the bias of this chapter's first figure, and a mean over all tokens doesn't
-# properly cure it: then long replies weigh more. Whether GSPO trains better, a model this small can't show; its paper's
-# reason is stability, above all with mixtures of experts.
+# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one: GSPO's limits are 3e−4 and 4e−4, not 0.2. It
+# is in the gradient, too, so GSPO has the bias of this chapter's first figure. Whether it trains better, a model this small
+# can't show; its paper's reason is stability, above all with mixtures of experts.
 #
 # None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
 # `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
-# verifier, there is nothing for `kl_penalty` to protect; DAPO and Dr. GRPO drop it.
+# verifier, there is nothing for `kl_penalty` to protect.
 #
 # In TRL 1.16, the presets are these. (On the same replies, the last four have its losses and gradients.)
 #
@@ -445,8 +431,7 @@ check_penalty(my_penalty)
 #
 # By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
 # $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
-# there is one more term, $k_2$ times the score, and the sum is wrong again. (For $k_1$ and $k_3$, which are unbiased, it's
-# the other way around: with a gradient in the ratio, both are right.)
+# there is one more term, $k_2$ times the score, and the sum is wrong again.
 #
 # </details>
 

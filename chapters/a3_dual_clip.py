@@ -38,7 +38,7 @@ begin()
 
 # %% [markdown]
 # Ye et al. 2020 (arXiv:1912.09729) put a floor under it. This is the flag `dual_clip`, with $c$ = `dual_clip_limit` =
-# 3:
+# 3. Where $L$ is the clip's objective, it maximizes
 #
 # $$L_\text{dual} = \begin{cases} L & \text{if } A > 0, \\
 #     \max(L,\; cA) = \min\big(\max(\rho,\, 1 - \varepsilon),\, c\big)\, A & \text{if } A < 0. \end{cases}$$

@@ -87,8 +87,9 @@ tried = found.worlds.iloc[0]
 assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000 " in tried.doses
 
 # %% [markdown]
-# In the chain it helps, and more with more epochs. At $\lambda = 0.95$, a target sees about 17 steps ahead anyway, and
-# on three robots these seeds can't tell. Andrychowicz et al. (2020, arXiv:2006.05990) recommend it.
+# In the chain it helps, and more with more epochs. At $\lambda = 0.95$, a target sees about $1/(1-\gamma\lambda)
+# \approx 17$ steps ahead anyway, and on three robots these seeds can't tell. Andrychowicz et al. (2020,
+# arXiv:2006.05990) recommend it.
 
 # %% tags=["hide-input"]
 found

@@ -54,8 +54,8 @@ source(RewardScale.forward, running_sums)
 # Clipping rewards to ±1, as openai/baselines does on [Atari](23_atari.ipynb), even changes the task: ten points count
 # like one.
 #
-# **Predict.** CartPole pays a ten-thousandth per step, against an entropy bonus of 0.01, without advantage
-# normalization, which would hide the scale. Does either trick help?
+# **Predict.** CartPole pays a ten-thousandth per step, against an [entropy bonus](10_entropy.ipynb) of 0.01, without
+# [advantage normalization](06_advantage_norm.ipynb), which would hide the scale. Does either trick help?
 
 # %%
 tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)

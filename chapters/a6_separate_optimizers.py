@@ -41,10 +41,13 @@ OWN = style.COLORS["separate_optimizers"]
 
 # %% [markdown]
 # With `separate_optimizers`, each net has its own Adam, as in Spinning Up's PPO (Achiam 2018), and its own norm.
-# `in_turn` deals out minibatches until both nets have had all their epochs. `CartPoleReward100` pays 100 per step:
+# `in_turn` deals out minibatches until both nets have had all their epochs.
 
 # %%
 source(in_turn)
+
+# %% [markdown]
+# `CartPoleReward100` pays 100 per step. Here is PPO with one norm for both nets, and with one for each:
 
 # %%
 hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000, lr=0.001)

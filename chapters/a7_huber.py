@@ -139,7 +139,7 @@ evidence("huber")
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Huber's loss of each row.
+# **Exercise 1: write it.** Huber's loss of each row, from its error $d = V - R$.
 
 
 # %%

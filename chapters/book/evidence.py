@@ -174,7 +174,8 @@ def with_evidence(text: str, chapter: str, mark: str = "") -> str:
     """
     tricks = [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
     said = [in_short(evidence(trick)) for trick in tricks]
-    said = [f"`{trick}`: {each}" for trick, each in zip(tricks, said, strict=True)] if len(said) > 1 else said
+    if tricks != [chapter[3:]]:
+        said = [f"`{trick}`: {each}" for trick, each in zip(tricks, said, strict=True)]
     lines = [line for line in text.split("\n") if not line.startswith(f"{mark}| **evidence** |")]
     before = [k for k, line in enumerate(lines) if line.startswith(f"{mark}| **also called** |")]
     for k in before if said else []:
