@@ -131,7 +131,7 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and abs(weighted[-1] - 3.98) < 0.005
 source(importance_ratio, minibatches, drift)
 
 # %% [markdown] tags=["two-hours"]
-# The usual distance between two policies is the **Kullback-Leibler (KL) divergence**, the mean of $-\log \rho$ under
+# The usual distance between two policies is the **KL divergence** (Kullback-Leibler), the mean of $-\log \rho$ under
 # the old policy, in *nats*. It is 0 if both are equal, and positive otherwise. Since $\mathbb{E}_\text{old}[\rho] =
 # \sum_a \pi_\theta(a) = 1$, adding $\rho - 1$ doesn't change the mean. But then no single term is negative, and the
 # estimate is less noisy.

@@ -22,6 +22,8 @@
 # usually means something else: divide every reward by a running deviation.
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 
 from chapters.book import begin, caption, curves, evidence
@@ -58,7 +60,8 @@ source(RewardScale.forward, running_sums)
 # [advantage normalization](06_advantage_norm.ipynb), which would hide the scale. Does either trick help?
 
 # %%
-tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)
+tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lr=0.01)
+tiny = replace(tiny, lanes=32, horizon=32)
 bonus = ("baseline", "reuse", "clip", "gae", "entropy")
 arms = {"without": train(tiny, switched(bonus))}
 for trick in ("return_norm", "reward_scaling"):

@@ -30,7 +30,7 @@ from chapters.book.handout import handed_out
 from chapters.exercises.clip import check_surrogate
 from tricks.cli.shell import guarded
 
-SURROGATE, _ = (each for each in exercises("03_clip") if each.check)
+(SURROGATE,) = (each for each in exercises("03_clip") if each.check)
 ASK = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no time on the processor and no memory")
 BODY = "def my_surrogate(ratio, advantage, epsilon):\n    "

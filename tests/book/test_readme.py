@@ -30,7 +30,7 @@ from ablations.experiments.options import parsed
 from ablations.findings.our_designs import ZOO_FLAGS
 from ablations.question.designs import DESIGNS, SUITES
 from ablations.training.question import Question
-from chapters.book.build import CHAPTERS, EXERCISE, names, number
+from chapters.book.build import CHAPTERS, EXERCISE, number
 from chapters.book.grading.asked import exercises
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
