@@ -139,7 +139,7 @@ def letters() -> dict[str, str]:
 
 def explained() -> dict[str, str]:
     """What docs/notation.md says of each symbol, without its dollars, and of each term."""
-    found = {}
+    found = dict[str, str]()
     for row, said in said_in_notation(r"^\| (.+?) \| (.+) \| \[\d+\]"):
         terms, meanings = row.split(", "), plain(said).split("; ")
         pairs = zip(terms, meanings, strict=True) if len(terms) == len(meanings) else ((x, plain(said)) for x in terms)
