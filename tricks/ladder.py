@@ -321,10 +321,11 @@ class Tricks(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        both = [f"{a} cannot be combined with {b}" for a in self.on for b in EXCLUDES[a] if b in self.on]
-        lacks = {name: [need for need in closed([name]) if need not in self.on] for name in self.on}
+        on = self.on
+        both = [f"{a} cannot be combined with {b}" for a in on for b in EXCLUDES[a] if b in on]
+        lacks = {name: [need for need in closed([name]) if need not in on] for name in on}
         unmet = [f"{name} needs {', '.join(needs)}" for name, needs in lacks.items() if needs]
-        missing = [switch(name) for name in closed(self.on) if name not in self.on]
+        missing = [switch(name) for name in closed(on) if name not in on]
         if faults := [*both, *unmet]:
             raise InputError("; ".join(faults), f"add {' '.join(missing)}" if missing else "")
 

@@ -191,8 +191,8 @@ class Study:
         """The areas of an arm's tuning seeds at each rate that was tried; empty if they are not known."""
         if self.about.get("tuning"):
             return {lr: np.array(areas) for lr, areas in self.about["tuning"].get(arm.name, ())}
-        runs = self.of(arm).head(1).to_dict("records")
-        return table_areas(self.env, self.steps, runs[0]["numbers"], runs[0]["tricks"]) if runs else {}
+        runs = self.of(arm)[["numbers", "tricks"]]
+        return table_areas(self.env, self.steps, *runs.iloc[0]) if len(runs) else {}
 
     def grid(self, arm: Tricks | Arm) -> pd.DataFrame:
         """An arm's returns: one row per seed, one column per step."""
