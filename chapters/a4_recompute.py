@@ -119,7 +119,8 @@ found
 # so it depends on the actions. Had it memorized the batch, all advantages would be 0.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: think.** Before every epoch, somebody also recomputes the old log-probabilities, from the policy as it
 # is then. Which ratios does the [clip](03_clip.ipynb) see now? How far from the policy that played can ten epochs carry
 # a row, at $\varepsilon = 0.2$?

@@ -36,6 +36,7 @@ from chapters.book.site.traced import in_letters, shapes
 from chapters.book.site.train_here import HERE
 from chapters.exercises.diagnostics import FAULTS
 from tricks import EVERY, PPG, PPO, REINFORCE, Config, Tricks, diff, listing
+from tricks.annealing import linear_decay
 from tricks.cli.shell import parse
 from tricks.clip import clipped_surrogate
 from tricks.core.moments import ReturnStats, denormalize
@@ -754,6 +755,18 @@ def test_the_ruler_moves_as_the_library_moves_it(browser: Browser, mean: float, 
     told = moved(browser, "12_popart", "popart", mean, spread)
     assert (told["weight"], told["bias"]) == pytest.approx((weight.item(), bias.item()), rel=1e-6)
     assert told["most"] == pytest.approx((alone - before).abs().max().item(), rel=1e-6) and told["kept"] < 1e-9
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.02])
+def test_a_step_size_ends_as_far_off_as_mean_and_variance_say(browser: Browser, alpha: float) -> None:
+    told = moved(browser, "16_annealing", "annealing", np.log10(alpha))
+    assert told["alpha"] == pytest.approx(alpha, rel=0.03)  # the slider has steps
+    constant = torch.full((200,), told["alpha"], dtype=torch.float64)
+    for name, rates in (("constant", constant), ("falling", linear_decay(constant, torch.arange(200).double() / 200))):
+        left = (1 - rates).flip(0).cumprod(0)  # of what there was before the last one, two, ... steps
+        after = torch.cat([torch.ones(1, dtype=torch.float64), left[:-1]]).flip(0)
+        mean_squared = (10 * left[-1]) ** 2 + (rates * after).square().sum()
+        assert told[name] == pytest.approx(mean_squared.item(), rel=1e-6)
 
 
 def test_the_leash_is_what_the_chapter_found(browser: Browser) -> None:

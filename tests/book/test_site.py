@@ -18,7 +18,7 @@ import tricks
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names, title
 from chapters.book.grading.asked import exercises
-from chapters.book.site.extension import TASKS
+from chapters.book.site.extension import TASKS, explained, letters
 from chapters.book.site.growing import body
 from chapters.book.site.rungs import rung_of
 from chapters.book.site.staging import covered
@@ -91,6 +91,16 @@ def test_no_page_asks_elsewhere_or_complains_and_chapters_begin_with_a_picture(s
             assert [said for said in browser.ask("belowOutcomes") if not said.startswith(TASKS)] == [], page
         assert browser.complaints() == [], page
         assert [url for url in browser.requests() if not url.startswith((site.as_uri(), "data:", "blob:"))] == [], page
+
+
+def test_the_first_use_of_a_term_and_the_letters_of_a_shape_say_on_hover_what_they_mean(browser: Browser) -> None:
+    browser.open("chapters/03_clip.html")
+    told = browser.run("return [...document.querySelectorAll('abbr')].map((each) => [each.textContent, each.title])")
+    found = [title for _, title in told]
+    assert found and {*found} <= {*explained().values()} and len({*found}) == len(found)
+    assert dict(told)["epoch"] == explained()["epoch"]
+    shapes = browser.run("return [...document.querySelectorAll('.c1[title]')].map((each) => each.title)")
+    assert f"S: {letters()['S']}" in shapes[0].split("\n")
 
 
 def test_the_loop_stands_beside_the_chapter_of_a_trick_and_moves_with_the_slider(browser: Browser) -> None:

@@ -134,7 +134,7 @@ def said_in_notation(row: str) -> list[tuple[str, str]]:
 
 def letters() -> dict[str, str]:
     """What docs/notation.md says of each letter in a shape."""
-    return dict(said_in_notation(r"^\| `(\w)` \| (.+) \|$"))
+    return {letter: said.replace("`", "") for letter, said in said_in_notation(r"^\| `(\w)` \| (.+) \|$")}
 
 
 def explained() -> dict[str, str]:

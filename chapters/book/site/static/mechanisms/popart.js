@@ -3,7 +3,7 @@
 "use strict";
 
 Book.mechanism("popart", (place) => {
-  const [mu, sigma, w, b] = [10, 2, 3, 1]; // the numbers worked by hand in the chapter
+  const [mu, sigma, w, b] = [10, 2, 3, 1]; // small numbers, easy to check by hand
   const grid = Array.from({ length: 61 }, (_, k) => -1.5 + k / 20);
   const mean = Book.slider(place, { name: "new μ", min: -20, max: 60, step: 1, value: 40 }, draw);
   const spread = Book.slider(
