@@ -124,11 +124,12 @@ assert last["0.5, falling to 0"] < 0.8 * min(last["constant 0.5"], last["constan
 # The falling one is as fast as the large one and ends below both. (Robbins and Monro, 1951, showed how fast steps may
 # shrink.) It gains *late*, so the area under the curve sees little of that. (Dotted: where each constant step size
 # comes to rest.)
-#
-# <!-- mechanism: annealing -->
 
 # %%
 source(linear_decay)
+
+# %% [markdown]
+# <!-- mechanism: annealing -->
 
 # %%
 diff(named("value_clip"), named("clip_anneal"))
