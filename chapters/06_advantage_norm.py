@@ -243,7 +243,9 @@ assert [value > 0 for value in totals["standardized"]] == [False] * 5 + [True] *
 # ## Which half does the work?
 #
 # Four groups of fifteen agents learn CartPole with REINFORCE: with raw returns, only divided by $\sigma$, only
-# centered, and both. **Predict.** Put the four in order.
+# centered, and both.
+#
+# **Predict.** Put the four in order.
 
 
 # %% tags=["open"]

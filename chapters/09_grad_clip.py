@@ -227,7 +227,7 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 
 # %% [markdown]
 # On losses around 1, the usual ½ is active at first and later catches only outliers, as it should. In raw points it's
-# always active, and shrinks the policy's part of the gradient, too.
+# always active, and it shrinks the policy's share of the gradient along with the rest.
 #
 # ## Shocks of 100,000
 #

@@ -14,7 +14,7 @@
 # ---
 
 # %% [markdown]
-# # KL early stopping: a limit for the whole policy
+# # KL early stopping: a limit on the whole policy
 #
 # *The clip watches every action of a batch on its own. Who watches the policy?*
 #

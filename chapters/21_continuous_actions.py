@@ -76,7 +76,7 @@ assert (density(aimed, torch.tensor([1.2, 2.0])) > density(aim, torch.tensor([1.
 # unless each joint gets a softmax of its own (Tang & Agrawal 2019, arXiv:1901.10500).
 #
 # So let the net say *where* to aim and *how widely* to scatter. The training loop only asks for log-probabilities, and
-# a Gaussian has those, too.
+# a Gaussian can give them.
 
 # %% [markdown]
 # ## The log-probability of a torque
@@ -234,7 +234,9 @@ assert len(runaway.diverged) >= 3
 #
 # Pendulum's motor is too weak to lift the pendulum at once; it has to swing first. Fifteen agents train as [one
 # stack](24_seeds_as_an_axis.ipynb), with the flags up to `gae`: five start with $\sigma$ = 0.3, five with the usual 1,
-# five with 3. **Predict.** Which learn first, and which not at all?
+# five with 3.
+#
+# **Predict.** Which learn first, and which not at all?
 
 # %%
 STARTS = (0.3, 1.0, 3.0)
@@ -425,8 +427,9 @@ assert faulty.approx_kl.median() > 3 * right.approx_kl.median()
 # limit, that costs nothing more.
 #
 # In the world Dial, you set a dial, a number within ±1, and earn $1 - (\text{dial} - \text{target})^2$; the target is
-# shown. Random settings earn 0.58. **Predict.** With a large bonus, $c_2$ = 0.3 beside advantages of size 1, what does
-# an agent earn?
+# shown. Random settings earn 0.58.
+#
+# **Predict.** Advantages are around 1, and the bonus is large: $c_2 = 0.3$. What does an agent earn?
 
 # %%
 dial = Config("tricks/Dial-v0", seeds=5, steps=60_000, lanes=32, horizon=32, lr=0.01)

@@ -139,6 +139,11 @@ def evidence(trick: str) -> Evidence:
     return Evidence(trick, table, worlds)
 
 
+def tricks_of(chapter: str) -> list[str]:
+    """The tricks that a chapter is about."""
+    return [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
+
+
 def bare(env: str) -> str:
     """An environment's name without its place and version: `BricksByRow` for `tricks/BricksByRow-v0`."""
     return env.split("/")[-1].rsplit("-v", 1)[0]
@@ -172,7 +177,7 @@ def with_evidence(text: str, chapter: str, mark: str = "") -> str:
 
     mark: what a line begins with.
     """
-    tricks = [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
+    tricks = tricks_of(chapter)
     said = [in_short(evidence(trick)) for trick in tricks]
     if tricks != [chapter[3:]]:
         said = [f"`{trick}`: {each}" for trick, each in zip(tricks, said, strict=True)]

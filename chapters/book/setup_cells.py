@@ -38,11 +38,8 @@ except ImportError:{notice}
         install(*(need for need in wanted if not need.startswith("torch")))
     else:
         install("{asked}=={version}", "--extra-index-url", "https://download.pytorch.org/whl/cpu")"""
-
-
 NOTICE = """
-    print("{name} {version} is not released, and the badges lead nowhere. From a clone: pip install -e .")
-"""
+    print("{name} {version} is not released, and the badges lead nowhere. From a clone: pip install -e .")"""
 
 
 def homepage() -> str:
@@ -66,7 +63,7 @@ def code(name: str) -> str:
         extra, module = EXTRAS[name]
         asked, modules = f"{DISTRIBUTION}[{extra}]", f"{module}, chapters.book"
         kept = f"""'extra == "{extra}"' in need or "extra" not in need"""
-    notice = NOTICE.rstrip("\n").format(name=DISTRIBUTION, version=__version__) if PLACEHOLDER in homepage() else ""
+    notice = NOTICE.format(name=DISTRIBUTION, version=__version__) if PLACEHOLDER in homepage() else ""
     return CODE.format(name=DISTRIBUTION, version=__version__, asked=asked, modules=modules, kept=kept, notice=notice)
 
 

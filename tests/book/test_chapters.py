@@ -337,6 +337,9 @@ def test_a_figure_says_in_one_sentence_what_it_shows_against_what_and_by_which_n
     figure, (axis,) = drawn()
     axis.barh(["gae", "clip"], [1, 2])
     assert alternative.sentence(figure) == "Bar chart: gae and clip."
+    figure, (axis,) = drawn(xlabel="seed")
+    axis.plot([1, 2, 3], [4, 5, 6], "o", label="clip")  # dots, not a line
+    assert alternative.sentence(figure).startswith("Scatter plot of seed: clip")
     assert alternative.listed(["a, b", "c", *"defghij"]) == "a, b; c; d; e; f; g; h; and 2 more"
 
 

@@ -1,20 +1,18 @@
 """At which rung of the ladder a chapter stands, and which chapter is about a trick."""
 
-from dataclasses import fields
-
 from chapters.book.build import names
-from tricks.ladder import LADDER, Tricks
+from chapters.book.evidence import tricks_of
+from tricks.ladder import LADDER
 
 
 def has_trick(chapter: str) -> bool:
     """Whether a chapter is about a rung of its own."""
-    return chapter[3:] == "reinforce" or any((f.metadata["chapter"] or f.name) == chapter[3:] for f in fields(Tricks))
+    return chapter[3:] == "reinforce" or bool(tricks_of(chapter))
 
 
 def chapter_of(trick: str) -> str:
     """The chapter about a trick."""
-    about = next(f.metadata["chapter"] or f.name for f in fields(Tricks) if f.name == trick)
-    return next(name for name in names() if name[3:] == about)
+    return next(name for name in names() if trick in tricks_of(name))
 
 
 def rung_of(chapter: str) -> str:
@@ -22,7 +20,7 @@ def rung_of(chapter: str) -> str:
 
     `reinforce` for the first chapter. Chapters about all tricks have the top of the ladder.
     """
-    covered = [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
+    covered = tricks_of(chapter)
     on_ladder = [name for name in covered if name in LADDER]
     if chapter[3:] == "reinforce":
         return "reinforce"
