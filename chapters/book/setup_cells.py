@@ -103,7 +103,7 @@ def main() -> int:
     for path in sorted(Path(__file__).parents[1].glob("*.ipynb")):
         notebook = jupytext.read(path)
         for cell in notebook.cells:
-            cell.source = with_evidence(cell.source, path.stem) if cell.cell_type == "markdown" else cell.source
+            cell.source = with_evidence(cell.source, path.stem)  # only a card changes
         write(path, notebook)
         if (script := path.with_suffix(".py")).exists():
             text = script.read_text(encoding="utf-8")
