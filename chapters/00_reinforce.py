@@ -266,7 +266,9 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 #
 # ## In the library
 #
-# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`unbind(1)` cuts a tensor into its time steps, `addcmul(a, b, c)` is $a + b\,c$, and `per_seed` lines up one $\gamma$ per seed with the rewards.)
+# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`unbind(1)` cuts a
+# tensor into its time steps, `addcmul(a, b, c)` is $a + b\,c$, and `per_seed` lines up one $\gamma$ per seed with the
+# rewards.)
 
 # %% tags=["two-hours"]
 source(reward_to_go, discounted_sum)

@@ -118,8 +118,8 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and abs(weighted[-1] - 3.98) < 0.005
 # How much better than the old policy is a new one? By $\mathbb{E}[\sum_t \gamma^t A_\text{old}(s_t, a_t)]$: the
 # advantages, judged by the old policy's values, over the states and actions that the *new* policy plays (Kakade &
 # Langford 2002). The ratio corrects the actions, but the states in your batch still come as often as $\pi_\text{old}$
-# visited them. Correcting them, too, takes the product of all ratios so far, and exercise 2 shows what happens then. So
-# PPO leaves the states as they are, and its objective gets worse with distance from $\pi_\text{old}$.
+# visited them. To correct them as well takes the product of all ratios so far, and exercise 2 shows what happens then.
+# So PPO leaves the states as they are, and its objective gets worse with distance from $\pi_\text{old}$.
 
 # %% [markdown] tags=["two-hours"]
 # ## In the library

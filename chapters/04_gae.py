@@ -232,7 +232,7 @@ assert parts[-1, 1] > 10
 diff(named("clip"), named("gae"))
 
 # %% [markdown] tags=["two-hours"]
-# `dead` marks the rows beyond which no value lies. For now a time limit counts as a death, too ([chapter
+# `dead` marks the rows beyond which no value lies. For now a time limit also counts as a death ([chapter
 # 14](14_bootstrap.ipynb) changes that).
 #
 # ## Pay that comes by mail

@@ -134,7 +134,8 @@ for name, net in nets.items():
 # PyTorch draws weights uniformly from $\pm1/\sqrt{n}$, so $\sigma^2=\frac{1}{3n}$. Each layer leaves
 # $1/\sqrt{3}\approx0.58$ of the length, and ten leave 0.4%. Three repairs:
 #
-# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2=1$. With $m$ outputs, gradients on their way back want $m\sigma^2=1$, and the compromise is $\sigma^2=2/(n+m)$.
+# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2=1$. With $m$ outputs, gradients on their way back want
+#   $m\sigma^2=1$, and the compromise is $\sigma^2=2/(n+m)$.
 # - **Kaiming** (He et al. 2015) sets $\sigma^2=2/n$, because a ReLU sets half of the entries to 0.
 # - **Orthogonal** (Saxe et al. 2013, arXiv:1312.6120) keeps the length of *every* vector, not just on average. Take
 #   $W=g\,Q$ with $Q^\top Q=I$ and a **gain** $g$:

@@ -304,7 +304,8 @@ found
 #
 # Print *your* features' means and deviations; that tells you more than any benchmark. Leave the trick off
 #
-# - **where units are good already.** Then all it adds is motion: as the statistics drift, a state that hasn't changed looks different to the net.
+# - **where units are good already.** Then all it adds is motion: as the statistics drift, a state that hasn't changed
+#   looks different to the net.
 # - **where limits are known.** Divide an angle by π once and for all.
 # - **where sizes mean something across features,** as in pixels.
 # - **for one-hot features.** One that is on in 1 of 1000 rows is then 32 standard deviations from its mean.

@@ -286,8 +286,8 @@ assert left["shared_trunk"][0] < 0.01 and 0.4 < left["shared_trunk"][1] < 0.5 an
 # left, that leaves the policy less than 0.01.
 #
 # **Doesn't Adam undo that?** Adam divides each weight's gradient by its usual size $\sqrt v$, so a factor on the whole
-# gradient cancels (see [separate optimizers](a6_separate_optimizers.ipynb)). But in a shared body there is one $\sqrt v$ for both
-# losses, and the larger one sets it. **The body is where the scales of the losses always meet.**
+# gradient cancels (see [separate optimizers](a6_separate_optimizers.ipynb)). But in a shared body there is one $\sqrt
+# v$ for both losses, and the larger one sets it. **The body is where the scales of the losses always meet.**
 #
 # The features drift toward their limits here, too: their mean is about 0.9 away from zero on the left, and less than
 # 0.1 on the right.

@@ -18,8 +18,8 @@
 #
 # *The curve is flat, or lower than the paper's. Which number says why?*
 #
-# Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. In this chapter we break
-# the training loop in five ways, without telling you which is which. Six numbers give each fault away.
+# Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. In this chapter we
+# break the training loop in five ways, without telling you which is which. Six numbers give each fault away.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -107,7 +107,8 @@ torch.testing.assert_close(explained, torch.tensor([1.0]))
 # - **The entropy bonus has the wrong sign,** and is too large.
 # - **The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy.
 # - **Sums instead of means.** Every loss is multiplied by the number of samples.
-# - **The value net sees crossed targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, and the difference
+# - **The value net sees crossed targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, and the
+#   difference
 #   is broadcast to `[B, B]`.
 #
 # Gray is the sound run, red the faulty one. Lines are medians over five seeds; bands show the full range. In each
@@ -189,8 +190,8 @@ compare(3, logarithmic=("approx_kl", "max_ratio"))
 # %% [markdown]
 # <details><summary>Which one is it?</summary>
 #
-# The clip is gone. `approx_kl` is many times too high, and single ratios shoot up. That's how *steps that are too large*
-# look, whatever the cause. A policy that gets tossed around also ends up overconfident.
+# The clip is gone. `approx_kl` is many times too high, and single ratios shoot up. That's how *steps that are too
+# large* look, whatever the cause. A policy that gets tossed around also ends up overconfident.
 #
 # </details>
 #
@@ -216,9 +217,9 @@ compare(5)
 # %% [markdown]
 # <details><summary>And this one?</summary>
 #
-# The entropy bonus has the wrong sign. The entropy falls to almost nothing, and the policy no longer explores. Explained
-# variance *rises*, which isn't a good sign: a policy without surprises is easy to predict. **No diagnostic means
-# anything alone.**
+# The entropy bonus has the wrong sign. The entropy falls to almost nothing, and the policy no longer explores.
+# Explained variance *rises*, which isn't a good sign: a policy without surprises is easy to predict. **No diagnostic
+# means anything alone.**
 #
 # </details>
 
@@ -254,8 +255,8 @@ assert median("malus", "explained_variance", end) > median("sound", "explained_v
 # | `value_loss` is huge | squared returns are: judge it by `explained_variance`, and try `return_norm` |
 # | the return gets worse after a peak | a rate that is never annealed, steps too large (`approx_kl`), entropy near 0; `--eval-every 5000 --keep-best` keeps each seed's best agent |
 #
-# They can fool you. **They are averages:** one ruined state in a hundred hardly shows in `approx_kl`, which is why there
-# is also `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
+# They can fool you. **They are averages:** one ruined state in a hundred hardly shows in `approx_kl`, which is why
+# there is also `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
 
 # %% [markdown]
 # ## At a glance
