@@ -256,7 +256,7 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # When $a_t$ is drawn, past rewards are already fixed, so their terms are a constant times a score: zero on average.
 # They only add noise. Drop them.
 #
-# The far future is mostly luck, too. So a **discount** $\gamma$ a little below 1 counts a reward $k$ steps later as
+# The far future is mostly luck as well. So a **discount** $\gamma$ a little below 1 counts a reward $k$ steps later as
 # $\gamma^k$ of itself. That isn't free: the mean is no longer the gradient of the return (Nota & Thomas 2020,
 # arXiv:1906.07073). What is left is the **reward-to-go**:
 #

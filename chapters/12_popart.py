@@ -367,7 +367,7 @@ stored
 # %% [markdown]
 # ## The first batches
 #
-# POP preserves ignorance, too. Training starts with $\mu = 0$, $\sigma = 1$, and an untrained net. Where returns are
+# POP also preserves ignorance. Training starts with $\mu = 0$, $\sigma = 1$, and an untrained net. Where returns are
 # thousandths, POP keeps preserving the few tenths that this net happened to say. With `return_first_batch`, there is no
 # scale before the first batch, and the head is left alone:
 

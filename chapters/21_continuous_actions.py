@@ -480,7 +480,7 @@ assert abs(ours + 1.2445) < 1e-3 and abs(ours - theirs) < 1e-5
 
 # %% [markdown]
 # **Keep $u$, not $a$.** Beyond $u \approx 9$, $\tanh u$ is exactly 1 in float32, so a stored action can't say what $u$
-# was. Our rollouts store $u$. The slope rounds to 0 out there, too, but its logarithm has a form that doesn't:
+# was. Our rollouts store $u$. The slope also rounds to 0 out there, but its logarithm has a form that doesn't:
 #
 # $$\log(1 - \tanh^2 u) = 2\,\big(\log 2 - u - \operatorname{softplus}(-2u)\big) .$$
 

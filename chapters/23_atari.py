@@ -18,7 +18,7 @@
 #
 # *Four numbers told you where the pole was. What if all you get is a picture?*
 #
-# The loop that balances the pole plays Breakout, too. But a picture shows less than it seems to, and a game's points
+# The loop that balances the pole also plays Breakout. But a picture shows less than it seems to, and a game's points
 # aren't made for learning. So small decisions lie between the console and the loop.
 
 # %% tags=["hide-input"]
@@ -269,8 +269,8 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 
 # %% [markdown]
 # It comes first, by far. Our reading: the ball gets to the top row only through the rows below, so whoever breaks more
-# bricks usually makes more points, too. But all four ran at the best rate for bricks that pay 1 each, which favors the
-# sign.
+# bricks usually makes more points as well. But all four ran at the best rate for bricks that pay 1 each, which favors
+# the sign.
 #
 # What does each habit cost? **The sign** makes all rewards alike, even where the difference matters. **A lost life as
 # an end** leaves out of the value whatever the remaining lives will earn. **Four pictures** show nothing older. **The

@@ -433,7 +433,7 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 # is worse than no trick. No single choice explains a tenth of the variance; the rest is combinations and luck. That's
 # why the other designs tune.
 #
-# Larger tasks may differ, too. When Engstrom et al. 2020 (arXiv:2005.12729) took only the clipped objective out,
+# Larger tasks may also differ. When Engstrom et al. 2020 (arXiv:2005.12729) took only the clipped objective out,
 # Walker2d fell by 13%, and Humanoid rose by 3%.
 
 # %% [markdown]

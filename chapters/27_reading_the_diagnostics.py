@@ -288,7 +288,7 @@ check_explained_variance(my_explained_variance)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A variance subtracts the mean first. Do that to $G - V$, too, and use the same kind of variance above and below.
+# A variance subtracts the mean first. Do that to $G - V$ as well, and use the same kind of variance above and below.
 #
 # </details>
 #

@@ -290,7 +290,7 @@ check_ranks(my_ranks)
 #
 # <details><summary>Answer</summary>
 #
-# No. Ranks, too, only see the order: right has 70% of its pulls at the bottom and 30% at the top, left has all in the
+# No. Ranks also see only the order: right has 70% of its pulls at the bottom and 30% at the top, left has all in the
 # middle. On the scale from −1 to +1, right's mean rank is 0.4 below left's.
 #
 # </details>
