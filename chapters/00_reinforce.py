@@ -56,8 +56,7 @@ assert 15 < np.mean(lasted) < 35
 
 # %% [markdown] tags=["two-hours"]
 # Nobody tells you "you should have gone left there." All you get is points, and that is enough. Here is a complete
-# program that learns to balance the pole. (Your numbers will differ a little: processors round differently, and
-# training magnifies that.)
+# program that learns to balance the pole. (Your numbers will differ a little: processors round differently.)
 
 # %% tags=["two-hours", "open"]
 import gymnasium as gym
@@ -175,30 +174,30 @@ plt.show()
 assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 
 # %% [markdown] tags=["two-hours"]
-# With the first idea, an agent drifts toward whatever it tried. The second finds the best machine. Why?
+# The second finds the best machine. Why?
 #
 # ## The derivation
 #
-# Write down the gradient that you want, and pull out a factor $\pi_\theta(a)$. The last step is the chain rule:
+# Write down the gradient that you want, and pull out a factor $\pi_\theta(a)$, by the chain rule:
 #
 # $$\nabla J
 #   = \sum_a r(a)\, \nabla \pi_\theta(a)
 #   = \sum_a \pi_\theta(a)\, r(a)\, \frac{\nabla \pi_\theta(a)}{\pi_\theta(a)}
 #   = \sum_a \pi_\theta(a)\, \underbrace{r(a)\, \nabla \log \pi_\theta(a)}_{\text{computable from one pull}}.$$
 #
-# That is an **expectation**, a mean over the policy's actions, which you can estimate by sampling:
+# That is a mean over the policy's actions, an **expectation**, which you can estimate by sampling:
 #
 # $$g = r(a)\, \nabla \log \pi_\theta(a) \qquad\text{has}\qquad \mathbb{E}[g] = \nabla J.$$
 #
-# Every $g$ is wrong, but their average is exactly right. Williams (1992) named this family of algorithms REINFORCE. The
-# vector $\nabla \log \pi(a)$ is the *score*. For a softmax, its component $k$ is $[a = k] - \pi(k)$, where $[a = k]$ is
-# 1 if $a$ is $k$ and 0 otherwise.
+# Every $g$ is wrong, but their average is right. Williams (1992) named this family of algorithms REINFORCE. The vector
+# $\nabla \log \pi(a)$ is the *score*. For a softmax, its component $k$ is $[a = k] - \pi(k)$, where $[a = k]$ is 1 if
+# $a$ is $k$ and 0 otherwise.
 #
 # So $\partial J / \partial \theta_k = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big) = \pi(k)\,\big(r(k) - J\big)$.
 # With equal probabilities, where $J = \tfrac{7}{3}$, that is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$. Every
 # payout is positive, yet two machines become less likely.
 
-# %% tags=["two-hours", "open"]
+# %% tags=["two-hours", "hide-input"]
 theta = torch.zeros(3, requires_grad=True)
 (exact,) = torch.autograd.grad((theta.softmax(0) * PAYS).sum(), theta)
 torch.testing.assert_close(exact, torch.tensor([-4 / 9, -1 / 9, 5 / 9]))
@@ -207,8 +206,7 @@ torch.manual_seed(0)
 action = torch.randint(3, (100_000,))  # θ = 0: uniform
 score = torch.eye(3)[action] - 1 / 3  # ∇ log π(a), by the formula above
 samples = PAYS[action].unsqueeze(1) * score  # [pulls, 3]
-print("exact         ", exact.numpy().round(3))
-print("mean of 100000", samples.mean(0).numpy().round(3))
+caption(f"The mean of 100,000 samples is {', '.join(f'{x:+.3f}' for x in samples.mean(0))}.")
 assert (samples.mean(0) - exact).abs().max() < 0.02
 
 # %% [markdown] tags=["two-hours"]
@@ -232,8 +230,7 @@ plt.show()
 assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth of the error
 
 # %% [markdown] tags=["two-hours"]
-# The error shrinks with $1/\sqrt{n}$: a tenth of it costs a hundred times the pulls. **Unbiased, but noisy.** Most of
-# this book is about making that bottom row narrower.
+# A tenth of the error costs a hundred times the pulls. **Unbiased, but noisy.** Most of this book is about less noise.
 #
 # ## From one pull to a whole episode
 #
@@ -245,16 +242,15 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # $$p_\theta(\tau) = p(s_0) \prod_t \pi_\theta(a_t | s_t)\; p(s_{t+1} | s_t, a_t)
 #   \quad\Longrightarrow\quad \nabla \log p_\theta(\tau) = \sum_t \nabla \log \pi_\theta(a_t | s_t).$$
 #
-# The logarithm turns the product into a sum, and only the policy's terms depend on $\theta$: the physics, $p(s_{t+1} |
-# s_t, a_t)$, has dropped out. **This is why the method needs no model of the world.**
+# Only the policy's terms depend on $\theta$, so the physics has dropped out. **This is why the method needs no model of
+# the world.**
 #
 # An action can't change past rewards, and in any state the mean score is zero:
 #
 # $$\sum_a \pi_\theta(a|s)\, \nabla \log \pi_\theta(a|s) = \sum_a \nabla \pi_\theta(a|s)
 #   = \nabla \sum_a \pi_\theta(a|s) = \nabla 1 = 0.$$
 #
-# When $a_t$ is drawn, past rewards are already fixed, so their terms are a constant times a score: zero on average.
-# They only add noise. Drop them.
+# So the terms of past rewards, a constant times a score, are zero on average. They only add noise. Drop them.
 #
 # The far future is mostly luck as well. So a **discount** $\gamma$ a little below 1 counts a reward $k$ steps later as
 # $\gamma^k$ of itself. That isn't free: the mean is no longer the gradient of the return (Nota & Thomas 2020,
@@ -267,32 +263,33 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # ## In the library
 #
 # $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`unbind(1)` cuts a
-# tensor into its time steps, `addcmul(a, b, c)` is $a + b\,c$, and `per_seed` lines up one $\gamma$ per seed with the
-# rewards.)
+# tensor into its time steps, and `addcmul(a, b, c)` is $a + b\,c$.)
 
 # %% tags=["two-hours"]
 source(reward_to_go, discounted_sum)
 
 # %% [markdown] tags=["two-hours"]
 # `S` is seeds: agents that train side by side, because one agent is an anecdote. `T` is time steps. `N` is *lanes*:
-# copies of the world that each agent plays at once. Here, rewards 1, 2, 3 end an episode, and a new one begins with 10:
+# copies of the world that each agent plays at once.
 
-# %% tags=["two-hours"]
+# %% tags=["two-hours", "hide-input"]
 reward = torch.tensor([1.0, 2.0, 3.0, 10.0]).view(1, 4, 1)  # [S, T, N]
 done = torch.tensor([False, False, True, True]).view(1, 4, 1)
 returns = reward_to_go(reward, done, gamma=0.5).flatten()
-print(returns.numpy())  # 3 ends its episode; then 2 + ½·3 = 3.5 and 1 + ½·3.5 = 2.75
+caption(
+    "Rewards of 1, 2, and 3 end an episode, and 10 begins another. With γ = ½, the rewards-to-go are "
+    f"{', '.join(f'{x:g}' for x in returns)}: backward, 3 ends its episode, then 2 + ½ · 3, then 1 + ½ · 3.5."
+)
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown] tags=["two-hours"]
-# Here is the library's loop with every trick off. As in the program at the top, **play** collects episodes, **judge**
-# computes what came of each action, **learn** takes one gradient step. (`t` holds the agents, their optimizer, and the
-# numbers of the run; `family` is the kind of distribution that actions are drawn from; `b.valid` marks rows of real
-# experience. `Adam` divides each weight's step by the recent size of its gradient, and carries over part of the last
-# steps, its *momentum*.)
+# Here is the library's loop with every trick off. Like the program at the top, it plays, judges, and learns. (`t` holds
+# the agents, their optimizer, and the numbers of the run; `family` is the kind of distribution that actions are drawn
+# from; `b.valid` marks rows of real experience. The optimizer, Adam, divides each weight's step by the recent size of
+# its gradient, and carries over part of the last steps, its *momentum*.)
 
 # %% tags=["two-hours"]
-listing(REINFORCE)
+listing(REINFORCE, "train", "judge", "learn", "policy_loss")
 
 # %% [markdown] tags=["two-hours"]
 # ## Five agents
@@ -310,11 +307,11 @@ plt.show()
 assert run.late().mean() > 2 * run.curve.groupby("seed")["return"].first().mean()
 
 # %% [markdown] tags=["two-hours"]
-# It learns, and it wobbles: an unlucky batch can undo part of what was learned.
+# It learns, and it wobbles.
 
 # %% [markdown]
-# The ablations behind this book trained longer, with more seeds, and also on Acrobot, where each step costs a point
-# until a two-link arm is up. Their score is the **area under the curve**, the mean return over all of training.
+# The runs behind this book are longer, have more seeds, and also try Acrobot, where each step costs a point until a
+# two-link arm is up. Their score is the **area under the curve**, the mean return over all of training.
 
 # %% tags=["hide-input"]
 stored_curves(REINFORCE)
@@ -324,9 +321,8 @@ assert (acrobot < -490).mean() > 1 / 3
 
 # %% [markdown]
 # REINFORCE stays far from CartPole's ceiling, and on Acrobot more than a third of the seeds never get anywhere. Closing
-# this gap is what the tricks are for. A [baseline](01_baseline.ipynb) removes noise, and [reuse](02_reuse.ipynb) gets
-# more than one gradient step from a batch. One thing they can't replace is a reward: if none ever comes, every gradient
-# of REINFORCE is 0.
+# this gap is what the tricks are for. One thing they can't replace is a reward: if none ever comes, every gradient of
+# REINFORCE is 0.
 
 # %% [markdown]
 # ## At a glance
@@ -336,10 +332,10 @@ assert (acrobot < -490).mean() > 1 / 3
 # | **problem** | rewards, but no right answers to imitate |
 # | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ |
 # | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
-# | **defaults** | $\gamma = 0.99$, one gradient step per batch |
+# | **defaults** | $\gamma = 0.99$, one step per batch |
 # | **watch** | `entropy`, how undecided the policy is: it should fall slowly |
 # | **skip it when** | never; all else is added to it |
-# | **also called** | policy gradient; the policy is the *actor*; learning only from its latest data is *on-policy* |
+# | **also called** | policy gradient; the policy is the *actor*, and what learns from its own data is *on-policy* |
 
 # %% [markdown]
 # ## Exercises
@@ -358,18 +354,17 @@ check_returns(my_returns)
 # %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
-# Keep one number, what follows. At each step, first decide whether anything follows at all.
+# Keep one number, what follows. First decide whether anything follows at all.
 #
 # </details>
 
 # %% [markdown]
-# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To
-# the spread of a single $g$? Then look: `teach(lambda reward: reward, PAYS + 100)`.
+# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$, and
+# to the spread of a single $g$? Look: `teach(lambda reward: reward, PAYS + 100)`.
 #
 # <details><summary>Answer</summary>
 #
-# $\mathbb{E}[g]$ doesn't change: a constant times the score has mean zero. But the spread of $g$ grows from about 1.5
-# to about 49 for the best machine, and drowns its gradient of 0.56.
+# $\mathbb{E}[g]$ doesn't change: a constant times the score has mean zero. But the spread of $g$ grows from about 1.5 to about 49 for the best machine, whose gradient is 0.56.
 #
 # </details>
 

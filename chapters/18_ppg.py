@@ -133,8 +133,8 @@ assert read_out(free.body).min() > 0.99 and moved.mean() > 0.1
 #
 # ## Hold the policy by its probabilities
 #
-# What has to stay is the function $\pi(a|s)$. So write down what the policy says before the phase, $\pi_{\text{old}}$,
-# and make it expensive to say anything else:
+# What has to stay is $\pi(a|s)$. So write down what the policy says before the phase, $\pi_{\text{old}}$, and make
+# anything else expensive:
 #
 # $$L_{\text{joint}} =
 #   \underbrace{\mathbb{E}\big[\tfrac12 \big(V_{\text{aux}} - G\big)^2\big]}_{\text{learn the returns}} +
@@ -146,8 +146,8 @@ assert read_out(free.body).min() > 0.99 and moved.mean() > 0.1
 # $$\mathrm{KL}(\pi_{\text{old}} \| \pi)
 #   = \sum_a \pi_{\text{old}}(a)\, \big(\log \pi_{\text{old}}(a) - \log \pi(a)\big).$$
 #
-# **Why sum over all actions?** The log-ratio of the action taken would have the right mean only if $\pi_{\text{old}}$
-# had drawn it, but these rows are several updates old. The sum is exact.
+# **Why sum over all actions?** The sum is exact. The log-ratio of the action taken has its mean only if
+# $\pi_{\text{old}}$ drew it, but these rows are several updates old.
 #
 # **How does it pull?** Only $\log \pi$ depends on $\theta$. At the start of the phase, the gradient is minus the mean
 # score, which is zero (see [REINFORCE](00_reinforce.ipynb)):
@@ -182,9 +182,8 @@ change = (kept.body(state) - policy.body(state)).abs().mean()
 assert held.mean() < 0.1 * moved.mean() and read_out(kept.body).min() > 0.9 and change > 0.05
 
 # %% [markdown]
-# That is the whole trick: other features, and the same policy. Now suppose the sign of $x_1 x_2$ turns out to decide
-# what to do. After ten steps of training, the taught net is right in more than 85% of new states. The untaught one
-# still guesses.
+# Other features, the same policy. Now suppose the sign of $x_1 x_2$ turns out to decide what to do. After ten steps of
+# training, the taught net is right in more than 85% of new states. The untaught one still guesses.
 
 # %% tags=["hide-input"]
 goal = 4 * worth(state)
@@ -197,7 +196,7 @@ for name, start in (("untaught", policy), ("taught", kept)):
 assert share["taught"] > 0.85 and 0.4 < share["untaught"] < 0.6
 
 # %% [markdown]
-# If worth and action have nothing in common, the body has learned something that the policy never asks for.
+# If worth and action have nothing in common, none of this helps.
 #
 # **How large should $\beta_{\text{clone}}$ be?** Here are five weights:
 
@@ -215,7 +214,7 @@ store("leash", {"betas": list(found), "explained": explained, "kl": kl, **pictur
 # %% [markdown]
 # <!-- mechanism: leash -->
 #
-# From 0.01 to 1, the phase does both. At 100 the body learns less, and at 10,000 nothing.
+# From 0.01 to 1, the phase does both.
 #
 # ## Which loss trains what
 #
@@ -227,8 +226,7 @@ plt.show()
 
 # %% [markdown]
 # The policy phase is PPO with separate nets. In the auxiliary phase, the value net goes over the same rows again: its
-# targets are just numbers to fit. (`aux_value_clip`, off by default, clips the auxiliary error as in [value
-# clipping](15_value_clip.ipynb).)
+# targets are just numbers to fit.
 
 # %%
 source(auxiliary_errors, auxiliary_loss)
@@ -241,9 +239,9 @@ source(auxiliary_errors, auxiliary_loss)
 source(AuxiliaryPhase.minibatches, add_auxiliary_head_)
 
 # %% [markdown]
-# Without a single auxiliary pass, PPG should **be** PPO, up to rounding:
+# Without a single auxiliary pass, PPG **is** PPO, up to rounding. None of PPO's own lines change:
 
-# %%
+# %% tags=["hide-input"]
 tiny = Config("CartPole-v0", seeds=2, steps=1000, lanes=4, horizon=32, aux_every=4)
 tiny = replace(tiny, aux_epochs=0)
 plain, idle = (train(tiny, tricks).curve["return"] for tricks in (PPO, PPG))
@@ -253,11 +251,11 @@ np.testing.assert_allclose(plain, idle, rtol=1e-5)
 diff(PPO, PPG)
 
 # %% [markdown]
-# None of PPO's own lines change. The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). By default,
-# a phase adds 192 gradient steps to the 128 of its eight updates.
+# The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). By default, it adds 192 gradient steps to
+# the 128 of its eight updates.
 #
-# **A trap.** DI-engine, another library, computes advantages from the auxiliary head. But between two phases, the
-# policy's loss moves the body under that head. The library asks the value net.
+# **A trap.** DI-engine computes advantages from the auxiliary head, whose body the policy's loss moves between two
+# phases. This library asks the value net.
 #
 # ## How much is β = 1?
 #
@@ -268,14 +266,8 @@ diff(PPO, PPG)
 config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
 config = replace(config, lr=0.005, aux_every=4)
 raw = replace(PPG, return_norm=False)
-normed_runs = {
-    "ppg": train(config, PPG),
-    "without": train(config, PPO),
-}
-raw_runs = {
-    "ppg": train(config, raw),
-    "without": train(config, replace(raw, ppg=False)),
-}
+normed_runs = {"ppg": train(config, PPG), "without": train(config, PPO)}
+raw_runs = {"ppg": train(config, raw), "without": train(config, replace(raw, ppg=False))}
 raw_runs["ppg, β = 100"] = train(replace(config, clone_coef=100.0), raw)
 
 # %% tags=["hide-input"]
@@ -328,7 +320,7 @@ assert (robots.verdict == "unknown").all() and robots.low["Hopper-v5"] > 0
 
 # %% [markdown]
 # On raw returns, PPG hurts on CartPole and Acrobot. With `return_norm` it helps on CartPole and does practically
-# nothing on Acrobot. Other seeds confirmed the three effects. In pixels, it helps in none of four games.
+# nothing on Acrobot. In pixels, it helps in none of four games.
 
 # %% tags=["hide-input"]
 evidence("ppg")
@@ -347,8 +339,8 @@ evidence("ppg")
 # | $E_{\text{aux}}$ = 1, 2, 3, 6, 9 | 0.62, 0.67, 0.72, 0.73, 0.77 |
 # | epochs of the policy = 1, 2, 3, 4, 5, 6 | 0.76, 0.69, 0.68, 0.54, 0.46, 0.39 |
 #
-# There, phases should be rare and long, and more epochs of the policy hurt. The table doesn't vary
-# $\beta_{\text{clone}}$. Here it is on two small tasks, with the learning rate retuned:
+# There, phases should be rare and long. Here is $\beta_{\text{clone}}$ on two small tasks, with the learning rate
+# retuned:
 
 # %% tags=["hide-input"]
 swept("clone_coef", about="ppg")
@@ -363,11 +355,10 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     assert least < drop < most and max(spans.values()) < 10
 
 # %% [markdown]
-# On CartPole any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. On both, the table's own dials
-# ($N_\pi$, $E_{\text{aux}}$, and epochs, not shown) change the score by less than ten points. Where a body has little
-# to learn, phases have little to teach.
+# Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. The table's own dials change the score by less
+# than ten points on both. Where a body has little to learn, phases have little to teach.
 #
-# We reproduced the algorithm, in small nets, but not Procgen, nor any number in the table.
+# We did not reproduce any number in the table.
 
 # %% [markdown]
 # ## At a glance
@@ -443,10 +434,10 @@ entropy = faulty.curve.groupby("update").entropy.mean()
 assert certain > 0.95 and entropy[4] < 0.1 < entropy[3] and faulty.late().mean() < end["return_norm", "ppg"] - 20
 
 # %% [markdown]
-# After one phase, the policy (gray: before) is all but certain in every state, of the right action or the wrong one.
-# (a) `F.kl_div(input, target)` computes $\text{target} \cdot (\log \text{target} - \text{input})$. What is the target
-# here, and what is its logarithm? (b) What is the gradient with respect to `log_prob`, and where does it push the
-# actions that were taken? (c) The first number to look at is in none of the pictures. Find it in `faulty.curve`.
+# After one phase, the policy (gray: before) is all but certain in every state. (a) `F.kl_div(input, target)` computes
+# $\text{target} \cdot (\log \text{target} - \text{input})$. What is the target here, and what is its logarithm? (b)
+# What is the gradient with respect to `log_prob`, and where does it push the actions that were taken? (c) The first
+# number to look at is in none of the pictures. Find it in `faulty.curve`.
 #
 # <details><summary>Hint</summary>
 #
@@ -456,14 +447,12 @@ assert certain > 0.95 and entropy[4] < 0.1 < entropy[3] and faulty.late().mean()
 #
 # **Exercise 3: think.** (a) You compute advantages from the auxiliary head after all. Are they worse in the first
 # update after a phase, or in the last one before the next? (b) What would the cloning term do in a phase of a *single*
-# gradient step on all rows? (c) You double $N_\pi$ and leave the rest as it is. How many gradient steps does a phase
-# take then, and how many an average update?
+# gradient step on all rows?
 #
 # <details><summary>Answer</summary>
 #
 # (a) In the last one: every update has moved the body under the head. (b) Nothing: its gradient is zero at
-# $\pi_{\text{old}}$. (c) Twice as many, over twice as many rows. An update still has $E_{\text{aux}}$ · `minibatches` =
-# 24 of them.
+# $\pi_{\text{old}}$.
 #
 # </details>
 #

@@ -4,10 +4,9 @@
 # *Your model's wrong answers get longer and longer. Is it thinking harder, or is it your mean?*
 
 # %% [markdown]
-# A small model answers `a` or `b` and then writes `more` until it feels like `end`. What counts is its first word. Half
-# of the time, a typo replaces it at random, and the model sees that. Nothing it writes afterward is paid for. Below,
-# ten agents are trained with GRPO's mean, over the tokens of each reply, and ten with a mean over all tokens of the
-# batch. (Ratio, clip, and the rest are left out.)
+# A small model answers `a` or `b` and then writes `more` until it feels like `end`. Only its first word counts. Half of
+# the time, a typo replaces it at random, and the model sees that. Below, ten agents are trained with GRPO's mean, over
+# the tokens of each reply, and ten with a mean over all tokens of the batch. (Ratio, clip, and the rest are left out.)
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -79,9 +78,8 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 
 # %% [markdown]
 # Nothing rewards length. Even so, with a mean over each reply's own tokens, the model learns to be brief when it is
-# right and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) People have read
-# such curves as a model that "thinks longer about what is hard." This chapter is about three quiet choices in the loss:
-# which mean, which limits, which leash.
+# right and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) This chapter
+# is about three quiet choices in the loss: which mean, which limits, which leash.
 #
 # ## Two replies by hand
 #
@@ -92,9 +90,9 @@ assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 #   \text{right } \frac12 \cdot \frac12 \cdot \frac12 = +\frac18, \qquad
 #   \text{wrong } \frac12 \cdot \frac18 \cdot \left(-\frac12\right) = -\frac1{32}.$$
 #
-# So a token of the wrong reply is punished a quarter as hard as one of a wrong reply of two tokens. All replies beyond
-# repair have the same advantage, but in the longer ones each token gets less of it. `end` is what makes a short reply
-# short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right ones shrink.
+# So a token of the wrong reply is punished a quarter as hard as one of a wrong reply of two tokens. `end` is what makes
+# a short reply short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right
+# ones shrink.
 #
 # There are two cures: a mean over all tokens (DAPO; the default of TRL and verl by now), or a constant instead of $|o_i|$
 # (Dr. GRPO, Liu et al. 2025).
@@ -129,9 +127,8 @@ assert max(np.abs(gap["a constant"])) < 0.6
 assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 
 # %% [markdown] tags=["predict"]
-# A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: no token
-# can be chosen by what the model doesn't know. Arguments about this bias often leave that out: it needs a model that
-# *knows*.
+# A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: the bias
+# needs a model that *knows*.
 
 # %% [markdown]
 # ## The upper limit
@@ -180,14 +177,15 @@ caption(
 assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 
 # %% [markdown] tags=["predict"]
-# It saves a batch or two, and a limit of 1.5 saves more. The direction is as predicted, the size is not: the count took the
-# clip for a bound, and it is none ([chapter 3](03_clip.ipynb)). It only removes the gradient beyond the limit.
+# It saves a batch or two, and a limit of 1.5 saves more. That is less than by hand: the count took the clip for a
+# bound, and it is none ([chapter 3](03_clip.ipynb)).
 
 # %% [markdown]
 # ## The leash
 #
-# What you pay for is rarely exactly what you want. In the next world, a reply is one word. `good` is wanted and earns 1. `flattery`
-# isn't, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
+# What you pay for is rarely exactly what you want. In the next world, a reply is one word. `good` earns 1. `flattery`
+# isn't wanted, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in
+# fifty.
 
 # %% tags=["hide-input"]
 hole = Config("tricks/Loophole-v0", seeds=10, steps=15_000, lanes=128, horizon=1, gamma=1.0, hidden=(8,), lr=0.01)
@@ -224,8 +222,8 @@ plt.show()
 assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
 
 # %% [markdown]
-# First the frequent word wins, then the one that's paid best. This is Goodhart's law. If you stop at the top, you're
-# fine, so **stopping early is a leash, too**. But you'd have to know when, and what you can see is the gray line.
+# First the frequent word wins, then the one that's paid best. This is Goodhart's law. **Stopping early is a leash,
+# too**, but you'd have to know when, and what you can see is the gray line.
 #
 # The usual leash is a price on the distance to the reference, $\beta \operatorname{KL}(\pi \| \pi_\text{ref})$. The
 # best policy under it has a closed form. Maximize $\sum_a \pi_a (r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}))$ under
@@ -273,10 +271,9 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 # | $k_2$ | 0.110 | 0.420 | 0.172 | −0.020 |
 # | $k_3$ | 0.095 | 0.584 | 0.193 | none |
 #
-# So $k_3$ looks best: unbiased, never negative, less noisy. But a loss is not used for its value. What counts is the
-# gradient, and autograd differentiates $k$ at the sampled word, not the probability of sampling it. Along the logit of
-# the first word the score is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) =
-# 0.222$. In the loss:
+# So $k_3$ looks best: unbiased, never negative, less noisy. But what counts is the gradient, and autograd
+# differentiates $k$ at the sampled word, not the probability of sampling it. Along the logit of the first word the
+# score is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) = 0.222$. In the loss:
 #
 # | | gradient at a word | mean |
 # |---|---|---|
@@ -298,10 +295,10 @@ for name, value, slope in by_hand:
     assert abs(mean_k.item() - value) < 1e-3 and abs(pull[0].item() - slope) < 1e-3
 
 # %% [markdown]
-# There is a second place for the price: the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the
-# score multiplies it, as it multiplies all rewards, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot
-# \nabla]$. GRPO's paper has $k_3$ in the loss. (TRL now multiplies it by the ratio, which makes it right:
-# `use_bias_correction_kl`, after DeepSeek-V3.2, arXiv:2512.02556. See exercise 2.)
+# The price can also stand in the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the score
+# multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot \nabla]$. GRPO's paper has $k_3$ in the
+# loss. (TRL now multiplies it by the ratio, which makes it right: `use_bias_correction_kl`, after DeepSeek-V3.2,
+# arXiv:2512.02556. See exercise 2.)
 #
 # **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
 # four leashes hold it there?
@@ -335,9 +332,9 @@ assert max(off["k2 in the loss"], off["k1 in the reward"]) < 0.08
 assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean() < -0.9
 
 # %% [markdown] tags=["predict"]
-# The two with the right gradient end where the closed form says. $k_3$ in the loss ends somewhere else: it's a leash,
-# but of another kind, since $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says should
-# become *rare*. It cares little about a word that gets too frequent. $k_1$ in the loss does nothing at all.
+# The two with the right gradient end where the closed form says. $k_3$ in the loss is a leash of another kind:
+# $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says become *rare*, and cares little about
+# a word that gets too frequent. $k_1$ in the loss does nothing at all.
 
 # %% [markdown]
 # ## One ratio per reply
@@ -350,8 +347,8 @@ source(ratio_of_reply)
 
 # %% [markdown]
 # A reply's three tokens have ratios 2, ½, and 1. Token by token, one of them would be clipped at 1 ± 0.2: the 2 if the
-# advantage is positive, the ½ if it's negative. Their geometric mean is 1: as a whole, the reply is as likely as it was. In
-# the first step after playing, all ratios are 1, so it can only matter where several steps are taken from a batch.
+# advantage is positive, the ½ if it's negative. Their geometric mean is 1: the reply is as likely as it was. It can
+# only matter where several steps are taken from a batch.
 
 # %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
@@ -370,15 +367,11 @@ for name, numbers in (("one step", one_step), ("eight steps", eight)):
 assert apart["one step"] < 1e-3 < apart["eight steps"]
 
 # %% [markdown]
-# The exponent $1/|o|$ puts replies of all lengths on one scale, a narrow one: GSPO's limits are 3e−4 and 4e−4, not 0.2. It
-# is in the gradient, too, so GSPO has the bias of this chapter's first figure. Whether it trains better, a model this small
-# can't show; its paper's reason is stability, above all with mixtures of experts.
+# The exponent $1/|o|$ puts replies of all lengths on one narrow scale: GSPO's limits are 3e−4 and 4e−4, not 0.2. It is
+# in the gradient, too, so GSPO has the bias of this chapter's first figure. Its paper's reason is stability, above all
+# with mixtures of experts, which a model this small can't show.
 #
-# None of this helps everywhere. `reply_mean` with a constant only changes the rate where all replies have one length.
-# `clip_higher` and `reply_ratio` do nothing with one step per batch. And where the reward *is* what you want, as with a
-# verifier, there is nothing for `kl_penalty` to protect.
-#
-# In TRL 1.16, the presets are these. (On the same replies, the last four have its losses and gradients.)
+# In TRL 1.16, our presets are as follows. (On the same replies, the last four have its losses and gradients.)
 #
 # | preset | TRL |
 # |---|---|

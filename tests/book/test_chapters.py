@@ -147,7 +147,7 @@ def test_a_chapter_has_right_solutions_and_a_card_of_the_loops_own_code(name: st
 
 SCAFFOLD = re.compile(r"^\s*assert |\bplt\.show\(|\bevidence\(|\bswept\(|\bbegin\(\)", re.M)
 WIDE = 88  # characters of code that fit beside the loop on a screen of 1440 pixels
-AT_MOST = 27  # minutes
+AT_MOST = 25  # minutes
 EXERCISES = "**Exercise 1.** Do it.\n\n**Exercise 2.** Do it again.\n"
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from support.commands import ruff
 from support.settings import SETTINGS
 
 from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
+from tricks.errors import InputError
 from tricks.fast.dispatch import plain
 from tricks.ladder import rungs
 
@@ -34,6 +36,14 @@ def test_comments_and_blank_lines_are_kept() -> None:
     assert "# only now, so that the first" in listing(EVERY)
     assert "# only now" not in text
     assert "# a time limit is a cut" not in text
+
+
+def test_a_listing_of_some_functions_has_these_as_they_stand_in_the_whole() -> None:
+    some = listing(PPO, "judge", "train")
+    assert [node.name for node in ast.parse(some).body if isinstance(node, ast.FunctionDef)] == ["judge", "train"]
+    assert all(part.strip() in listing(PPO) for part in some.split("\n\n\n"))
+    with pytest.raises(InputError, match="no function 'lern': it has build_agent, build, train, play, judge, learn"):
+        listing(REINFORCE, "train", "lern")
 
 
 def test_each_rung_changes_a_few_lines() -> None:

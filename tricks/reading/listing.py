@@ -11,6 +11,7 @@ from functools import cache
 
 import libcst as cst
 
+from tricks.errors import InputError
 from tricks.ladder import NEEDS, Tricks
 from tricks.own_trick import text_of_loop
 from tricks.reading.decide import Decide, reads, text
@@ -20,9 +21,17 @@ from tricks.values import checked
 
 
 @checked
-def listing(tricks: Tricks) -> Code:
-    """The training loop for these flags as a module: the imports it needs, and `train(config)`."""
+def listing(tricks: Tricks, *names: str) -> Code:
+    """The training loop for these flags as a module: the imports it needs, and `train(config)`.
+
+    Given names, only these of its functions. Raises InputError for one that it does not have.
+    """
     functions = _loop(tricks)
+    if names:
+        known = {function.name.value: function for function in functions}
+        if unknown := [name for name in names if name not in known]:
+            raise InputError(f"this loop has no function {unknown[0]!r}", f"it has {', '.join(known)}")
+        return Code(cst.Module(body=[known[name] for name in names]).code.strip() + "\n")
     used = {"Tricks"}.union(*(reads(function) for function in functions))
     imports = "".join(reduced(node, used) for node in _source().body)
     title = f"The training loop with {', '.join(tricks.on)}." if tricks.on else "The training loop: REINFORCE."
