@@ -25,6 +25,7 @@ from tricks.fast.dispatch import loaded
 from tricks.ladder import Tricks
 
 WHOLE = Path(__file__).with_name("whole.txt")  # written by `python -m support.tiers`
+LONGEST = "rooms reinforce ablations contracts results same_end surroundings"  # what takes long begins first
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the tests start: they share the cores
@@ -64,7 +65,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out notebooks that would only show again what they show and, of all tests, those in tests/whole.txt."""
+    """Leave out notebooks that would only show again what they show and, of all tests, those in tests/whole.txt.
+
+    The longest files come first, so that no worker is left with one in the end.
+    """
     if config.getoption("--all"):
         return
     left_out = set[str]() if config.option.file_or_dir else set(WHOLE.read_text(encoding="utf-8").splitlines())
@@ -75,7 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fresh = {path for path in paths if not due(path)}
     kept = {item: item.path not in fresh and item.nodeid not in left_out for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not kept[item]])
-    items[:] = [item for item in items if kept[item]]
+    items[:] = sorted((item for item in items if kept[item]), key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    names = LONGEST.split()
+    return next((turn for turn, name in enumerate(names) if item.path.stem.endswith(name)), len(names))
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,8 @@
     PYTHONPATH=tests python -m pytest -n 2 -p support.tiers tests    # measure each test's seconds
     PYTHONPATH=tests python -m support.tiers                         # choose, and write tests/whole.txt
 
-Needed are, of every mutant that a test notices, the cheapest one that does, and of every test function, the cheapest of
-its cases, unless that takes long and is neither a law nor the command line's.
+Needed are, of every mutant that a test notices, the cheapest one that does, and of every function that doesn't take
+long, the cheapest of its cases. A law, or a test of the command line or of the pages, may take a minute.
 """
 
 import json
@@ -16,7 +16,7 @@ from support.mutation import RESULTS, ROOT
 
 MEASURED, WHOLE = ROOT / "runs" / "tiers.jsonl", ROOT / "tests" / "whole.txt"
 NEEDED = ("tests/laws/", "tests/cli/", "tests/findings/test_results.py")
-CHEAP, LONG = 0.3, 4.0  # seconds
+CHEAP, LONG, AT_MOST = 0.1, 3.0, 100.0  # seconds, where two workers and more are busy
 
 
 def pytest_configure() -> None:
@@ -42,9 +42,10 @@ def killers() -> set[str]:
 def main() -> None:
     costs = Counter[str]()
     for test, seconds in map(json.loads, MEASURED.open()):
-        costs[test] += seconds
+        if test.startswith("tests/"):  # notebooks are executed when they are due
+            costs[test] += seconds
     cheapest = {test.partition("[")[0]: test for test in sorted(costs, key=costs.__getitem__, reverse=True)}
-    first = {test for test in cheapest.values() if costs[test] <= LONG or test.startswith(NEEDED)}
+    first = {test for test in cheapest.values() if costs[test] <= (AT_MOST if test.startswith(NEEDED) else LONG)}
     noticing = killers()
     needed = first | noticing
     before = {test for test in WHOLE.read_text().splitlines() if test not in costs}  # not measured this time
