@@ -20,8 +20,8 @@
 
 # %% [markdown] tags=["two-hours"]
 # A pole stands on a cart. Fifty times a second you push left or right, and every step the pole stays up pays one point.
-# Push at random, and this happens. Each line is the pole's angle in one episode, which ends at 12 degrees or after 500
-# steps.
+# Push at random, and this happens. Each line is the pole's angle in one episode, which ends at 12 degrees, off the
+# track, or after 500 steps.
 
 # %% tags=["two-hours", "hide-input"]
 import gymnasium as gym
@@ -30,7 +30,7 @@ import numpy as np
 
 from ablations import style
 from chapters.book import at_best_rate, begin, caption, curves, planted, stored_curves, studies
-from chapters.exercises.reinforce import check_returns, leaking_returns
+from chapters.exercises.reinforce import check_returns, returns_backward
 from tricks import REINFORCE, Config, listing, source, train
 from tricks.core.reductions import discounted_sum, reward_to_go
 
@@ -283,10 +283,10 @@ caption(
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown] tags=["two-hours"]
-# Here is the library's loop with every trick off. Like the program at the top, it plays, judges, and learns. (`t` holds
-# the agents, their optimizer, and the numbers of the run; `family` is the kind of distribution that actions are drawn
-# from; `b.valid` marks rows of real experience. The optimizer, Adam, divides each weight's step by the recent size of
-# its gradient, and carries over part of the last steps, its *momentum*.)
+# Here is the library's loop without any trick. (A *rollout* is what was played; the *advantage*, so far, is the return.
+# `t` holds the agents, their optimizer, and the numbers of the run; `family` is the kind of distribution that actions
+# are drawn from; `b.valid` marks rows of real experience. The optimizer, Adam, divides each weight's step by the recent
+# size of its gradient, and carries over part of the last steps (*momentum*).)
 
 # %% tags=["two-hours"]
 listing(REINFORCE, "train", "judge", "learn", "policy_loss")
@@ -373,10 +373,10 @@ check_returns(my_returns)
 # it.
 
 # %%
-source(leaking_returns)
+source(returns_backward)
 
 # %%
-with planted(reward_to_go=leaking_returns):
+with planted(reward_to_go=returns_backward):
     faulty = train(config, REINFORCE)
 
 # %% tags=["hide-input"]

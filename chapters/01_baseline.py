@@ -190,7 +190,7 @@ figure, axes = plt.subplots(1, 2, figsize=(6.5, 3.2))
 for axis, size in zip(axes, (48, 1.2), strict=True):
     axis.scatter(*without.T, s=6, color=style.SOFT, alpha=0.4, lw=0)
     axis.scatter(*having.T, s=6, color=style.COLORS["baseline"], alpha=0.5, lw=0)
-    axis.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=(-size, 0, size), yticks=(-size, 0, size))
+    axis.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=(), yticks=())
 axes[0].set_title("101, 102, 104, in gray")
 axes[0].text(0, 41, "minus 102⅓", ha="center", color=style.COLORS["baseline"], weight="bold")
 axes[0].plot((0, 0), (2, 39), color=style.COLORS["baseline"], lw=0.8)
@@ -303,14 +303,14 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # %% [markdown]
 # ## Where it matters
 #
-# The strip shows the stored ablations, as differences in *normalized* area under the curve: a random policy has 0, the
-# ceiling 1. The first row is what a trick does alone; the second, what is lost when it and everything that needs it are
-# taken out of the *full set*, all tricks up to chapter 16. From the next chapter on, a third row asks what it adds to
-# the *rung* before, the loop with all tricks of earlier chapters. Hopper, Walker2d, and HalfCheetah are simulated
-# robots: there, the trick is taken out of a [preset](21_continuous_actions.ipynb), a fixed set of tricks, or added if
-# the preset lacks it. On the right are *worlds* made for the trick. Blue helps, red hurts, and other seeds confirmed
-# it. White cells were detected *once* and not tried again, or are practically nothing (≈ 0), or are in points, which
-# have no color. Hatched: these seeds can't tell, or other seeds didn't confirm it.
+# The strip shows *ablations*, a trick on or off, as differences in *normalized* area under the curve: a random policy
+# has 0, the ceiling 1. The first row is what a trick does alone; the second, what is lost when it and everything that
+# needs it are taken out of the *full set*, all tricks up to chapter 16. Later, a third row asks what it adds to the
+# *rung* before, the loop with all tricks of earlier chapters. Hopper, Walker2d, and HalfCheetah are simulated robots:
+# there, the trick is taken out of a [preset](a8_robots.ipynb), a fixed set of tricks, or added if the
+# preset lacks it. On the right are *worlds* made for the trick. Blue helps, red hurts, and other seeds confirmed it.
+# White cells were detected *once* and not tried again, or are practically nothing (≈ 0), or are in points, which have
+# no color. Hatched: these seeds can't tell, or other seeds didn't confirm it.
 
 # %% tags=["hide-input"]
 evidence("baseline").strip()
@@ -326,7 +326,7 @@ evidence("baseline")
 
 
 # %% [markdown]
-# (One in twenty useless tricks has an interval that excludes 0, so a verdict asks for more than that; [the whole
+# (One in twenty useless tricks has an interval that excludes 0, so a verdict takes more than that; [the whole
 # ladder](25_the_whole_ladder.ipynb) explains the correction.)
 #
 # A baseline doesn't help while $V$ knows nothing, or where returns are about 0 in every state. Luck later in the
@@ -343,7 +343,7 @@ evidence("baseline")
 # | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
 # | **watch** | `explained_variance`: it should rise toward 1 |
 # | **skip it when** | never in PPO: GAE and segments need $V$ |
-# | **evidence** | Helps in Acrobot, Pendulum, Taxi. Helps in Hopper, Walker2d, HalfCheetah, not tried again. It helps in 1 of 2 trials in worlds made for it. |
+# | **evidence** | Helps in Acrobot, Pendulum, Taxi. Helps in Hopper, Walker2d, HalfCheetah, not tried again. Practically nothing in CartPole, LunarLander. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | the *critic*; policy plus critic is (advantage) *actor-critic*, A2C |
 
 # %% [markdown]

@@ -109,8 +109,7 @@ plt.show()
 assert abs(naive[1] - weighted[1]) < 1e-5 and abs(weighted[-1] - 3.98) < 0.005
 
 # %% [markdown] tags=["two-hours"]
-# The first step is the same, but the ratio leads to 4. (Not every task punishes the wrong loss: on Acrobot it fails,
-# but on CartPole it learns faster than the right one.)
+# The first step is the same, but the ratio leads to 4. (Not every task punishes the wrong loss, as you will see.)
 
 # %% [markdown]
 # ## The states are old, too
@@ -307,16 +306,16 @@ assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 # %% [markdown]
 # In the first and third rows nothing limits the ratio, and there reuse is seen to help only on LunarLander, as the next
 # rung. Taken out together with the [clip](03_clip.ipynb), it is missed in four of five environments and on all three
-# robots. In `Parity3`, which pays for the parity of three bits, the gain is speed: with reuse, agents get as far as
-# they will in a third of the budget.
+# robots. In `Parity3`, which pays for the parity of three bits, the gain is speed: with reuse, agents reach their final
+# level in a third of the budget.
 
 # %% tags=["hide-input"]
 evidence("reuse")
 
 # %% [markdown]
-# How many epochs? In the preset `cleanrl`, the eleven tricks of CleanRL's `ppo.py`, Pendulum wants the most that we
-# tried, and Acrobot one. [Sensitivity](26_sensitivity.ipynb) shows the sweeps. (In such sweeps, *nearly as good* means
-# losing at most 5% of the way from a random policy's score to the best.)
+# How many epochs? In the preset `cleanrl`, the eleven tricks of `ppo.py` in CleanRL, a code that many copy, Pendulum
+# wants the most that we tried, and Acrobot one. [Sensitivity](26_sensitivity.ipynb) shows the sweeps. (In such sweeps,
+# *nearly as good* means losing at most 5% of the way from a random policy's score to the best.)
 
 # %% tags=["hide-input"]
 epochs = best_at("epochs")

@@ -65,7 +65,7 @@ OLD = torch.tensor([0.03, 0.03, 0.94])
 
 
 def ten_epochs(surrogate, agents=1000, pulls=50, steps=40, rate=2.0):
-    """What each agent's policy would earn, and its largest ratio, after each step on one batch: [steps, agents].
+    """What each agent's policy would earn, and its largest ratio, before each step on one batch: [steps, agents].
 
     The third result is the policy after the last step: [agents, 3].
     """
@@ -75,10 +75,10 @@ def ten_epochs(surrogate, agents=1000, pulls=50, steps=40, rate=2.0):
     advantage = paid - paid.mean(1, keepdim=True)
     theta, earned, largest = OLD.log().repeat(agents, 1).requires_grad_(), [], []
     for _ in range(steps):
+        earned.append(theta.detach().softmax(1) @ PAYS)
         ratio = theta.softmax(1).gather(1, action) / OLD[action]
         (grad,) = torch.autograd.grad(surrogate(ratio, advantage).mean(1).sum(), theta)
         theta = (theta + rate * grad).detach().requires_grad_()
-        earned.append(theta.detach().softmax(1) @ PAYS)
         largest.append(ratio.detach().amax(1))
     return torch.stack(earned), torch.stack(largest), theta.detach().softmax(1)
 
@@ -197,8 +197,8 @@ assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 #
 # A zero gradient stops the *pull* on one action. It doesn't hold the ratio, which the optimizer's momentum and all the
 # other rows still move (Engstrom et al. 2020, arXiv:2005.12729). A method that really bounds how far the policy moves
-# has a *trust region*, as PPO's predecessor TRPO does (Schulman et al. 2015, arXiv:1502.05477). PPO just has a strong
-# habit; [KL early stopping](20_kl_stop.ipynb) is a brake on the policy as a whole.
+# has a *trust region*, as PPO's predecessor TRPO does (Schulman et al. 2015, arXiv:1502.05477). PPO only stops pushing;
+# [KL early stopping](20_kl_stop.ipynb) is a brake on the policy as a whole.
 
 # %% [markdown] tags=["two-hours"]
 # ## Why the min?
@@ -256,7 +256,7 @@ caption(
 )
 
 # %% [markdown]
-# Without the clip, the ratios run off. Here is the same batch under other ranges:
+# Without the clip, the ratios run off.
 
 # %% tags=["hide-input"]
 by_range = {"none": found["reuse"]}
@@ -299,7 +299,7 @@ assert kl["reuse"] > 5 * kl["clip"] and largest > 1.2 and runs["reuse"].curve.ma
 # %% [markdown] tags=["two-hours"]
 # The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing to do. When it stays
 # large, suspect the learning rate or the number of epochs. The **largest ratio** says how much likelier one action has
-# become: a few times with the clip, hundreds of times without.
+# become: a few times with the clip, far more without.
 
 # %% [markdown]
 # ## Where it helps, and where it hurts
@@ -350,7 +350,7 @@ evidence("clip")
 # | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
 # | **watch** | `clip_fraction` and `max_ratio` |
 # | **skip it when** | you take one step per batch: every ratio is 1 |
-# | **evidence** | Helps in CartPole, Pendulum, LunarLander. Helps in Walker2d, not tried again. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it. |
+# | **evidence** | Helps in CartPole, Pendulum, LunarLander. Helps in Walker2d, not tried again. Practically nothing in Acrobot. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it. |
 # | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
 # %% [markdown]

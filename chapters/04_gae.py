@@ -121,8 +121,8 @@ source(gae, discounted_sum)
 # | it was **truncated** | **yes**, it could have gone on | **no** |
 # | the batch ends | **yes**, it does go on | **no** |
 #
-# **That is why there are two masks**: `terminated` for $\delta$, and `done` (terminated *or* truncated) for the
-# recursion.
+# **That is why there are two masks**: `terminated` (`dead` above) for $\delta$, and `done` (terminated *or* truncated)
+# for the recursion.
 #
 # ## Five rows by hand
 #
@@ -279,7 +279,7 @@ worlds = found.worlds.set_index("place").verdict
 assert worlds["Mail1-v0, gae_lambda=0.9"] == "helps" and worlds["Mail6-v0, gae_lambda=0.0"] == "hurts"
 
 # %% [markdown]
-# GAE is a clear gain on two of three robots, in Acrobot's full set, and where pay comes by mail, unless λ is 0.
+# GAE helps on two of three robots (seen once), in Acrobot's full set, and where pay comes by mail, unless λ is 0.
 # (`NoisyChain` is the world of [recompute](a4_recompute.ipynb).) It hurts on LunarLander and, in the full set, on
 # CartPole, most at small learning rates, perhaps because $V$ lags behind. Turn λ up when $V$ is far off, or when
 # returns are hardly noisy. In our [sweeps](26_sensitivity.ipynb), λ = 0.9 is nearly as good as the best on CartPole,

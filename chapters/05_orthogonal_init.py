@@ -290,7 +290,7 @@ for arm, over in (("small head", "default"), ("both", "orthogonal hidden layers"
 #
 # ## Where else a first opinion matters
 #
-# `ThereAndBackPlus3` is the walk with three constant features. Hatched: these seeds can't tell.
+# `ThereAndBackPlus3` is the walk with three constant features. Hatched: not detected, or not confirmed.
 
 # %% tags=["hide-input"]
 found = evidence("orthogonal_init")
@@ -332,7 +332,7 @@ found
 # | **defaults** | $g=\sqrt2$ in hidden layers, 0.01 in the policy's head, 1 in the value net's |
 # | **watch** | `entropy` at first: the log of the number of actions |
 # | **skip it when** | you start from trained weights, or know a good first policy |
-# | **evidence** | Helps in LunarLander. In 6 of 8 environments, these seeds can't tell. It helps in 2 of 3 trials in worlds made for it. |
+# | **evidence** | Helps in LunarLander. Practically nothing in Acrobot. In 6 of 8 environments, these seeds can't tell. It helps in 2 of 3 trials in worlds made for it. |
 # | **also called** | `ortho_init` in stable-baselines3, `layer_init` in CleanRL |
 
 # %% [markdown]
@@ -363,7 +363,7 @@ check_orthogonal(my_orthogonal)
 # <details><summary>Answer</summary>
 #
 # The gradient reaches the hidden layers through the head's weights, so at first it is 0. The head's own is made of
-# activations, so the head moves, and then everything learns. With all layers at 0, so are the activations. Only the
+# activations, so the head moves, and then everything learns. With all layers at 0, all activations are 0. Only the
 # head's bias ever learns, and it says the same in every state.
 #
 # </details>

@@ -287,8 +287,8 @@ low, high = interval(areas["both"] - areas["centered"])
 assert low < 0 < high
 
 # %% [markdown]
-# As far as fifteen agents can tell, centering alone is as good as both, and dividing alone gains nothing, as Adam would
-# have it.
+# As far as fifteen agents can tell, centering alone is as good as both, and dividing alone gains nothing, as expected
+# under Adam.
 #
 # ## What stays in the old currency
 #
@@ -339,8 +339,8 @@ evidence("advantage_norm").strip()
 plt.show()
 
 # %% [markdown]
-# It helps on CartPole, Acrobot, and LunarLander, and hurts as Pendulum's rung, all confirmed on other seeds. There, we
-# suspect, raw advantages blame *every* action, since all rewards are negative, and Pendulum's policy, a Gaussian over
+# It helps on CartPole, Acrobot, and LunarLander, and hurts as Pendulum's rung, all confirmed on other seeds. On
+# Pendulum, we suspect, raw advantages blame *every* action, since rewards are negative, and the policy, a Gaussian over
 # [continuous actions](21_continuous_actions.ipynb), escapes its own samples by growing wider. Centering takes that
 # away; no run tests whether it costs the score.
 

@@ -263,7 +263,7 @@ torch.testing.assert_close(DiagonalGaussian.entropy(gaussian).diff(), torch.ones
 # | **defaults** | $c_2$ = `entropy_coef` = 0.01 |
 # | **watch** | `entropy`: it should fall slowly from $\log n$, not to 0 right away |
 # | **skip it when** | the reward leads to the goal by itself, or precision pays |
-# | **evidence** | In 5 of 8 environments, these seeds can't tell. It helps in 1 of 3 trials in worlds made for it. |
+# | **evidence** | Practically nothing in CartPole, Acrobot, Taxi. In 5 of 8 environments, these seeds can't tell. It helps in 1 of 3 trials in worlds made for it. |
 # | **also called** | entropy regularization; *maximum-entropy* RL puts the entropy into the return |
 
 # %% [markdown]

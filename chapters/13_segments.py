@@ -48,7 +48,7 @@ begin()
 # In the world `Marathon`, episodes have 2,000 steps. Every step shows a cue, and the action that matches it pays 1.
 # Five agents play in eight lanes and learn from whole episodes.
 #
-# **Predict.** They play 33,000 steps each. In how many updates?
+# **Predict.** Each may play 33,000 steps. In how many updates?
 
 # %% tags=["hide-input"]
 WITHOUT = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
@@ -114,8 +114,8 @@ figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for run, name, color in ((whole, "whole episodes", style.SOFT), (segmented, "segments", style.COLORS["segments"])):
     step, size = batch_sizes(run)
     axis.plot(step / 1000, size, "o-", ms=4, color=color)
-    axis.text(26, size.iloc[-3:].mean(), f"{name}\n{len(size)} updates", color=color, va="center", weight="bold")
-axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch", ylim=(0, None), xlim=(0, 34))
+    axis.text(28.5, size.iloc[-3:].mean(), f"{name}\n{len(size)} updates", color=color, va="center", weight="bold")
+axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch", ylim=(0, None), xlim=(0, 36))
 plt.show()
 assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
@@ -318,7 +318,7 @@ assert set(helps.env) == {"Acrobot-v1", "HalfCheetah-v5"}
 
 # %% [markdown]
 # Segments help in `Marathon`, the more so the longer its episodes, on Acrobot, and, seen once, on HalfCheetah, a
-# [robot](21_continuous_actions.ipynb). They hurt on Taxi without the [bootstrap](14_bootstrap.ipynb), and on CartPole
+# [robot](a8_robots.ipynb). They hurt on Taxi without the [bootstrap](14_bootstrap.ipynb), and on CartPole
 # with nothing but a baseline.
 
 # %% tags=["hide-input"]

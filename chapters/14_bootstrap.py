@@ -241,7 +241,7 @@ assert found.worlds.verdict.tolist() == ["helps", "no detectable effect"] and fo
 
 # %% [markdown]
 # The bootstrap helps where episodes end at the limit: on CartPole, Pendulum, and Taxi, as other seeds confirmed, and in
-# `Shuttle`, a row of 21 cells with a limit of 4 steps. Nowhere does it hurt.
+# `Shuttle`, a row of 21 cells with a limit of 4 steps. No harm is detected.
 
 # %% tags=["hide-input"]
 evidence("bootstrap")
@@ -264,7 +264,7 @@ evidence("bootstrap")
 # | **defaults** | none: truncated rows count as cuts |
 # | **watch** | $V$ in a state that you know: it must not depend on the time |
 # | **skip it when** | the deadline is part of the task |
-# | **evidence** | Helps in CartPole, Pendulum, Taxi. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
+# | **evidence** | Helps in CartPole, Pendulum, Taxi. Practically nothing in Acrobot. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | partial-episode bootstrapping; handling *timeouts* |
 
 # %% [markdown]

@@ -286,8 +286,8 @@ assert (kind[["Acrobot-v1", "Pendulum-v1"]] == "practically nothing").all()
 
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds, even with normalized values. We
-# don't see it help anywhere. (The loss on Pendulum, alone, says little: without PPO's clip, neither arm learns anything
-# there.)
+# don't see it help anywhere. (The damage on Pendulum, alone, says little: without PPO's clip, neither arm learns
+# anything there.)
 
 # %% tags=["hide-input"]
 found
@@ -340,9 +340,9 @@ assert normed["Pendulum-v1", ""].low > 100 and pendulum.low < 0 < pendulum.high 
 
 # %% [markdown]
 # On three tasks of five, this is the detail of the reference code that costs most: a tenth to a sixth of the way from a
-# random policy to the ceiling. On Taxi and LunarLander it gains .01 and .03, if that holds. With `return_norm`, the
-# loss on Pendulum is gone, and about half of that on CartPole may be left. So drop `value_clip`, or at least normalize
-# the returns. The preset `ppo` does both.
+# random policy to the ceiling. On Taxi and LunarLander it gains 0.01 and 0.03, if that holds. With `return_norm`, the
+# damage on Pendulum is gone, and about half of that on CartPole may be left. So drop `value_clip`, or at least
+# normalize the returns. The preset `ppo` does both.
 
 # %% [markdown]
 # ## At a glance
@@ -355,7 +355,7 @@ assert normed["Pendulum-v1", ""].low > 100 and pendulum.low < 0 < pendulum.high 
 # | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
 # | **watch** | `explained_variance`: does it lag behind a run without the clip? |
 # | **skip it when** | returns are large and not normalized; otherwise, try both |
-# | **evidence** | Hurts in CartPole, Pendulum. In 4 of 8 environments, these seeds can't tell. It hurts in 1 of 4 trials in worlds made for it. |
+# | **evidence** | Hurts in CartPole, Pendulum. Practically nothing in Acrobot, LunarLander. In 4 of 8 environments, these seeds can't tell. It hurts in 1 of 4 trials in worlds made for it. |
 # | **also called** | value loss clipping; `clip_vloss` in CleanRL (on), `clip_range_vf` in stable-baselines3 (off) |
 
 # %% [markdown]

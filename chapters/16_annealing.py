@@ -29,7 +29,7 @@ import torch
 
 from ablations import style
 from chapters.book import begin, evidence, label_lines, planted
-from chapters.exercises.annealing import check_rate, decay_by_minibatches
+from chapters.exercises.annealing import check_rate, decay_in_steps
 from tricks import Config, diff, source, train
 from tricks.annealing import linear_decay
 from tricks.clip import clipped_surrogate
@@ -240,7 +240,8 @@ assert max(moved["lr_anneal"], moved["clip_anneal"]) < moved["constant"] / 2
 assert runs["clip_anneal"].late().mean() > runs["constant"].late().mean() + 20
 
 # %% [markdown]
-# With nothing annealed, the policy never comes to rest. Either flag calms it down, late (right).
+# Without annealing, the policy never rests. With either flag, it moves less at the end (right). The return shows that
+# for `clip_anneal` only (left).
 #
 # ## Which question do you ask?
 #
@@ -267,8 +268,8 @@ assert clips.worlds.verdict.tolist() == ["helps", "no detectable effect"]
 
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training: `lr_anneal` at one large rate for both arms, `clip_anneal` with many
-# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum, and
-# `clip_anneal` hurts two [robots](21_continuous_actions.ipynb) whose preset anneals the rate already.
+# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum, and,
+# seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals the rate already.
 
 # %% tags=["hide-input"]
 evidence("lr_anneal")
@@ -296,7 +297,7 @@ evidence("clip_anneal")
 # | **defaults** | to 0, over the whole budget; `value_clip_anneals` adds the value net's range |
 # | **watch** | `approx_kl`: with `lr_anneal`, it should fall toward the end |
 # | **skip it when** | training has no fixed end, or ends too early |
-# | **evidence** | `lr_anneal`: Helps in Pendulum. In 5 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. <br> `clip_anneal`: Hurts in Walker2d, HalfCheetah, not tried again. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
+# | **evidence** | `lr_anneal`: Helps in Pendulum. Practically nothing in CartPole, Acrobot. In 5 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. <br> `clip_anneal`: Hurts in Walker2d, HalfCheetah, not tried again. Practically nothing in Acrobot, Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | learning rate schedule, linear decay |
 
 # %% [markdown]
@@ -322,12 +323,12 @@ check_rate(my_rate)
 # `planted` trains with it.
 
 # %%
-source(decay_by_minibatches)
+source(decay_in_steps)
 
 # %%
 short = replace(world, steps=30_000, lr=0.03)
 right = train(short, arms["lr_anneal"])
-with planted(linear_decay=decay_by_minibatches):
+with planted(linear_decay=decay_in_steps):
     faulty = train(short, arms["lr_anneal"])
 
 # %% tags=["hide-input"]
@@ -344,8 +345,8 @@ assert faulty.late().mean() < 0.6 * right.late().mean()
 rest[["step", "return", "value_loss", "entropy", "approx_kl", "grad_norm"]].tail(3).round(3)
 
 # %% [markdown]
-# Which number in the table of its last updates tells you that this agent isn't *converged* but *switched off*? After
-# what share of the budget does it happen, and why?
+# Which number in the table of its last updates tells you that this agent is *switched off*, not *converged*? After what
+# share of the budget does it happen, and why?
 #
 # <details><summary>Hint</summary>
 #
@@ -365,4 +366,4 @@ rest[["step", "return", "value_loss", "entropy", "approx_kl", "grad_norm"]].tail
 # </details>
 #
 # Solutions: [`solutions/16_annealing.py`](solutions/16_annealing.py). Next: [a shared trunk](17_shared_trunk.ipynb),
-# the first of the ways on from here.
+# the first step beyond the ladder.

@@ -251,11 +251,11 @@ np.testing.assert_allclose(plain, idle, rtol=1e-5)
 diff(PPO, PPG)
 
 # %% [markdown]
-# The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). By default, it adds 192 gradient steps to
-# the 128 of its eight updates.
+# The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). It adds 192 gradient steps to the 128 of
+# its eight updates.
 #
-# **A trap.** DI-engine computes advantages from the auxiliary head, whose body the policy's loss moves between two
-# phases. This library asks the value net.
+# **A trap.** Another library, DI-engine, computes advantages from the auxiliary head, whose body the policy's loss
+# moves between phases. Ours asks the value net.
 #
 # ## How much is β = 1?
 #
@@ -295,7 +295,7 @@ assert usual.aux_epochs * usual.aux_every * usual.minibatches == 192
 
 # %% [markdown]
 # With standardized returns, 1 is enough: the KL of a phase is less than a tenth of an update's. With raw returns it's
-# larger than an update's, and the score pays for it. $\beta_{\text{clone}} = 100$ repairs that.
+# larger than an update's, and the score may pay for it. $\beta_{\text{clone}} = 100$ brings it down.
 #
 # ## On more tasks
 #
@@ -328,7 +328,8 @@ evidence("ppg")
 # %% [markdown]
 # ## What the paper found, and what we reproduced
 #
-# Cobbe et al. trained on the 16 Procgen games. We computed these scores from their curves (the last tenth of training).
+# Cobbe et al. trained on Procgen, 16 games in pixels. We computed these scores from their curves (the last tenth of
+# training).
 #
 # | | mean normalized score |
 # |---|---|
@@ -355,8 +356,8 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     assert least < drop < most and max(spans.values()) < 10
 
 # %% [markdown]
-# Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. The table's own dials change the score by less
-# than ten points on both. Where a body has little to learn, phases have little to teach.
+# Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. Where a body has little to learn, phases have
+# little to teach.
 #
 # We did not reproduce any number in the table.
 
@@ -371,7 +372,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
 # | **watch** | `clone_kl`: it should be small beside `approx_kl` |
 # | **skip it when** | features are easy to find, returns are large, or memory and compute are scarce |
-# | **evidence** | Helps in CartPole. Hurts in CartPole, Acrobot. Hurts in BricksByRow, not tried again. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Helps in CartPole (on top of cleanrl with return_norm). Hurts in CartPole (on top of cleanrl), Acrobot. Hurts in BricksByRow, not tried again. Practically nothing in Bricks. In 8 of 12 environments, these seeds can't tell. |
 # | **also called** | phasic training; the KL term is *behavioral cloning* |
 
 # %% [markdown]

@@ -190,7 +190,7 @@ assert runs["kl_stop"].curve.steps_taken.mean() < runs["clip + kl_stop"].curve.s
 
 # %% [markdown]
 # All three brakes keep the KL small. But the KL stop gets only a handful of steps out of each batch. The clip takes all
-# forty, stays below the limit on average, and learns the most.
+# forty, ends well below the limit, and learns the most.
 #
 # ## What else stands still
 #

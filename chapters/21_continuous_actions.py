@@ -13,16 +13,14 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import torch
 
-from ablations import SCALES, area, effects, interval, style
-from ablations.findings import PUBLISHED, claim_verdicts
+from ablations import SCALES, area, style
 from chapters.book import begin, caption, curves, evidence, label_lines, planted
-from chapters.book.figures import learning_curve, over_steps
-from chapters.book.results import all_effects, around_robots, robots, studies
-from chapters.exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of_the_torque
-from tricks import CONTINUOUS, Config, source, train
+from chapters.book.figures import ADDS, draw_effects
+from chapters.book.results import all_effects, studies
+from chapters.exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of
+from tricks import Config, source, train
 from tricks.core.agent import Agent
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import play_episodes
@@ -289,22 +287,7 @@ assert stuck[0] > 2 * stuck[1:].max()
 #
 # *Next rung* adds a trick to all those before it; *taken out* removes it, with what needs it, from the full set;
 # *alone* adds it, with what it needs, to REINFORCE. Filled dots are effects detected after correcting for the number of
-# tricks.
-
-# %% tags=["hide-input"]
-ADDS = "what the trick adds: 0 is nothing, 1 the way from a random policy to the ceiling"
-
-
-def draw_effects(axis, rows, names):
-    """One row per trick: its effect with its 95% interval, full if it is detected."""
-    axis.axvline(0, color=style.SOFT, lw=0.8)
-    for row in rows.itertuples():
-        place, color = names.index(row.trick), {1: COLOR, -1: FAULT, 0: style.SOFT}[row.detected]
-        axis.plot((row.low, row.high), (place, place), color=color, lw=1.4)
-        axis.plot(row.difference, place, "o", ms=5, color=color, mfc=color if row.detected else "white")
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.5, -0.5)
-
+# tricks, and again on other seeds.
 
 # %% tags=["hide-input"]
 DESIGNS = {"ladder": "next rung", "leave-one-out": "taken out", "add-one-in": "alone"}
@@ -314,7 +297,8 @@ found = found.assign(design=found.design.map(DESIGNS))
 names = list(dict.fromkeys(found.trick))
 figure, axes = plt.subplots(1, 3, figsize=(8.5, 3.9), sharex=True, sharey=True)
 for axis, design in zip(axes, DESIGNS.values(), strict=True):
-    draw_effects(axis, found[found.design == design], names)
+    rows = found[found.design == design]
+    draw_effects(axis, rows.assign(full=rows.detected.ne(0) & rows.confirmed.eq(1)), names)
     axis.set_title(design)
 axes[1].set_xlabel(ADDS)
 plt.show()
@@ -390,11 +374,11 @@ check_log_prob(my_log_prob)
 # log-probability from what the motor did.
 
 # %%
-source(log_prob_of_the_torque)
+source(log_prob_of)
 
 # %%
 right = train(config, named("gae")).curve
-with planted(old_log_prob=log_prob_of_the_torque):
+with planted(old_log_prob=log_prob_of):
     faulty = train(config, named("gae")).curve
 right, faulty = right[right.step > 16_000], faulty[faulty.step > 16_000]
 right, faulty = right.groupby("seed").mean(), faulty.groupby("seed").mean()
@@ -426,8 +410,8 @@ assert faulty.approx_kl.median() > 3 * right.approx_kl.median()
 # \sigma$ without end. So an [entropy bonus](10_entropy.ipynb) always pays for scattering more widely, and beyond the
 # limit, that costs nothing more.
 #
-# In the world Dial, you set a dial, a number within ±1, and earn $1 - (\text{dial} - \text{target})^2$; the target is
-# shown. Random settings earn 0.58.
+# In the world Dial, you set a dial, a number within ±1, and earn $1 - (\text{dial} - \text{target})^2$; a target within
+# ±½ is shown. Random settings earn 0.58.
 #
 # **Predict.** Advantages are around 1, and the bonus is large: $c_2 = 0.3$. What does an agent earn?
 
@@ -573,76 +557,4 @@ check_log_slope(my_log_slope)
 #
 # </details>
 #
-# ### Robots
-#
-# The preset `continuous` copies CleanRL's `ppo_continuous_action.py`. Here are ten agents on each of three of MuJoCo's
-# simulated robots. The gray band is CleanRL's mean and standard deviation of three seeds; a dash at the right edge is
-# one of our agents in the last tenth.
-
-# %% tags=["hide-input"]
-figure, axes = plt.subplots(1, 3, figsize=(9, 2.6))
-late = {}
-for axis, study in zip(axes, robots(), strict=True):
-    theirs = PUBLISHED[study.env, study.steps]
-    axis.axhspan(theirs.score - theirs.spread, theirs.score + theirs.spread, color=style.SOFT, alpha=0.3, lw=0)
-    learning_curve(axis, "_", study.grid(CONTINUOUS), COLOR)
-    axis.set_title(study.env)
-    late[study.env] = study.runs.late.to_numpy()
-    axis.plot(np.full(10, study.steps), late[study.env], "_", color=COLOR, clip_on=False)
-    over_steps(axis)
-axes[0].set_ylabel("episode return")
-plt.show()
-slow = late["HalfCheetah-v5"] < 1600
-assert slow.sum() == 6 and late["HalfCheetah-v5"][slow].min() < 1443 < late["HalfCheetah-v5"][slow].max()
-assert 2383 - 272 < interval(late["Hopper-v5"])[1] < 2383 and late["Walker2d-v5"].min() > 2288
-
-# %% [markdown]
-# Hopper's interval reaches into the band. On HalfCheetah, six of ten agents end where CleanRL's do, and four found a
-# faster gait, so three seeds can easily agree by chance. Walker2d isn't the same robot: CleanRL's scores are for
-# version 4 ([what changed](../docs/environments.md#mujoco)).
-#
-# Which part of the preset does it? We took out each of its twelve tricks, with what needs it, and put each of the
-# others on top, all at the preset's learning rate.
-
-# %% tags=["hide-input"]
-found = {study.env: effects(study, study.designs[0]) for study in around_robots()}
-hopper, walker, cheetah = (found[f"{name}-v5"] for name in ("Hopper", "Walker2d", "HalfCheetah"))
-own = [name for name in hopper.trick if name in CONTINUOUS.on]
-others = [name for name in hopper.trick if name not in own]
-figure, axes = plt.subplots(3, 2, figsize=(8.5, 10), sharex=True, layout="constrained")
-for row, (env, table) in zip(axes, found.items(), strict=True):
-    for axis, names, where in zip(row, (own, others), ("in the preset", "on top of the preset"), strict=True):
-        draw_effects(axis, table[table.trick.isin(names)], names)
-        axis.set_title(f"{where}, {env}")
-figure.supxlabel(ADDS)
-plt.show()
-assert len(CONTINUOUS.on) == 12
-assert {*hopper.trick[hopper.detected > 0]} == {"baseline", "reuse", "reward_scaling"} and len(hopper) == 25
-assert {*walker.trick[walker.detected > 0]} == {"baseline", "reuse", "clip", "gae", "state_norm", "reward_scaling"}
-assert {*walker.trick[walker.detected < 0]} == {"clip_anneal"}
-assert {*cheetah.trick[cheetah.detected > 0]} == {"baseline", "reuse", "gae", "state_norm", "segments"}
-assert {*cheetah.trick[cheetah.detected < 0]} == {"clip_anneal", "ppg_buffers"} and hopper.detected.min() == 0
-
-# %% [markdown]
-# [Reuse](02_reuse.ipynb) and the [baseline](01_baseline.ipynb), which takes GAE and segments along when it goes, carry
-# the preset on all three robots. [Reward scaling](a5_reward_scaling.ipynb) helps on Hopper and Walker2d,
-# [GAE](04_gae.ipynb) and [state normalization](07_state_norm.ipynb) on the other two, the [clip](03_clip.ipynb) on
-# Walker2d, [segments](13_segments.ipynb) on HalfCheetah. An annealed clip range hurts on Walker2d and HalfCheetah, and
-# PPG with [`ppg_buffers`](19_ppg_buffers.ipynb) on HalfCheetah. About everything else, ten seeds can't tell, and
-# nothing was tried again on other seeds.
-
-# %% tags=["hide-input"]
-claims = claim_verdicts(pd.concat(found.values()))
-agreed = claims[claims.verdict == "agrees"]
-assert {*zip(agreed.trick, agreed.env, strict=True)} == {
-    ("state_norm", "HalfCheetah-v5"),
-    ("state_norm", "Walker2d-v5"),
-    ("reward_scaling", "Walker2d-v5"),
-}
-refuted = claims[claims.verdict == "disagrees"]
-assert list(zip(refuted.trick, refuted.env, strict=True)) == [("clip", "Walker2d-v5")]
-
-# %% [markdown]
-# Of [what others claim](../docs/results/robots.md) (Andrychowicz et al. 2020; Engstrom et al. 2020, arXiv:2005.12729),
-# three points hold up here, and one doesn't: that PPO does about as well without its clip. Our Walker2d does worse.
-# About the rest, we can't tell. With three seeds, as in many papers, expect luck.
+# What this does on robots: [the appendix](a8_robots.ipynb).

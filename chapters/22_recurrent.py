@@ -33,7 +33,7 @@ import torch
 
 from ablations import interval, style
 from chapters.book import begin, caption, curves, evidence, planted
-from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
+from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_lanes
 from tricks import PPO, Config, diff, source, train
 from tricks.core.agent import RecurrentState
 from tricks.core.layers import over_time
@@ -53,7 +53,7 @@ RECURRENT = replace(PPO, recurrent=True)
 # %% [markdown]
 # ## A corridor with a sign at its start
 #
-# The world `Recall8` shows you a cue, −1 or 1. Then come seven cells in which you see $(0, 0)$, and in the last one you
+# The world `Recall8` shows you a cue, −1 or 1. Then come seven cells in which you see $(0, 0)$, and one in which you
 # see $(0, 1)$: time to choose. The action that matches the cue pays 1, the other one nothing. In `Recall0`, cue and
 # choice are in the same observation.
 #
@@ -241,7 +241,8 @@ plt.show()
 assert remembering.late().mean() > 0.9 and gated.late().mean() > 0.9
 
 # %% [markdown]
-# Once a trace of the cue arrives at the choice, the gradient makes it stronger.
+# Once a trace of the cue arrives at the choice, the gradient makes it stronger. (Now and then, an agent forgets again
+# for a while.)
 #
 # ## Five details, and the law that holds them
 #
@@ -434,7 +435,7 @@ check_rebuilt(my_rebuilt)
 # higher rate, because only some of them show the symptom clearly.
 
 # %%
-source(through_without_ends)
+source(through_lanes)
 
 # %%
 with planted(add_recurrence_=add_endless_recurrence_):

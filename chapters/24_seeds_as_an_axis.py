@@ -34,7 +34,7 @@ from scipy import stats
 
 from ablations import RESULTS, area, style
 from chapters.book import begin, curves, planted, studies
-from chapters.exercises.seeds_as_an_axis import check_mean, standardize_all
+from chapters.exercises.seeds_as_an_axis import check_mean, follow_targets_
 from tricks import PPO, Config, source, train
 from tricks.core.adam import gradient
 from tricks.core.layers import dense
@@ -345,16 +345,16 @@ check_mean(my_mean)
 # </details>
 
 # %% [markdown]
-# **Exercise 3: spot the bug.** Is anything wrong with this version of the
-# [advantage normalization](06_advantage_norm.ipynb)?
+# **Exercise 3: spot the bug.** Is anything wrong with this version of the running statistics of
+# [return normalization](08_return_norm.ipynb)?
 
 # %%
-source(standardize_all)
+source(follow_targets_)
 
 # %%
 config = Config(seeds=5, steps=20_000, lr=0.01)
 right = train(config, PPO)
-with planted(standardize=standardize_all):  # this function in place of the loop's own
+with planted(follow_returns_=follow_targets_):  # this function in place of the loop's own
     faulty = train(config, PPO)
 
 # %% tags=["hide-input"]
@@ -367,7 +367,7 @@ assert faulty.late().mean() > 0.7 * right.late().mean()
 #
 # <details><summary>Hint</summary>
 #
-# What is the law of this chapter? Train seed 3 alone, and compare `policy_loss` in the first update.
+# What is the law of this chapter? Train seed 3 alone, and compare `value_loss` in the second update.
 #
 # </details>
 #

@@ -19,7 +19,7 @@ from ablations import RESULTS, clear_of_zero, effects, holm, interval, markdown,
 from ablations.findings import stored_random
 from chapters.book import begin, caption, studies
 from chapters.book.results import all_effects, choice
-from chapters.exercises.whole_ladder import biased_comparison, check_holm
+from chapters.exercises.whole_ladder import check_holm, compared
 from tricks import source
 from tricks.ladder import NEEDS
 
@@ -265,9 +265,9 @@ assert mean["raw"] - mean["cleanrl"] > 0.05 < mean["normed"] - mean["raw"] and m
 
 # %% [markdown]
 # The obvious choice comes last. Two lines of it cost most, one that is there and one that isn't: [value
-# clipping](15_value_clip.ipynb), on returns that nobody [normalized](08_return_norm.ipynb). Mend both, add
-# bootstrapping at time limits, and you have the preset `ppo`; annealing the rate adds less than .01, so the rule leaves
-# it out. If you can't test, start there.
+# clipping](15_value_clip.ipynb), on returns that nobody [normalized](08_return_norm.ipynb). Fix both, add bootstrapping
+# at time limits, and you have the preset `ppo`; annealing the rate adds less than 0.01, so the rule leaves it out. If
+# you can't test, start there.
 
 # %% tags=["hide-input"]
 again = every[(every.detected > 0) & (every.confirmed == 1)]
@@ -334,7 +334,7 @@ tried = tried[(tried.detected != 0) & tried.confirmed.notna()]
 assert (len(tried), tried.confirmed.sum()) == (57, 49)
 
 # %% [markdown]
-# Those were bell curves. On [real scores](../docs/internal/statistics.md), Holm's 5% can become 9% even with thirty
+# That noise was Gaussian. On [real scores](../docs/internal/statistics.md), Holm's 5% can become 9% even with thirty
 # seeds, and on Taxi 24%. The cure is old-fashioned: try again. Whatever was detected had to reach $p < 0.05$ with the
 # same sign on 30 other seeds. Of 57 effects, 49 did.
 
@@ -473,12 +473,12 @@ check_holm(my_holm)
 # input here is pure noise.
 
 # %%
-source(biased_comparison)
+source(compared)
 
 # %% tags=["open"]
 # experiments, arms, learning rates, seeds: nothing has any effect
 runs = rng.normal(size=(1000, 2, 4, 10))
-found = np.mean([biased_comparison(*experiment) for experiment in runs])
+found = np.mean([compared(*experiment) for experiment in runs])
 print(f"{found:.0%} of the experiments report a significant gain; 2.5% were promised")
 assert found > 0.05
 

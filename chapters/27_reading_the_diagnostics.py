@@ -76,8 +76,8 @@ plt.show()
 # These ranges are habits, not laws: in published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
 # arXiv:2005.12729).
 #
-# Only the KL needs a word. It is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$. The
-# loop adds $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
+# Only the KL needs explaining. It is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$.
+# The loop adds $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
 #
 # $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(\rho - 1) - \log \rho\big].$$
 #
@@ -245,7 +245,7 @@ assert median("malus", "explained_variance", end) > median("sound", "explained_v
 # |---|---|
 # | `approx_kl`, `max_ratio` far too high | learning rate, epochs, a missing or wrong clip, unnormalized advantages |
 # | `approx_kl` or `clip_fraction` exactly 0 | old log-probabilities from the wrong policy, a learning rate of 0, a detached loss |
-# | `max_ratio` above 1 at the first minibatch | acting and learning differ: mask, observation statistics, dropout |
+# | `max_ratio` isn't 1 at the first minibatch | acting and learning differ: mask, observation statistics, dropout |
 # | `entropy` falls to 0 at once | step size, sign or size of the bonus, advantages too large |
 # | `entropy` stays at $\log A$ | no learning signal: rewards never seen, advantages 0, too large a bonus |
 # | `explained_variance` stays at 0 | broadcast in the value loss, untrained value net, targets out of its reach |

@@ -160,12 +160,11 @@ def lottery(action, luck):
 # %% tags=["two-hours", "predict", "open"]
 config = Config("machines", seeds=5, steps=4_000, lr=0.003)
 config = replace(config, lanes=4, horizon=64, hidden=(8,))
-fixed_rate = replace(PPO, lr_anneal=False)  # the learning rate doesn't decay
 ends = {}
 for pays in (static, lottery):
     for name, function in (("standardized", standardize), ("better half", better_half)):
         with planted(standardize=function):
-            run = train(config, fixed_rate, env=lambda pays=pays: Machines(pays))
+            run = train(config, PPO, env=lambda pays=pays: Machines(pays))
         chance = run.agent.policy(torch.zeros(5, 1, 1)).softmax(-1)[:, 0, 1]
         ends[pays.__name__, name] = chance.detach().numpy()
         print(f"{pays.__name__:8} {name:13}", ends[pays.__name__, name].round(2))
@@ -321,4 +320,5 @@ check_law(my_law)
 # </details>
 
 # %% [markdown]
-# Solutions: [`solutions/28_your_own_trick.py`](solutions/28_your_own_trick.py). Back to [the map](README.md).
+# Solutions: [`solutions/28_your_own_trick.py`](solutions/28_your_own_trick.py). Next: [the same loop on a language
+# model](29_language.ipynb).

@@ -6,8 +6,8 @@
 # %% [markdown] tags=["two-hours"]
 # A language model writes one token after another, and at the end somebody says what the reply is worth. You know that
 # setting: a **token** is an action, the text so far is the state, a **reply** is an episode, and $\gamma = 1$. So this
-# chapter needs no new loop. Below, ten tiny language models learn to add with plain REINFORCE. One set is paid 1 for a
-# right answer and 0 for a wrong one. The other is paid 11 and 10.
+# chapter needs no new loop. Below, two sets of ten tiny language models learn to add with plain REINFORCE. One is paid
+# 1 for a right answer and 0 for a wrong one, the other 11 and 10.
 
 # %% tags=["hide-input", "two-hours"]
 from dataclasses import replace
@@ -18,7 +18,7 @@ import torch
 from ablations import interval, style
 from chapters.book import begin, label_lines, planted
 from chapters.book.replies import draw_replies, replies, shifted
-from chapters.exercises.language import check_advantages, with_itself
+from chapters.exercises.language import check_advantages, group_mean
 from tricks import Config, diff, source, train
 from tricks.core.transformer import Transformer
 from tricks.group_baseline import leave_one_out
@@ -69,10 +69,10 @@ print("share of right answers in the end:", ", ".join(f"{name}: {x.mean():.2f}" 
 assert score["paid 0 or 1"].min() > 0.7 > 0.45 > score["paid 10 or 11"].mean()
 
 # %% [markdown] tags=["two-hours"]
-# Replies get longer, which we will come to, and right. But with ten points more for every reply, right or wrong,
-# almost nothing is learned: the failure of [chapter 1](01_baseline.ipynb) again. Verifiable rewards of 0 and 1 hide
-# it. A learned reward model doesn't, since its zero means nothing. Chapter 1's cure is a value net. For a language
-# model, that is a second language model, as large as the first. There is a cheaper way.
+# Paid 0 or 1, replies become right, and longer, which we will come to. But with ten points more for every reply, right
+# or wrong, almost nothing is learned: the failure of [chapter 1](01_baseline.ipynb) again. Rewards of 0 and 1 hide it.
+# A *reward model*, a net that learned to judge replies, doesn't, since its zero means nothing. Chapter 1's cure, a
+# value net, would be a second language model, as large as the first. There is a cheaper way.
 #
 # ## The model, and where it starts
 #
@@ -88,8 +88,8 @@ source(equally_good)
 
 # %% [markdown] tags=["two-hours"]
 # Our demonstrator guesses nine times out of ten, at once. One time in ten it says `think`, writes down the partial
-# sums, and is mostly right. The imitators do the same, each in its share of replies. (Before that they imitated 150,000
-# tokens of one that always thinks. So they know how to add; what is rare is that they do.)
+# sums, and is mostly right. The imitators do the same, about as often. (Before that they imitated 150,000 tokens of one
+# that always thinks. So they know how to add; what is rare is that they do.)
 
 # %% tags=["hide-input", "two-hours"]
 before = replies(start)
@@ -227,13 +227,13 @@ assert before.length.float().mean() < 2.6 and end.length.float().mean() > 4.8
 #
 # $$\frac{\partial J}{\partial z} = s (1 - s)(r - g).$$
 #
-# That's positive as soon as steps are right more often than guesses, and largest at $s = ½$. So $s$ follows an S:
-# slow, fast, slow. First replies get longer; what is right follows. **Long reasoning appears because it pays**
-# (DeepSeek-AI 2025, arXiv:2501.12948, saw replies grow in a large model; how much of that is the mean in its loss, see
-# [chapter 31](31_limits.ipynb)). For the same reason it *wouldn't* appear if $r < g$, or if $s$ were 0: a policy gradient
-# can only make likelier what is sampled.
+# That's positive as soon as steps are right more often than guesses, and largest at $s = ½$. So $s$ follows an S: slow,
+# fast, slow. First replies get longer; what is right follows. **Long reasoning appears because it pays** (DeepSeek-AI
+# 2025, arXiv:2501.12948, saw replies grow in a large model; part of that may be the mean in its loss, see [chapter
+# 31](31_limits.ipynb)). For the same reason it *wouldn't* appear if $r < g$, or if $s$ were 0: a policy gradient can
+# only make likelier what is sampled.
 #
-# The whole of $J$ improves by one more route: within replies that think, each partial sum gets more careful.
+# $J$ improves by one more route: within replies that think, each partial sum gets more careful.
 
 # %% tags=["hide-input", "two-hours"]
 length, paid = (by_update(groups[0.0], column).mean(axis=1) for column in ("length", "return"))
@@ -250,8 +250,8 @@ assert end.score[chance].mean() > r + 0.1
 #
 # A batch has 128 replies. Is it better to ask 64 prompts twice or 4 prompts 32 times?
 #
-# **Predict.** The variance of the baseline is that of a mean of $G - 1$ replies. On the other hand, fewer prompts are
-# less to learn from. Which of $G = 2$, 8, 32 wins?
+# **Predict.** The variance of the baseline is that of a mean of $G - 1$ replies. On the other hand, fewer prompts teach
+# less. Which of $G = 2$, 8, 32 wins?
 
 # %% tags=["predict", "hide-input"]
 sizes = {2: learned(RLOO, group=2), 8: groups[0.0], 32: learned(RLOO, group=32)}
@@ -269,8 +269,8 @@ for size, (low, high) in gaps.items():
 assert max(abs(x) for gap in gaps.values() for x in gap) < 0.06
 
 # %% [markdown] tags=["predict"]
-# Little hangs on it here: no interval goes beyond 0.06. $G = 2$ and $G = 8$ can't be told apart. With $G = 32$ there are
-# only four prompts in a batch, and agents end a point or two lower.
+# Little depends on it here: $G = 2$ and $G = 8$ can't be told apart. With $G = 32$ there are only four prompts in a
+# batch, and agents end a point or two lower.
 
 # %% [markdown]
 # ## A transformer in the same place
@@ -290,7 +290,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # %% [markdown]
 # These chapters stay with the dense net. The library has compiled forms for dense layers, so it trains faster.
 #
-# It doesn't help
+# A group baseline doesn't help
 #
 # - **when rewards are 0 and 1.** Here, 0 was as good a baseline, as you saw.
 # - **when a group agrees.** Eight right replies have advantages of 0. The prompt was paid for, and teaches nothing; see
@@ -306,7 +306,7 @@ assert losses.iloc[-1] < losses.iloc[0]
 # | **problem** | rewards have no natural zero, and a value net is a second model |
 # | **formula** | $A_i = R_i - \frac{1}{G-1} \sum_{j \ne i} R_j$, the same for every token of reply $i$ |
 # | **in the loop** | `advantage = leave_one_out(returns, config.group)` |
-# | **defaults** | $G = 8$ of `lanes` = 8 or a multiple; $\gamma = 1$ |
+# | **defaults** | $G = 8$; `lanes` = 8 or a multiple; $\gamma = 1$ |
 # | **watch** | `length` and `return`, together |
 # | **skip it when** | a state can't be visited twice |
 # | **evidence** | `imitate`: No runs in usual environments are stored. <br> `group_baseline`: No runs in usual environments are stored. It helps in the one world made for it. |
@@ -340,8 +340,7 @@ check_advantages(my_advantages)
 #
 # <details><summary>Answer</summary>
 #
-# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$,
-# about 0.15 at first. The threshold rises as the steps get more careful.
+# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$. The threshold rises as the steps get more careful.
 #
 # </details>
 
@@ -349,7 +348,7 @@ check_advantages(my_advantages)
 # **Exercise 3: spot the bug.** This version looks a lot like the one above. Its advantages also sum to 0 in each group.
 
 # %%
-source(with_itself)
+source(group_mean)
 
 # %% [markdown]
 # It trains as well as the right one, with any $G$ and any constant on top. What is wrong, and which number shows it?

@@ -6,8 +6,9 @@
 # %% [markdown] tags=["two-hours"]
 # GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know most of it: the ratio,
 # the clip, the group's mean as the baseline. This chapter is about what everybody notices first: each advantage is
-# divided by the standard deviation $\sigma$ of its group. Below, ten agents can say `safe` or `risky`. The safe word earns 1. The risky one
-# earns 20 one time in ten, so it is worth twice as much. One set has RLOO's advantages, the other GRPO's.
+# divided by the standard deviation $\sigma$ of its group. Below, agents can say `safe` or `risky`. The safe word earns
+# 1. The risky one earns 20 one time in ten, so it is worth twice as much. Ten agents have RLOO's advantages, ten
+# GRPO's.
 
 # %% tags=["hide-input", "two-hours"]
 from dataclasses import replace
@@ -18,7 +19,7 @@ import torch
 
 from ablations import interval, style
 from chapters.book import begin, planted
-from chapters.exercises.grpo import check_weights, over_batch
+from chapters.exercises.grpo import check_weights, deviations
 from tricks import Config, diff, source, train
 from tricks.core.rollout import play_episodes
 from tricks.group_norm import in_deviations
@@ -125,7 +126,7 @@ for weight, name, color in (
     at = (0.25, 0.66) if color == style.SOFT else (0.73, 0.94)
     axis.text(*at, name, color=color, weight="bold")
 for right, name in zip((0.95, 0.5, 0.05), PROMPTS, strict=True):
-    axis.axvline(right, color=style.FAINT, lw=1, zorder=0)
+    axis.axvline(right, ymax=0.93, color=style.FAINT, lw=1, zorder=0)
     axis.text(right, 1.14, name, ha="center", color=style.SOFT)
 axis.set(xlabel="how often the prompt is answered right", ylabel="weight, 1 at p = ½", ylim=(0, 1.2))
 plt.show()
@@ -167,7 +168,9 @@ for row, (name, chance) in enumerate(found.items()):
     for k in range(3):
         axis.plot(chance[:, k], [row] * 10, "o", color=color, ms=4, alpha=0.4)
         if row == 0:
-            axis.text(chance[:, k].mean(), -0.75, PROMPTS[k], ha="center", color=style.INK)
+            axis.text(
+                chance[:, k].mean(), -0.75, PROMPTS[k], ha="center", color=style.INK, bbox={"fc": "white", "ec": "none"}
+            )
 axis.set_yticks(range(5), list(found))
 axis.set(ylim=(4.5, -1.1), xlim=(0, 1.02), xlabel="probability of the right answer after training (dots: agents)")
 plt.show()
@@ -193,9 +196,9 @@ assert 1.3 < by_group[0] / by_group[1] < 1.4
 # $\sqrt{p(1 - p)}$ is 0.22: it can't see how rare its one right reply is. What is left is a factor of 1.33, which you will
 # derive in exercise 1. Not even that can be seen here, perhaps because prompts share weights.
 #
-# Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A weight
-# that only hard prompts use takes its full step, whether their gradients are small or half as small. As far as prompts
-# have weights of their own, Adam has already done what $\sigma$ is for.
+# Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A
+# weight that only hard prompts use takes its full step, whether its gradient is small or half that. Where prompts have
+# weights of their own, Adam has already done what $\sigma$ is for.
 #
 # That's a tiny model. In a large one, prompts share most weights, and Adam sees only the sum of their gradients. There
 # we'd expect $\sigma$ to matter, by the factors above; we haven't tried it.
@@ -292,9 +295,9 @@ assert gains["mixed, descent"][0] > 0
 # %% [markdown]
 # It doesn't help
 #
-# - **to divide, under Adam, where prompts have weights of their own.** Nothing changes.
-# - **to divide, where stakes differ.** It's wrong.
-# - **to leave out groups, when most are mixed.** There's nothing to leave out.
+# - **to divide under Adam where prompts have weights of their own.** Nothing changes.
+# - **to divide where stakes differ.** It's wrong.
+# - **to leave out groups when most are mixed.** There's nothing to leave out.
 
 # %% [markdown]
 # ## At a glance
@@ -339,7 +342,7 @@ check_weights(my_weight)
 # <details><summary>Answer</summary>
 #
 # All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
-# group's luck, so the covariance is small and the sign is right: the last points of the figure above.
+# group's luck, so the covariance is small and the sign is right: the last point of the figure above.
 #
 # </details>
 
@@ -347,7 +350,7 @@ check_weights(my_weight)
 # **Exercise 3: spot the bug.** Some code standardizes like this. Its docstring says "per group."
 
 # %%
-source(over_batch)
+source(deviations)
 
 # %% [markdown]
 # With one prompt per batch it's right. What happens to a prompt that is always answered right, in a batch with others?

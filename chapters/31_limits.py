@@ -18,7 +18,7 @@ import torch
 from ablations import interval, style
 from chapters.book import begin, caption, label_lines
 from chapters.book.replies import replies
-from chapters.exercises.limits import check_penalty, whole_batch
+from chapters.exercises.limits import check_penalty, mean_of_batch
 from tricks import Config, source, train
 from tricks.clip_higher import clipped_apart
 from tricks.kl_penalty import estimated_kl
@@ -77,25 +77,25 @@ gap = {name: interval(both[1] - both[0]) for name, both in found.items()}
 assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
 
 # %% [markdown]
-# Nothing rewards length. Even so, with a mean over each reply's own tokens, the model learns to be brief when it is
-# right and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) This chapter
-# is about three quiet choices in the loss: which mean, which limits, which leash.
+# Nothing rewards length. Yet with a mean over each reply's own tokens, the model learns to be brief when it is right
+# and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) This chapter is
+# about three quiet choices in the loss: which mean, which limits, which leash.
 #
 # ## Two replies by hand
 #
-# A right reply of two tokens has the advantage +½, a wrong one of eight −½. In a mean over all ten tokens, each token of
-# either gets ±½ · 1/10. In GRPO's mean, a token gets
+# A right reply of two tokens has the advantage +½, a wrong one of eight −½. In a mean over all ten tokens, each token
+# gets ±½ · 1/10. In GRPO's mean, a token of a reply of length $|o_i|$ gets
 #
 # $$\frac{1}{2} \cdot \frac{1}{|o_i|} \cdot A_i: \qquad
 #   \text{right } \frac12 \cdot \frac12 \cdot \frac12 = +\frac18, \qquad
 #   \text{wrong } \frac12 \cdot \frac18 \cdot \left(-\frac12\right) = -\frac1{32}.$$
 #
-# So a token of the wrong reply is punished a quarter as hard as one of a wrong reply of two tokens. `end` is what makes
-# a short reply short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right
+# So a token of the wrong reply is punished a quarter as hard as in a wrong reply of two tokens. `end` is what makes a
+# short reply short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right
 # ones shrink.
 #
-# There are two cures: a mean over all tokens (DAPO; the default of TRL and verl by now), or a constant instead of $|o_i|$
-# (Dr. GRPO, Liu et al. 2025).
+# There are two cures: a mean over all tokens (DAPO; by now the default of the libraries TRL and verl), or a constant
+# instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025).
 
 # %%
 source(mean_of_replies)
@@ -177,15 +177,14 @@ caption(
 assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 
 # %% [markdown] tags=["predict"]
-# It saves a batch or two, and a limit of 1.5 saves more. That is less than by hand: the count took the clip for a
-# bound, and it is none ([chapter 3](03_clip.ipynb)).
+# It saves a batch or two, and a limit of 1.5 saves more. That's less than by hand: the count took the clip for a bound,
+# and it is none ([chapter 3](03_clip.ipynb)).
 
 # %% [markdown]
 # ## The leash
 #
-# What you pay for is rarely exactly what you want. In the next world, a reply is one word. `good` earns 1. `flattery`
-# isn't wanted, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in
-# fifty.
+# What you pay for is rarely what you want. In the next world, a reply is one word. `good` earns 1. `flattery` isn't
+# wanted, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
 
 # %% tags=["hide-input"]
 hole = Config("tricks/Loophole-v0", seeds=10, steps=15_000, lanes=128, horizon=1, gamma=1.0, hidden=(8,), lr=0.01)
@@ -225,10 +224,10 @@ assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
 # First the frequent word wins, then the one that's paid best. This is Goodhart's law. **Stopping early is a leash,
 # too**, but you'd have to know when, and what you can see is the gray line.
 #
-# The usual leash is a price on the distance to the reference, $\beta \operatorname{KL}(\pi \| \pi_\text{ref})$. The
-# best policy under it has a closed form. Maximize $\sum_a \pi_a (r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}))$ under
-# $\sum_a \pi_a = 1$: the derivative, $r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}) - \beta$, must be the same for all
-# $a$. So
+# The usual leash is a price on the distance to the imitator, the *reference*: $\beta \operatorname{KL}(\pi \|
+# \pi_\text{ref})$. The best policy under it has a closed form. Maximize $\sum_a \pi_a (r_a - \beta \ln(\pi_a /
+# \pi_{\text{ref}, a}))$ under $\sum_a \pi_a = 1$: the derivative, $r_a - \beta \ln(\pi_a / \pi_{\text{ref}, a}) -
+# \beta$, must be the same for all $a$. So
 #
 # $$\pi^*_a \propto \pi_{\text{ref}, a}\, e^{r_a / \beta} .$$
 
@@ -256,14 +255,14 @@ torch.testing.assert_close(torch.stack(best(0.3, shown)[1:]), torch.tensor([0.36
 torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.99, 1.97]), atol=0.01, rtol=0)
 
 # %% [markdown]
-# That's the curve that Gao et al. (2022, arXiv:2210.10760) measured on reward models, by hand.
+# Gao et al. (2022, arXiv:2210.10760) measured this curve on reward models.
 #
 # ## Three estimators, and where they go
 #
-# The KL has to be estimated from sampled tokens. With $\rho = \pi_\text{ref} / \pi$ at such a token, there are three
-# usual ways (Schulman 2020): $k_1 = -\ln \rho$, $k_2 = \frac12 (\ln \rho)^2$, and
-# $k_3 = \rho - 1 - \ln \rho$. Take two words, $\pi = (0.8, 0.2)$ and $\pi_\text{ref} = (0.5, 0.5)$. Then
-# $\rho = (0.625, 2.5)$, and the KL is $0.8 \ln 1.6 + 0.2 \ln 0.4 = 0.193$.
+# The KL has to be estimated from sampled tokens. With $q = \pi_\text{ref} / \pi$ at such a token, there are three
+# usual ways (Schulman 2020): $k_1 = -\ln q$, $k_2 = \frac12 (\ln q)^2$, and
+# $k_3 = q - 1 - \ln q$. Take two words, $\pi = (0.8, 0.2)$ and $\pi_\text{ref} = (0.5, 0.5)$. Then
+# $q = (0.625, 2.5)$, and the KL is $0.8 \ln 1.6 + 0.2 \ln 0.4 = 0.193$.
 #
 # | | at the first word | at the second | mean | bias |
 # |---|---|---|---|---|
@@ -272,14 +271,14 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 # | $k_3$ | 0.095 | 0.584 | 0.193 | none |
 #
 # So $k_3$ looks best: unbiased, never negative, less noisy. But what counts is the gradient, and autograd
-# differentiates $k$ at the sampled word, not the probability of sampling it. Along the logit of the first word the
-# score is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) = 0.222$. In the loss:
+# differentiates $k$ at the sampled word, not the probability of sampling it. Along the first word's logit, the score
+# $\nabla$ is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) = 0.222$. In the loss:
 #
 # | | gradient at a word | mean |
 # |---|---|---|
 # | $k_1$ | $\nabla$ | 0: it pulls nowhere |
-# | $k_2$ | $-\ln \rho \cdot \nabla$ | 0.222: right |
-# | $k_3$ | $(1 - \rho) \cdot \nabla$ | 0.300: that of $\operatorname{KL}(\pi_\text{ref} \| \pi)$ |
+# | $k_2$ | $-\ln q \cdot \nabla$ | 0.222: right |
+# | $k_3$ | $(1 - q) \cdot \nabla$ | 0.300: that of $\operatorname{KL}(\pi_\text{ref} \| \pi)$ |
 
 # %%
 source(estimated_kl)
@@ -296,7 +295,7 @@ for name, value, slope in by_hand:
 
 # %% [markdown]
 # The price can also stand in the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the score
-# multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln \rho \cdot \nabla]$. GRPO's paper has $k_3$ in the
+# multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln q \cdot \nabla]$. GRPO's paper has $k_3$ in the
 # loss. (TRL now multiplies it by the ratio, which makes it right: `use_bias_correction_kl`, after DeepSeek-V3.2,
 # arXiv:2512.02556. See exercise 2.)
 #
@@ -323,7 +322,7 @@ figure, axis = plt.subplots(figsize=(6.2, 2.1))
 for row, worth in enumerate(worths.values()):
     axis.plot(worth, [row] * 10, "o", color=COLORS["kl_penalty"] if row < 2 else style.FAULT, ms=4, alpha=0.5)
 axis.axvline(aim.mean(), color=style.SOFT, lw=1)
-axis.text(aim.mean(), -0.75, "closed form", color=style.SOFT, ha="center")
+axis.text(aim.mean(), -0.75, "closed form", color=style.SOFT, ha="center", bbox={"fc": "white", "ec": "none"})
 axis.set_yticks(range(4), list(worths))
 axis.set(xlim=(-1.05, 1.05), ylim=(3.5, -1), xlabel="worth per reply in the end (dots: agents)")
 plt.show()
@@ -432,7 +431,7 @@ check_penalty(my_penalty)
 # **Exercise 3: spot the bug.** This version of the mean of replies is shorter.
 
 # %%
-source(whole_batch)
+source(mean_of_batch)
 
 # %% [markdown]
 # With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. With one agent it's right.

@@ -94,8 +94,7 @@ assert 0.4 < np.mean([q[0, 0] > 0 for q in signed]) < 0.6
 #
 # Three things must hold for uniform matrices, here 20,000 of size 4:
 #
-# 1. Rotate all of them by one $U$: the top left entry has the same distribution. Of the largest gaps between the two
-#    cumulative distributions of $m$ samples each (Kolmogorov-Smirnov), 95% are below $1.36 \sqrt{2/m}$.
+# 1. Rotate half of them by one $U$: the top left entry keeps its distribution. Of the largest gaps between the cumulative distributions of both halves, $m$ samples each (Kolmogorov-Smirnov), 95% are below $1.36 \sqrt{2/m}$.
 # 2. The trace has mean 0 and variance 1.
 # 3. Half of the determinants are $+1$ (rotations), half $-1$ (mirrorings).
 

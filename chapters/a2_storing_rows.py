@@ -131,7 +131,7 @@ print("born in", memory.rows.born[0].tolist())
 assert memory.rows.born[0].tolist() == [1, 2]  # the oldest is gone
 
 # %% [markdown]
-# Everything else is kept as it was when the row was played. That includes `log_prob`, against which a ratio is
+# Everything else is kept as it was when the row was played. That includes `old_log_prob`, against which a ratio is
 # measured, and the `advantage`, which is never recomputed.
 #
 # ## How much memory does it take?

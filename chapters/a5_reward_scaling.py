@@ -98,7 +98,7 @@ assert robots.to_dict() == {"Hopper-v5": "helps", "Walker2d-v5": "helps", "HalfC
 
 # %% [markdown]
 # It helps in the world made for it, on two sets of seeds; the smaller the rewards, the more. In the [preset for
-# robots](21_continuous_actions.ipynb) it helps on Hopper and Walker2d; on HalfCheetah ten seeds can't tell.
+# robots](a8_robots.ipynb) it helps on Hopper and Walker2d; on HalfCheetah ten seeds can't tell.
 
 # %% tags=["hide-input"]
 scaled
@@ -113,7 +113,7 @@ scaled
 # | **in the loop** | `rollout, reward_std = scale_rewards_(t.agent, rollout, config.gamma)` |
 # | **defaults** | clipped to ±10 |
 # | **watch** | `reward_std` |
-# | **skip it when** | rewards are around 1, or `return_norm` does |
+# | **skip it when** | rewards are around 1, or `return_norm` is enough |
 # | **evidence** | Helps in Hopper, Walker2d, not tried again. In 1 of 3 environments, these seeds can't tell. It helps in the one world made for it. |
 # | **also called** | reward normalization; `VecNormalize(norm_reward=True)` |
 

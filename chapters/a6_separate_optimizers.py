@@ -79,9 +79,9 @@ assert 0.005 < each / hundred.adam_eps < 0.03
 assert arms["separate_optimizers"].late().min() > 2 * arms["one norm"].late().max()
 
 # %% [markdown]
-# Yes. Adam really divides by $\sqrt v+\varepsilon$, with $\varepsilon=10^{-5}$, so it cancels a factor only where
-# gradients are larger. The joint limit leaves the policy far less, and its steps shrink to 1 or 2% of the learning
-# rate. Without `grad_clip`, one Adam and two end with the same weights, bit for bit: it was the norm.
+# Yes, it can. Adam really divides by $\sqrt v+\varepsilon$, with $\varepsilon=10^{-5}$, so it cancels a factor only
+# where gradients are larger. The joint limit leaves the policy far less, and its steps shrink to 1 or 2% of the
+# learning rate. Without `grad_clip`, one Adam and two end with the same weights, bit for bit: it was the norm.
 
 # %% tags=["hide-input"]
 short = replace(hundred, steps=8_000)

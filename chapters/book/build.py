@@ -33,6 +33,7 @@ PARTS = {  # the first chapter of each
     "29_language": "From PPO to GRPO",
     "a1_qr_signs": "Appendices",
     "a3_dual_clip": "Variants",
+    "a8_robots": "Robots",
 }
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide

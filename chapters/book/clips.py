@@ -21,7 +21,7 @@ LENGTHS = FOLDER / "lengths.json"
 SIZE, FRAMES, COLORS = (240, 160), 100, 16
 BUDGET = 30_000  # steps of training, at which the rungs still differ
 BUGS: dict[str, dict[str, Callable]] = {  # of a trick: the function of the loop, and the chapter's wrong version of it
-    "reinforce": {"reward_to_go": reinforce.leaking_returns},
+    "reinforce": {"reward_to_go": reinforce.returns_backward},
     "baseline": {"squared_error": baseline.row_error},
     "reuse": {"importance_ratio": reuse.ratio_in_place},
     "clip": {"clipped_surrogate": clip.short_surrogate},

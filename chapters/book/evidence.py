@@ -91,7 +91,8 @@ class Evidence:
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
         robots = self.table.subject == "continuous"
-        places = f"{(~robots).sum()} comparisons in {self.table.env[~robots].nunique()} usual environments"
+        envs = self.table.env[~robots].nunique()
+        places = f"{(~robots).sum()} comparisons in {envs} usual environment{'s' * (envs != 1)}"
         usual = (places, self.table[~robots])
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
@@ -154,15 +155,19 @@ def in_short(found: Evidence) -> str:
     table, said = found.table, list[str]()
     if table.empty:
         said.append("No runs in usual environments are stored.")
-    for rows, how in ((table[table.confirmed.eq(1)], ""), (table[table.confirmed.isna()], ", not tried again")):
+    seen = table[table.verdict.isin(("helps", "hurts"))]
+    both = set(seen.env[seen.verdict.eq("helps")]) & set(seen.env[seen.verdict.eq("hurts")])
+    names = [bare(row.env) + f" ({row.question})" * (row.env in both) for row in seen.itertuples()]
+    seen = seen.assign(name=names)
+    for once, how in ((False, ""), (True, ", not tried again")):
         for verdict in ("helps", "hurts"):
-            if envs := list(dict.fromkeys(rows.env[rows.verdict.eq(verdict)])):
-                said.append(f"{verdict.capitalize()} in {', '.join(map(bare, envs))}{how}.")
-    known = table.verdict.isin(SHORT)
-    if rest := table.env.nunique() - table.env[known].nunique():
+            if envs := list(dict.fromkeys(seen.name[seen.verdict.eq(verdict) & seen.confirmed.isna().eq(once)])):
+                said.append(f"{verdict.capitalize()} in {', '.join(envs)}{how}.")
+    nothing = table.env[table.verdict.eq(NOTHING) & ~table.env.isin(seen.env)].unique()
+    if len(nothing):
+        said.append(f"Practically nothing in {', '.join(map(bare, nothing))}.")
+    if rest := table.env.nunique() - seen.env.nunique() - len(nothing):
         said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
-    if not said:
-        said.append("Practically nothing, wherever it was tried.")
     if len(found.worlds):
         every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}
         counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)

@@ -14,6 +14,7 @@ from ablations import band, best_rate, curve, label_lines, on_grid, style, thous
 from chapters.book.alternative import describe_figures
 from tricks import Config, Run, Tricks
 
+ADDS = "what the trick adds: 0 is nothing, 1 the way from a random policy to the ceiling"
 __all__ = ["at_best_rate", "begin", "caption", "curves", "label_lines", "learning_curve", "over_steps"]
 
 
@@ -55,6 +56,18 @@ def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str) -> Non
     """Draw and label the mean over seeds with its band. grid: one row per seed, one column per step."""
     band(axis, curve(grid), color)
     axis.lines[-1].set_label(name)
+
+
+def draw_effects(axis: Axes, rows: pd.DataFrame, names: list[str]) -> None:
+    """A row for each of these tricks: its effect with its 95% interval, and a dot, filled if `full` says so."""
+    axis.axvline(0, color=style.SOFT, lw=0.8)
+    for row in rows.itertuples():
+        sign = row.difference > 0
+        place, color = names.index(row.trick), (style.FAULT, style.OTHERS[2])[sign] if row.full else style.SOFT
+        axis.plot((row.low, row.high), (place, place), color=color, lw=1.4)
+        axis.plot(row.difference, place, "o", ms=5, color=color, mfc=color if row.full else "white")
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.5, -0.5)
 
 
 def over_steps(axis: Axes) -> None:

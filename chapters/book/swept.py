@@ -1,9 +1,11 @@
 """What the stored sweeps say about one number, such as the clip range."""
 
+import textwrap
 from functools import cache, partial
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
 from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, varied
@@ -12,13 +14,14 @@ from tricks import InputError
 
 
 def swept(*numbers: str, about: str = "") -> Figure:
-    """Draw the best score at each value of these numbers, and print the range of values that are nearly as good.
+    """Draw the best score at each value of these numbers, and say which range of values is nearly as good.
 
     One row per number, one column per environment. about: the last flag beyond the ladder that was on. Raises
     InputError for a number that no such sweep varied, and for one that two of them varied in the same environment.
     """
     found = {name: _sweeps(name, about) for name in numbers}
     places = list(dict.fromkeys(env for each in found.values() for env in each))
+    said = list[str]()
     size = max(4.2, 2.8 * len(places)), 0.2 + 2.5 * len(numbers)
     figure, axes = plt.subplots(len(numbers), len(places), figsize=size, squeeze=False)
     for row, (name, each) in zip(axes, found.items(), strict=True):
@@ -28,9 +31,12 @@ def swept(*numbers: str, about: str = "") -> Figure:
                 continue
             runs = each[env]
             draw_number(axis, runs, name)
-            axis.set_title(f"{env}\n{runs.rung.iloc[0]}{fixed(runs)}", size=9)
-            print(ranges(runs, name))
+            axis.set_title(f"{env}\n{textwrap.fill(f'{runs.rung.iloc[0]}{fixed(runs)}', 36)}", size=9)
+            said.append(ranges(runs, name))
         next(axis for axis in row if axis.get_visible()).set_ylabel("area under the curve")
+    if len(said) > 3:
+        said = ["<details><summary>In words</summary>", *said, "</details>"]
+    display(Markdown("\n\n".join(said)))
     return figure
 
 

@@ -7,7 +7,7 @@ from chapters.book.exercise import Exercise
 MINIBATCHES = 4
 
 
-def decay_by_minibatches(start: Tensor, progress: Tensor) -> Tensor:
+def decay_in_steps(start: Tensor, progress: Tensor) -> Tensor:
     """x falls linearly with the number of minibatches taken. progress [S] is the share of the budget used."""
     taken = progress * MINIBATCHES
     return start * (1 - taken).clamp(min=0)

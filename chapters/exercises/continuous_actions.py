@@ -14,7 +14,7 @@ from tricks.squash import log_slope
 LIMIT = 2.0  # N·m, of Pendulum's motor
 
 
-def log_prob_of_the_torque(policy: Policy, family: Family, batch: Batch) -> Tensor:
+def log_prob_of(policy: Policy, family: Family, batch: Batch) -> Tensor:
     """log π(a) of what the motor did, under the policy that played. -> [S, B]."""
     played = Batch(**batch.columns)
     played.action = batch.action.clamp(-LIMIT, LIMIT)

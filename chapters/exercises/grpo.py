@@ -7,7 +7,7 @@ from torch import Tensor
 from chapters.book.exercise import Exercise
 
 
-def over_batch(returns: Tensor, group: int, eps: float = 1e-4) -> Tensor:
+def deviations(returns: Tensor, group: int, eps: float = 1e-4) -> Tensor:
     """(Rᵢ − mean)/(σ + ε), per group. returns [S, T, N] -> [S, T, N]."""
     total = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
     centered = total - total.mean((2, 3), keepdim=True)

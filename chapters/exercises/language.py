@@ -6,7 +6,7 @@ from torch import Tensor
 from chapters.book.exercise import Exercise
 
 
-def with_itself(returns: Tensor, group: int) -> Tensor:
+def group_mean(returns: Tensor, group: int) -> Tensor:
     """Aᵢ = Rᵢ − mean of the other G − 1 replies' R. returns [S, T, N] -> [S, T, N]."""
     total = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
     others = total.sum(3, keepdim=True) / group

@@ -7,7 +7,7 @@ from chapters.book.exercise import Exercise
 from tricks.core.reductions import sum_over_reply
 
 
-def whole_batch(x: Tensor, reply: Tensor, valid: Tensor, lanes: int) -> Tensor:
+def mean_of_batch(x: Tensor, reply: Tensor, valid: Tensor, lanes: int) -> Tensor:
     """The mean over replies of the mean over each one's rows. x, reply, valid [S, B] -> [S]."""
     length = sum_over_reply(valid.to(x.dtype), reply, valid, lanes).clamp(min=1)
     replies = (valid / length).sum(1).mean()

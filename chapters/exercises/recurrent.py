@@ -14,7 +14,7 @@ from tricks.recurrent import Recurrent, add_recurrence_
 Step = Callable[[Tensor, Tensor], Tensor]
 
 
-def through_without_ends(self: Recurrent, lanes: Sequences) -> tuple[Tensor, Tensor]:
+def through_lanes(self: Recurrent, lanes: Sequences) -> tuple[Tensor, Tensor]:
     """The features h of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""
     state, count = lanes.state[:, :, self.place], lanes.state.shape[1]
     given = self.cell.contribution(self.body(lanes.obs)).unflatten(1, (-1, count))  # [S, T, L, G·H]
@@ -28,7 +28,7 @@ def through_without_ends(self: Recurrent, lanes: Sequences) -> tuple[Tensor, Ten
 class Endless(Recurrent):
     """A recurrent layer that episodes go through without an end."""
 
-    through = through_without_ends
+    through = through_lanes
 
 
 def add_endless_recurrence_(agent: Agent, config: Config) -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 from chapters.book.exercise import Exercise
 
 
-def leaking_returns(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
+def returns_backward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
     """Gₜ = rₜ + γ·Gₜ₊₁. reward, done [S, T, N] -> [S, T, N]."""
     returns, following = torch.empty_like(reward), torch.zeros_like(reward[:, 0])
     for t in reversed(range(reward.shape[1])):
@@ -41,7 +41,7 @@ check_returns = Exercise(
     ),
     mistakes={
         "the returns run on across the end of an episode. After a step that is done, nothing follows.": (
-            lambda reward, done, gamma: leaking_returns(reward.view(1, -1, 1), done.view(1, -1, 1), gamma).flatten()
+            lambda reward, done, gamma: returns_backward(reward.view(1, -1, 1), done.view(1, -1, 1), gamma).flatten()
         ),
         "the last reward of an episode counts, too: done says that nothing follows *after* this step.": (
             lambda reward, done, gamma: _right(torch.where(done, 0.0, reward), done, gamma)

@@ -4,12 +4,19 @@ import torch
 from torch import Tensor
 
 from chapters.book.exercise import Exercise
+from tricks.core.agent import Agent
+from tricks.core.moments import ReturnStats
+from tricks.core.rollout import Rollout
 
 
-def standardize_all(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
-    """(A − mean)/(std + ε) over the valid rows, with the unbiased std. [S, B] -> [S, B]."""
-    known = advantage[valid]
-    return (advantage - known.mean()) / (known.std() + eps)
+def follow_targets_(agent: Agent, rollout: Rollout, target: Tensor, beta: float) -> tuple[ReturnStats, ReturnStats]:
+    """Move the agent's statistics toward those of the targets [S, T, N]; returned as they were, and as they are now."""
+    before = agent.return_stats.of(rollout.task)
+    new = target[rollout.valid].double()
+    between = beta * (1 - beta) * (new.mean() - before.mean).square()
+    variance = (1 - beta) * before.variance + beta * new.var(correction=0) + between
+    agent.return_stats = stats = ReturnStats((1 - beta) * before.mean + beta * new.mean(), variance, before.task)
+    return before, stats
 
 
 def _right(x: Tensor, valid: Tensor) -> Tensor:

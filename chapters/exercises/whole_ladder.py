@@ -7,7 +7,7 @@ from ablations import holm
 from chapters.book.exercise import Exercise
 
 
-def biased_comparison(without: np.ndarray, having: np.ndarray) -> bool:
+def compared(without: np.ndarray, having: np.ndarray) -> bool:
     """Whether the trick helps significantly: each arm at its best learning rate. [rates, seeds] each."""
     baseline = without[0]  # the rate that everybody uses
     tuned = having[having.mean(axis=1).argmax()]

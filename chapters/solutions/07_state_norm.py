@@ -12,7 +12,7 @@ deviation about 2500, because there seem to be two sets far apart. The third is 
 deviation of 100/2500 = 0.04, and so on. The number to look at is the standard deviation of what the net sees, feature
 by feature: about 1 if all is well. With the bug it is a fraction of that for the angle, whose true deviation is a
 hundredth of a turn: normalized angles around 1 were taken in as if they were raw, so it is divided by far too much.
-The mean of the position, 2.4 instead of about 0, gives it away, too. But a mean can look right by luck: the angle's
+The mean of the position, above 2 instead of about 0, gives it away, too. But a mean can look right by luck: the angle's
 does.
 """
 

@@ -3,7 +3,7 @@
 Exercise 2. `cautious_error` takes the smaller of the two errors. So a prediction that has moved more than ε in the
 *wrong* direction has the clipped error, which is constant there: its gradient is 0, and nothing calls it back. In the
 right direction, on the other hand, nothing stops it: the trick is turned around. The number to look at: the explained
-variance. It stays at 0 for most of the training, and then falls below. Do not trust the value loss here, which is the
+variance. It stays at 0 for most of the training, and ends near it. Do not trust the value loss here, which is the
 faulty function's own. For R = 1 the gradient is 0 where V < -0.2, and where V > 1.8. The bug needs steps that
 overshoot. At the rate 0.01 fewer values are pushed that far the wrong way. The others move toward their targets, where
 the plain error is the smaller one and the bug is the plain squared error. So the net does learn, though later than with

@@ -14,9 +14,7 @@ probabilities in place of their logarithms, one action wouldn't do: KL is a sum 
 Exercise 3. (a) In the last one before the next phase. When its phase ended, the head was right on that data. Every
 update since then has moved the body under it for the policy's sake, and by now the policy visits other states and gets
 other returns. (b) Nothing: at π_old its gradient is zero, so a single step goes wherever the values send it. The hold
-needs a second step to be felt, and a learning rate small enough that the first isn't already too long. (c) Twice as
-many: a phase makes aux_epochs passes over all rows since the last one, in minibatches of the same size. Since it comes
-half as often, an update has as many as before, aux_epochs · minibatches = 24 with the usual numbers.
+needs a second step to be felt, and a learning rate small enough that the first isn't already too long.
 """
 
 from chapters.exercises.ppg import check_kl

@@ -6,11 +6,11 @@ hardly notices, except through its epsilon. But `grad_norm` in the log is wrong 
 0.5 acts only on gradients that really have length 0.5·S: with many seeds, it is off. In each case an agent's result
 depends on how many others were in the stack, which is what must not happen.
 
-Exercise 3. The mean and the standard deviation are taken over all seeds at once: `advantage[valid]` is flat. An agent
-whose advantages are small is scaled by its neighbors' large ones, and one that does worse than the others sees mostly
-negative advantages. The agents are no longer independent, and an interval that takes them for independent is wrong in a
-way that you can't see: shapes, losses, and curves all look fine. What finds it is the law of this chapter. Train one
-seed alone, and compare the `policy_loss` of its first update with the stack's.
+Exercise 3. `target[rollout.valid]` is flat, so its mean and variance are those of all seeds' targets. An agent that
+earns little gets the scale of its neighbors' large returns, and learns its own values more slowly. The agents are no
+longer independent, and an interval that takes them for independent is wrong in a way that you can't see: shapes,
+losses, and curves all look fine. (Several programs that share one object for normalization have this bug.) What finds
+it is the law of this chapter. Train one seed alone, and compare the `value_loss` of its second update with the stack's.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from dataclasses import replace
 import torch
 
 from chapters.book import planted
-from chapters.exercises.seeds_as_an_axis import check_mean, standardize_all
+from chapters.exercises.seeds_as_an_axis import check_mean, follow_targets_
 from tricks import PPO, Config, train
 
 
@@ -37,16 +37,14 @@ print("Right: with the mean over 4 seeds, each seed's gradient is a quarter of i
 
 
 def apart(config):
-    """How far seed 3's first policy loss in the stack is from the one that it has alone."""
+    """How far seed 3's value loss in the second update of the stack is from the one that it has alone."""
     stack, alone = train(config, PPO).curve, train(replace(config, seeds=(3,)), PPO).curve
-    return abs(stack[stack.seed == 3].policy_loss.iloc[0] - alone.policy_loss.iloc[0])
+    return abs(stack[stack.seed == 3].value_loss.iloc[1] - alone.value_loss.iloc[1])
 
 
 torch.set_num_threads(1)  # the fastest for tensors this small
 config = Config(seeds=5, steps=500, lanes=4, horizon=32)
-with planted(standardize=standardize_all):
+with planted(follow_returns_=follow_targets_):
     faulty = apart(config)
 assert apart(config) < 1e-5 < 1e-3 < faulty
-print(
-    "Right: the faulty version gives seed 3 another first policy loss in the stack than alone; the library's doesn't."
-)
+print("Right: the faulty version gives seed 3 another value loss in the stack than alone; the library's doesn't.")

@@ -10,7 +10,7 @@ here ±½. The number that shows it is `grad_norm`, at the first update: (G - 1)
 
 import torch
 
-from chapters.exercises.language import check_advantages, with_itself
+from chapters.exercises.language import check_advantages, group_mean
 from tricks.group_baseline import leave_one_out
 
 
@@ -23,5 +23,5 @@ def my_advantages(returns, usable):
 check_advantages(my_advantages)
 
 pair = torch.tensor([1.0, 0.0]).view(1, 1, 2)
-torch.testing.assert_close(with_itself(pair, 2), leave_one_out(pair, 2) / 2)
+torch.testing.assert_close(group_mean(pair, 2), leave_one_out(pair, 2) / 2)
 print("Right: the faulty version is (G - 1)/G of the right one.")

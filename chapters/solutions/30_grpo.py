@@ -14,7 +14,7 @@ from math import comb
 
 import torch
 
-from chapters.exercises.grpo import check_weights, over_batch
+from chapters.exercises.grpo import check_weights, deviations
 from tricks.group_baseline import leave_one_out
 from tricks.group_norm import in_deviations
 
@@ -31,7 +31,7 @@ def my_weight(p, group):
 check_weights(my_weight)
 
 easy_and_hard = torch.tensor([1.0, 1, 1, 1, 0, 0, 0, 0]).view(1, 1, 8)
-assert over_batch(easy_and_hard, 4).abs().min() > 1000
+assert deviations(easy_and_hard, 4).abs().min() > 1000
 assert not in_deviations(leave_one_out(easy_and_hard, 4), 4).any()
 assert my_weight(0.05, 8) < (0.05 * 0.95) ** 0.5
 assert abs(my_weight(1e-4, 8) / my_weight(1e-5, 8) - 10) < 0.1

@@ -12,7 +12,7 @@ bug of `standardize_short`: what should stay within a seed crosses the seed axis
 
 import torch
 
-from chapters.exercises.limits import check_penalty, whole_batch
+from chapters.exercises.limits import check_penalty, mean_of_batch
 from tricks.reply_mean import mean_of_replies
 
 
@@ -28,6 +28,6 @@ x, reply = torch.tensor([[1.0, 2, 3, 4], [1, 2, 3, 4]]), torch.tensor([[0, 0, 1,
 valid = torch.ones(2, 4, dtype=torch.bool)
 right = mean_of_replies(x, reply, valid, 0.0, lanes=2)
 torch.testing.assert_close(right, torch.tensor([2.5, 2.5]))
-torch.testing.assert_close(whole_batch(x[:1], reply[:1], valid[:1], 2), right[:1])
-assert not torch.allclose(whole_batch(x, reply, valid, 2), right)
+torch.testing.assert_close(mean_of_batch(x[:1], reply[:1], valid[:1], 2), right[:1])
+assert not torch.allclose(mean_of_batch(x, reply, valid, 2), right)
 print("Right: in the faulty version, the second agent changes the first.")

@@ -871,10 +871,12 @@ def test_a_card_has_the_effect_at_each_rate_and_in_general(atlas: Browser) -> No
 
 
 def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
-    columns = ["env", "verdict", "confirmed"]
-    rows = [("A", "helps", 1), ("B", "hurts, but not again", 0), ("C", "hurts", np.nan), ("D", "unknown", np.nan)]
+    columns = ["env", "verdict", "confirmed", "question"]
+    rows = [("A", "helps", 1, "alone"), ("B", "hurts, but not again", 0, "alone"), ("C", "hurts", np.nan, "alone")]
+    rows += [("D", "unknown", np.nan, "alone"), ("E", "practically nothing", 1, "alone"), ("A", "hurts", 1, "in a set")]
     found = Evidence("clip", pd.DataFrame(rows, columns=columns), pd.DataFrame())
-    assert in_short(found) == "Helps in A. Hurts in C, not tried again. In 2 of 4 environments, these seeds can't tell."
+    said = "Helps in A (alone). Hurts in A (in a set). Hurts in C, not tried again. Practically nothing in E. "
+    assert in_short(found) == f"{said}In 2 of 5 environments, these seeds can't tell."
     untried = Evidence("clip", found.table.iloc[:0], pd.DataFrame({"verdict": ["helps", "no detectable effect"]}))
     said = "No runs in usual environments are stored. It helps in 1 of 2 trials in worlds made for it."
     assert in_short(untried) == said

@@ -59,6 +59,11 @@ def test_random_flags_and_numbers_equal_the_loop(number: int) -> None:
     assert set(found) == {True}
 
 
+def test_a_value_range_that_falls_with_the_ratio_s_falls_in_both_forms() -> None:
+    config = replace(SMALL, env=ENVS[0], adam_eps=1e-3, value_clip_range=0.02, value_clip_anneals=True)
+    assert set(assert_both_forms_agree(config, replace(PPO, value_clip=True, clip_anneal=True))) == {True}
+
+
 @pytest.mark.parametrize("flags", [{"clip": False}, {}, {"dual_clip": True, "value_clip": True, "huber": True}])
 def test_the_first_ratios_are_exactly_1_whatever_the_range(flags: dict[str, bool]) -> None:
     curve = train(replace(SMALL, env=ENVS[0], epochs=1, minibatches=1), replace(PPO, **flags)).curve

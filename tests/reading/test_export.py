@@ -88,6 +88,12 @@ def test_numbers_become_defaults() -> None:
     assert "horizon: int = 2_048" in export(PPO, CONTINUOUS_CONFIG)
 
 
+def test_the_value_range_follows_the_ratio_s_only_if_that_is_asked_for() -> None:
+    annealed = named("clip_anneal")
+    assert "value_clip_range" in export(annealed)
+    assert "value_clip_range" not in export(annealed, Config(value_clip_anneals=True))
+
+
 @pytest.mark.parametrize(
     ("rung", "numbers", "said"),
     [

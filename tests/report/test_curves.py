@@ -280,3 +280,12 @@ def test_an_environment_without_a_scale_is_in_units_of_return(tmp_path: Path, fi
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     one, two = ([label.get_text() for label in axis.get_xticklabels()] for axis in figures[0].axes[:2])
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
+
+
+def test_groups_of_other_lengths_share_the_grid_of_the_shortest() -> None:
+    long, short = (
+        pd.DataFrame({"arm": arm, "seed": 0, "step": (100, end), "return": 1.0})
+        for arm, end in (("long", 900), ("short", 200))
+    )
+    grids = curves.on_grids(pd.concat([long, short]))
+    assert [grid.columns[-1] for grid in grids.values()] == [200, 200]

@@ -13,7 +13,10 @@ from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, resume, train
 from tricks.cli.train import summary
+from tricks.core.env import Env
+from tricks.envs.make import make_env
 from tricks.ladder import named
+from tricks.runs import evaluation
 from tricks.runs.log import Rows, beginning
 
 
@@ -23,6 +26,21 @@ def test_it_is_what_the_agent_then_earns_greedily(tricks: Tricks) -> None:
     last = run.curve.groupby("seed")["eval_return"].last()
     assert last[[3, 1]].tolist() == run.evaluate(4, greedy=True).mean(1).tolist()
     assert run.curve["eval_return"].notna().all()
+
+
+def test_every_game_of_an_evaluation_has_a_prompt_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts = list[torch.Tensor]()
+
+    def watched(*given: Any, **more: Any) -> Env:
+        env = make_env(*given, **more)
+        begin = env.reset
+        monkeypatch.setattr(env, "reset", lambda: (begin(), prompts.append(env.now.obs.clone())))
+        return env
+
+    run = train(Config("tricks/Sums-v0", seeds=1, steps=64, lanes=8, horizon=1, group=8), Tricks())
+    monkeypatch.setattr(evaluation, "make_env", watched)
+    run.evaluate(16)
+    assert len(prompts[0][0].unique(dim=0)) > 10  # in groups of eight there would be two
 
 
 def test_each_seed_is_evaluated_when_its_own_steps_are_due_whatever_other_seeds_do() -> None:
