@@ -28,6 +28,7 @@ from tricks.runs.files import write_whole
 
 SIZES = (10, 30)  # seeds
 SIMULATED = 300  # choices of a rate, to estimate the noise of each
+IDEAS = 10  # of a session
 FEWEST_RUNS = 30  # of an arm, to stand for all that it could have had
 NULLS = {"arms as they are": (False, False), "arms alike": (True, False), "as they are, confirmed": (False, True)}
 Population = Mapping[Arm, np.ndarray]  # of each arm, a value per stored seed
@@ -124,6 +125,22 @@ def false_alarms(every: Population, design: Design, seeds: int, draws: int, alik
     return alarms / draws
 
 
+def sessions(every: Population, seeds: int, draws: int, fresh: bool) -> dict[str, float]:
+    """How often a session of ten ideas that do nothing has a verdict, three or more, or one that stands on the ledger.
+
+    fresh: each idea has runs of its base of its own; else all are compared to the same ones.
+    """
+    rng, counts = np.random.default_rng(0), np.zeros(3)
+    arms = [values - values.mean() for values in every.values()]
+    for _ in range(draws):
+        arm = arms[rng.integers(len(arms))]
+        bases = rng.choice(arm, (IDEAS if fresh else 1, seeds))
+        p = np.array([unpaired(rng.choice(arm, seeds), bases[k % len(bases)]).p for k in range(IDEAS)])
+        wrong = (p < LEVEL).sum()
+        counts += (wrong > 0, wrong > 2, holm(p).min() < LEVEL)
+    return dict(zip(("a verdict", "three or more", "one that stands"), counts / draws, strict=True))
+
+
 def calibration(study: Study, draws: int) -> pd.DataFrame:
     """One row per question and number of seeds: coverage (its mean and its worst) or the rate of false alarms."""
     found, area, late = dict[tuple[str, int], list[float]](), population(study, "score"), population(study, "late")
@@ -140,6 +157,9 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
         for design in designs:
             for null, how in NULLS.items():
                 found[f"false alarms: {design.name}, {null}", n] = [false_alarms(area, design, n, draws, *how)]
+        for base, fresh in (("one base", False), ("fresh seeds", True)):
+            for what, share in sessions(area, n, draws, fresh).items():
+                found[f"sessions of ten null ideas, {base}: {what}", n] = [share]
         if all(rates and all(map(len, rates)) for rates in tried.values()):
             tuned = {arm: tuned_again(rates, n, draws, k) for k, (arm, rates) in enumerate(tried.items())}
             pairs = [(tuned[pair.having], tuned[pair.without]) for design in designs for pair in design.comparisons]

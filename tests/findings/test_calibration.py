@@ -38,6 +38,13 @@ def test_intervals_of_normal_values_cover_nineteen_times_in_twenty_and_alarms_ar
     assert module.coverage_of_differences(constant, DESIGN, 5, 4) == [1] * len(DESIGN.comparisons)
 
 
+def test_of_ten_ideas_that_do_nothing_one_stands_in_a_session_of_twenty_and_wrong_verdicts_share_a_base() -> None:
+    every = population(normal(), "score")
+    shared, fresh = (module.sessions(every, 10, 300, own) for own in (False, True))
+    assert max(shared["one that stands"], fresh["one that stands"]) < 0.09
+    assert fresh["a verdict"] > 0.25 and fresh["three or more"] < 0.03 < shared["three or more"]
+
+
 def test_tuned_arms_are_covered_by_both_variances_of_choosing_which_two_like_rates_need() -> None:
     rng = np.random.default_rng(0)
     clear = [rng.normal(size=20) * 0.01 + mean for mean in (1.0, -9.0)]
