@@ -14,7 +14,7 @@ from ablations.question.arms import Arm, Comparison, Design, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite, suite_named
 from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
-from ablations.report.sentences import spoken
+from ablations.report.sentences import spoken, taken_out
 from ablations.training.jobs import Job
 from ablations.training.question import TABLE, Question, train
 from ablations.training.rates import FINALISTS, KEY, OWN_RATES, Rate, best_of, target, use
@@ -216,12 +216,7 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
     train([(again, rates)], store, chosen.processes, what)
     saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
     if together:
-        row = effects(saved, saved.designs[-1]).iloc[0]
-        label = ", ".join([row.label.trick, *row.label.others])
-        print(
-            f"Each alone does practically nothing; taking out {label} together changes the area by "
-            f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
-        )
+        print(taken_out(effects(saved, saved.designs[-1]).iloc[0]))
     return saved
 
 

@@ -30,6 +30,14 @@ def of(study: Study) -> list[str]:
     return [f"On {plain(study.env)} ({study.seeds} seeds), {sentence}" for sentence in said]
 
 
+def taken_out(row: Any) -> str:
+    """What several tricks that do practically nothing do together, seen from the full set. row: an effect of theirs."""
+    return (
+        f"Each alone does practically nothing; taking out {', '.join((row.label.trick, *row.label.others))} together "
+        f"changes the area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
+    )
+
+
 def _in_order(studies: Sequence[Study]) -> list[Design]:
     """The studies' designs, one of each name and first arm, in the order in which sentences mention them."""
     named = {_key(design): design for study in reversed(studies) for design in study.designs}

@@ -33,6 +33,13 @@ def references_of(design: Design) -> dict[str, str]:
 OUTSIDE = tuple(name for name in NEEDS if name not in LADDER and fits(PPO, name))
 
 
+def test_an_arm_under_another_name_trains_the_same() -> None:
+    arm = Arm("mine", PPO, {"target_kl": 0.02}, {"standardize": abs}, body=lambda seeds, sizes: None)
+    other = arm.like("other")
+    assert (other, other.name, other.body) == (arm, "other", arm.body)
+    assert arm.like("less", REINFORCE) == Arm("less", REINFORCE, arm.numbers, arm.functions, arm.body)
+
+
 def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> None:
     cartpole, taxi = ladder(NAMES), ladder(usable(Config("Taxi-v4")))
     assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]

@@ -20,7 +20,7 @@ from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.findings.claims import published_text
 from ablations.findings.our_designs import around_continuous, beyond, beyond_raw, published
-from ablations.question.arms import Arm, Comparison, Design, added
+from ablations.question.arms import Arm, Comparison, Design, added, taken
 from ablations.question.designs import DESIGNS, add_one_in, factorial, ladder, leave_one_out
 from ablations.report import page, sentences, tables
 from ablations.report.markup import as_html, code, plain
@@ -330,6 +330,19 @@ def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Pat
     for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
         assert (plain(text), code(text)) == (text, f"`{text}`")
     assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
+
+
+def test_an_effect_that_is_taken_out_has_the_other_sign_and_its_interval_the_other_ends() -> None:
+    row = pd.Series({"label": taken("clip", ["gae"]), "difference": 0.02, "low": -0.01, "high": 0.05})
+    said = "taking out clip, gae together changes the area by -0.020 [-0.050, +0.010], on other seeds."
+    assert sentences.taken_out(row).endswith(said)
+
+
+def test_the_name_of_an_arm_is_text_in_its_table() -> None:
+    made = study(ladder(["baseline"]), lambda on: 0)
+    frame = arms_table(made, made.designs[0]).assign(arm=["a|b *x*", "baseline"])
+    rows = arms_text(frame).splitlines()
+    assert "a&#124;b &#42;x&#42;" in rows[2] and len({row.count("|") for row in rows}) == 1
 
 
 @pytest.mark.parametrize("text", HOSTILE)
