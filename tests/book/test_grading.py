@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from support.fixtures import Capture, Patch
@@ -28,6 +29,7 @@ from chapters.book.grading.judging import Limits, Verdict, cases_of, exercise, j
 from chapters.book.grading.submission import read
 from chapters.book.handout import handed_out
 from chapters.exercises.clip import check_surrogate
+from tricks import InputError
 from tricks.cli.shell import guarded
 
 (SURROGATE,) = (each for each in exercises("03_clip") if each.check)
@@ -59,6 +61,12 @@ def test_every_exercise_has_a_cell_and_an_id_of_its_own_and_every_check_is_asked
     numbers = [id.rpartition("-exercise-")[2] for id in found if "-exercise-" in id]
     assert numbers == [str(each.number) for each in asked]
     assert {cell.id for cell in asked_cells(name)} == {*found} - {f"{name}-badges", f"{name}-setup"}
+
+
+def test_what_our_own_failure_kept_from_being_graded_is_graded_the_next_time(monkeypatch: Patch) -> None:
+    for error, kept in ((MemoryError(), ""), (InputError("no notebook"), "digest")):
+        monkeypatch.setattr(grade, "read", Mock(side_effect=error))
+        assert grade.sheet("mine.ipynb", Path("mine.ipynb"), Limits(1, 1), "digest").digest == kept
 
 
 def test_a_verdict_is_a_word_and_the_exercises_own_sentence() -> None:
