@@ -11,8 +11,7 @@ import torch
 from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 from gymnasium.spaces import Text
 from support import kernels, probes
-from support.any_space import AnySpace
-from support.register import register
+from support.probes import AnySpace, register
 from support.settings import SETTINGS
 
 import tricks.fast

@@ -29,8 +29,7 @@ from matplotlib.patches import Rectangle
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from support.fixtures import Capture, Patch
-from support.refusal import refusal
+from support.fixtures import Capture, Patch, refusal
 
 import tricks.loop
 from ablations import SCALES, effects, story_of

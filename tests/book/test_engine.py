@@ -10,8 +10,8 @@ import pytest
 import torch
 from scipy.stats import kstest
 from support.browsing import Browser
+from support.probes import register
 from support.recording import Recording, reference_of
-from support.register import register
 from support.replayed import replayed, weights_after
 from support.restless import Restless
 from support.settings import SMALL, drawn_from

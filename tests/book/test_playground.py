@@ -16,8 +16,8 @@ import pytest
 import torch
 from scipy.stats import ttest_ind
 from support.browsing import Browser
+from support.fixtures import refusal
 from support.pages import ROOT
-from support.refusal import refusal
 from support.studies import study
 
 from ablations import AT_BEST, OVER_ALL, area, effects_by_rate, in_general, interval, on_grid, unpaired

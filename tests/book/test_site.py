@@ -11,7 +11,7 @@ import jupytext
 import nbformat
 import pytest
 from support.browsing import Browser
-from support.refusal import refusal
+from support.fixtures import refusal
 
 import ablations
 import tricks

@@ -8,9 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.commands import begin, ended
+from support.commands import begin, ended, until
 from support.jobs import FILE, finished
-from support.waiting import until
 
 from ablations.cli import main
 from ablations.question.designs import DESIGNS, SUITES

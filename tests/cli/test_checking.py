@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces, wrappers
 from support.probes import Endless as Ours
-from support.register import like
+from support.probes import like
 
 from tricks.cli import checking
 from tricks.cli.main import main

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.fixtures import Patch, Refuses, Told
+from support.fixtures import Patch, Refuses, Told, refusal
 from support.pictured import CONFIG, Pictured, untrained
-from support.refusal import refusal
 
 from tricks import PPO, load, switched, train
 from tricks.cli.main import main

@@ -7,8 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 from support.commands import begin, ended
-from support.fixtures import Capture, Patch, Refuses, Told
-from support.refusal import refusal
+from support.fixtures import Capture, Patch, Refuses, Told, refusal
 
 from tricks import ATARI, ATARI_CONFIG, PPO, REINFORCE, Config, Tricks
 from tricks.cli import start

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.spying import spied
+from support.training import spied
 
 from tricks import Config, train
 from tricks.core.adam import Adam, gradient

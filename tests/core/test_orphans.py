@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.waiting import alive, until
+from support.commands import alive, until
 
 SCRIPT = """
 import multiprocessing, os, signal, sys, time

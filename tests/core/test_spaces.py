@@ -8,10 +8,8 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from hypothesis import given, settings
-from support.any_space import BOOL
 from support.chance_spaces import nested
-from support.probes import Endless
-from support.register import register
+from support.probes import BOOL, Endless, register
 from torch import Tensor, distributions
 
 from tricks import Config, InputError

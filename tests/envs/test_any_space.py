@@ -13,9 +13,8 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
-from support.any_space import BOOL, THREE, TWO, AnySpace
-from support.refusal import refusal
-from support.register import like, register
+from support.fixtures import refusal
+from support.probes import BOOL, THREE, TWO, AnySpace, like, register
 
 from tricks import PPO, REINFORCE, Config, load, switched, train
 from tricks.core.spaces import Spaces, within

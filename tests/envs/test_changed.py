@@ -14,12 +14,9 @@ import support.contracts as own
 import torch
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.spaces import Box
-from support.any_space import AnySpace
 from support.contracts import Counting
-from support.fixtures import Capture
-from support.probes import Endless
-from support.refusal import refusal
-from support.register import like
+from support.fixtures import Capture, refusal
+from support.probes import AnySpace, Endless, like
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, Tricks, load, named, train, training
 from tricks.envs.lane import make_lane

@@ -12,11 +12,11 @@ import pytest
 import support.contracts as own
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from support.commands import linux
 from support.contracts import Counting
+from support.fixtures import refusal
 from support.misbehaving import Misbehaving, play, processes
-from support.refusal import refusal
-from support.register import register
-from support.waiting import linux
+from support.probes import register
 
 from tricks import PPO, Config, switched, train
 from tricks.cli.main import main

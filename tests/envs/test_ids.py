@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from support.refusal import refusal
+from support.fixtures import refusal
 
 from tricks import PPO, Config, train
 from tricks.envs.ids import call_plugins, make_named

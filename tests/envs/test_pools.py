@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.fixtures import refusal
 from support.playing import uniform
-from support.refusal import refusal
 from torch import Tensor
 
 from tricks import PPO, Config, train

@@ -13,11 +13,9 @@ import psutil
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Tuple
-from support.any_space import AnySpace
+from support.commands import alive, linux, until
 from support.misbehaving import play, processes
-from support.probes import Endless
-from support.register import register
-from support.waiting import alive, linux, until
+from support.probes import AnySpace, Endless, register
 
 from tricks.envs.make import make_env
 

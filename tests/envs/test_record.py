@@ -15,10 +15,8 @@ from gymnasium import wrappers
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
-from support.any_space import THREE, AnySpace
-from support.fixtures import Capture
-from support.refusal import refusal
-from support.register import like, register
+from support.fixtures import Capture, refusal
+from support.probes import THREE, AnySpace, like, register
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Tricks, further, load, resume, train
 from tricks.cli.main import main

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.refusal import refusal
+from support.fixtures import refusal
 from torch import Tensor
 
 from tricks import PPO, REINFORCE, Config, Spaces, Tricks, train

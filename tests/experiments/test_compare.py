@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.any_space import AnySpace
-from support.fixtures import Capture, Patch, Refuses
+from support.fixtures import Capture, Patch, Refuses, refusal
 from support.jobs import finished, made_up
-from support.refusal import refusal
+from support.probes import AnySpace
 
 from ablations import Arm, cli, compare, holm, judge, load_all, read
 from ablations.analysis.effects import moved

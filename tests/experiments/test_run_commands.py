@@ -14,9 +14,8 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Patch, Refuses
+from support.fixtures import Capture, Patch, Refuses, refusal
 from support.jobs import finished
-from support.refusal import refusal
 from support.studies import study
 
 from ablations.analysis import outcomes

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.spying import spied
-from support.training import interrupted, same
+from support.training import interrupted, same, spied
 
 from tricks import Config, InputError, Tricks, loop, resume, train
 from tricks.cli.main import main

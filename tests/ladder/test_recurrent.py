@@ -8,11 +8,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.probes import Endless
-from support.register import register
+from support.probes import Endless, register
 from support.restless import Restless
-from support.spying import spied
-from support.training import interrupted
+from support.training import interrupted, spied
 from torch import Tensor, nn
 
 from tricks import PPO, Config, InputError, Run, load, resume, train

@@ -8,8 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.spying import spied
-from support.training import UNMASKED, interrupted
+from support.training import UNMASKED, interrupted, spied
 from torch import Tensor
 
 from tricks import CONTINUOUS, PPG, Config, InputError, load, resume, train

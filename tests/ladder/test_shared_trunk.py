@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
-from support.any_space import AnySpace
-from support.probes import Endless
-from support.register import like
-from support.spying import spied
+from support.probes import AnySpace, Endless, like
+from support.training import spied
 from torch import Tensor
 from torch.distributions import AffineTransform, Independent, Normal, TanhTransform, TransformedDistribution
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from gymnasium.wrappers import TransformReward
 from support.learners import compiled_losses
-from support.register import register
+from support.probes import register
 from support.restless import Restless
 from support.settings import SMALL, drawn_from
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 from support import trl_losses
+from support.probes import register
 from support.recording import Recording, differences
-from support.register import register
 from support.restless import Restless
 from support.settings import SMALL
-from support.spying import spied
-from support.training import interrupted, same
+from support.training import interrupted, same, spied
 from torch import Tensor
 
 import tricks.loop as loop

@@ -15,8 +15,7 @@ import pytest
 import torch
 from support.misbehaving import Misbehaving, second_seed
 from support.probes import Endless
-from support.spying import spied
-from support.training import UNMASKED
+from support.training import UNMASKED, spied
 from torch import Tensor, nn
 
 import tricks.loop as loop

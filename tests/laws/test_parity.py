@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from support.learners import between, learn
-from support.register import register
+from support.probes import register
 from support.restless import Restless
 from torch import Tensor, nn
 

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import fields, replace
 
 import pytest
+from support.probes import register
 from support.recording import Recording, differences
-from support.register import register
 from support.restless import Restless, RestlessNested
 from support.settings import SMALL, drawn_from
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.refusal import refusal
+from support.fixtures import refusal
 
 from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_raw, scales

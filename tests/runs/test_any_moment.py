@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from support.refusal import refusal
+from support.fixtures import refusal
 from support.training import SMALL, interrupted, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train

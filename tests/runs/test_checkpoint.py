@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.fixtures import Capture, Patch
-from support.refusal import refusal
+from support.fixtures import Capture, Patch, refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail, interrupted, same
 
 from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, named, resume, train

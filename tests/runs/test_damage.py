@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.refusal import refusal
+from support.fixtures import refusal
 from support.training import reseal, rewrite
 
 from tricks import PPO, Checkpoints, Config, Run, further, load, resume, train

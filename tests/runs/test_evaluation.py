@@ -8,7 +8,7 @@ import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
-from support.refusal import refusal
+from support.fixtures import refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, resume, train

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import pandas as pd
 import pytest
-from support.refusal import refusal
+from support.fixtures import refusal
 from support.training import interrupted
 
 from tricks import PPO, Checkpoints, Config, Evaluation, further, load, resume, train

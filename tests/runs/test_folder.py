@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.fixtures import Patch
-from support.refusal import refusal
+from support.commands import until
+from support.fixtures import Patch, refusal
 from support.training import SMALL, Power, cart, fail, interrupted, same
-from support.waiting import until
 
 from tricks import PPO, Checkpoints, Config, Run, Spaces, load, resume, train
 from tricks.core.nets import Dense

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from support.refusal import refusal
+from support.fixtures import refusal
 from support.training import SMALL, Power, fail, scalars, writers
 
 from tricks import PPO, Agent, Checkpoints, Evaluation, StopTraining, further, load, resume, train

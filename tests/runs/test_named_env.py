@@ -10,8 +10,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from support.fixtures import Patch, Told
-from support.refusal import refusal
+from support.fixtures import Patch, Told, refusal
 from support.training import interrupted, reseal, rewrite
 
 from tricks import PPO, Checkpoints, Config, load, resume, train

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
+from support.commands import until
 from support.fixtures import Capture, Patch
-from support.waiting import until
 from tqdm import tqdm
 
 from tricks.runs import progress

@@ -14,9 +14,9 @@ import torch
 from gymnasium.spaces import Box, Dict, Tuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.any_space import TWO, AnySpace
 from support.chance_spaces import boxes, discrete, nested
-from support.refusal import refusal
+from support.fixtures import refusal
+from support.probes import TWO, AnySpace
 from support.training import cart, same
 from torch import Tensor, nn
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
-from support.any_space import BOOL, AnySpace
-from support.refusal import refusal
+from support.fixtures import refusal
+from support.probes import BOOL, AnySpace
 
 from tricks import PPO, Agent, Config, Run, named, train
 from tricks.core.nets import Dense

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.fixtures import Capture, Patch, Refuses
-from support.refusal import refusal
+from support.fixtures import Capture, Patch, Refuses, refusal
 
 from tricks import PPG, PPO, REINFORCE, Config, Tricks, named, train, training
 from tricks.cli.main import main

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from hypothesis import strategies as st
-from support.any_space import BOOL
+from support.probes import BOOL
 
 FLOATS, WHOLE = (np.float16, np.float32, np.float64), (np.int8, np.int16, np.int32, np.int64)
 

@@ -1,4 +1,4 @@
-"""Commands as a shell starts them: in processes of their own, which can be told to stop."""
+"""Commands as a shell starts them: in processes of their own, which can be told to stop; and waiting for them."""
 
 import contextlib
 import os
@@ -6,10 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -67,3 +69,21 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
         sys.dont_write_bytecode = writes_none
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts processes as Linux shows them")
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether a process runs; one that is no more than an entry that nobody has asked for yet does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)

@@ -5,8 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from support.probes import Endless
-from support.register import like, register
+from support.probes import Endless, like, register
 
 
 class Counting(Endless):

@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from ipykernel.kernelapp import launch_new_instance
 from jupyter_client.provisioning import local_provisioner
-from support.waiting import until
+from support.commands import until
 
 from tricks.core.machine import follow_parent
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
-from support.probes import Endless
-from support.register import register
+from support.probes import Endless, register
 
 from tricks import Config
 from tricks.core.env import Env, Step

@@ -5,8 +5,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from support.probes import SeenActionReward
-from support.register import like, register
+from support.probes import SeenActionReward, like, register
 
 from tricks import REINFORCE, Config, Run, train
 

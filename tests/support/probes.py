@@ -1,11 +1,22 @@
-"""Probe environments, so small that the values and the best policy are known, and others with one thing to notice."""
+"""Environments so small that the values and the best policy are known, with one thing to notice, or of any spaces."""
 
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from support.register import like
+
+
+def register(id: str, make: Callable[..., gym.Env], max_episode_steps: int | None = None, **options: Any) -> None:
+    """`gym.register` for a class or function, which Gymnasium's own type does not take."""
+    entry: Any = make
+    gym.register(id, entry_point=entry, max_episode_steps=max_episode_steps, kwargs=options)
+
+
+def like(base: type, name: str, **parts: Any) -> Any:
+    return type(name, (base,), parts | {"__module__": base.__module__})
 
 
 class Endless(gym.Env):
@@ -152,3 +163,32 @@ LargePictures = like(SmallPictures, "LargePictures", observation_space=Box(0, 25
 
 
 PROBES = {f"{kind.__name__}-v0": kind for kind in (OneState, SeenReward, DelayedReward, ActionReward, SeenActionReward)}
+
+
+BOOL: Any = np.bool_  # which the types of Gymnasium do not know
+TWO, THREE = Discrete(2), Box(-1, 1, (3,), np.float32)
+
+
+class AnySpace(Endless):
+    """Shows samples of its observation space, for episodes of five steps; refuses actions that are not in its own."""
+
+    length = 5
+
+    def __init__(self, observation: gym.Space[Any] = THREE, action: gym.Space[Any] = TWO) -> None:
+        self.observation_space, self.action_space = deepcopy(observation), action  # each lane draws its own
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            self.observation_space.seed(seed)
+        return super().reset(seed=seed)
+
+    def see(self) -> Any:
+        return self.observation_space.sample()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:
+        if not self.action_space.contains(action):
+            raise ValueError(f"{action!r} is not in {self.action_space}")
+        return super().step(action)
+
+    def info(self) -> dict[str, Any]:
+        return {}

@@ -1,4 +1,4 @@
-"""Small trainings, what interrupts them, and when two are the same."""
+"""Small trainings, what interrupts them, what they do on their way, and when two are the same."""
 
 import itertools
 import json
@@ -95,3 +95,15 @@ def reseal(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object
     about = json.loads(found["about"])
     change(about, found)
     path.write_bytes(sealed(tensor_bytes(found | {"about": json.dumps(about)})))
+
+
+def spied(patch: pytest.MonkeyPatch, owner: Any, name: str, note: Callable[..., Any]) -> list[Any]:
+    """From now on, what `note` makes of the arguments of each call of this function, before the call."""
+    notes, function = list[Any](), getattr(owner, name)
+
+    def call(*given: Any, **named: Any) -> Any:
+        notes.append(note(*given, **named))
+        return function(*given, **named)
+
+    patch.setattr(owner, name, call)
+    return notes

@@ -15,11 +15,10 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from support.commands import begin, ended, largest_file
+from support.commands import alive, begin, ended, largest_file, until
 from support.fixtures import Capture, Patch
 from support.jobs import JOB, JOBS, TINY, content, finished, result
 from support.studies import study
-from support.waiting import alive, until
 
 from ablations.analysis.records import Done, Study, about_runs, gathered
 from ablations.cli import main

@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.commands import ROOT
-from support.fixtures import Capture, Patch, Refuses
+from support.fixtures import Capture, Patch, Refuses, refusal
 from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
-from support.refusal import refusal
 from support.studies import study
 
 from ablations import compare, read

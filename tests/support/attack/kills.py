@@ -12,9 +12,8 @@ import psutil
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import in_words
-from support.commands import begin, ended
+from support.commands import alive, begin, ended, until
 from support.jobs import FILE, finished
-from support.waiting import alive, until
 
 from ablations.analysis.records import SUFFIX
 from tricks import load
