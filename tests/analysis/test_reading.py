@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.jobs import TINY
-from support.studies import study
+from support.studies import TINY, study
 
 from ablations import RESULTS, cli, compare, figure, read
 from ablations.analysis import records

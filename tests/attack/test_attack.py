@@ -15,8 +15,7 @@ from support.attack import command_lines, environments, python_calls
 from support.attack import files as harm
 from support.attack.kills import COMMANDS, OUT, attack, content, kills
 from support.attack.law import survives
-from support.jobs import FILE, JOB, result
-from support.studies import study
+from support.studies import FILE, JOB, result, study
 from support.training import interrupted
 
 from ablations.analysis.records import SUFFIX, save

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import begin, ended, until
-from support.jobs import FILE, finished
+from support.studies import FILE, finished
 
 from ablations.cli import main
 from ablations.question.designs import DESIGNS, SUITES

@@ -1,7 +1,7 @@
 """Commands train their jobs in this process."""
 
 import pytest
-from support.jobs import in_turn
+from support.studies import in_turn
 
 from ablations.training import workers
 

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.fixtures import Capture, Patch, Refuses, refusal
-from support.jobs import finished, made_up
 from support.probes import AnySpace
+from support.studies import finished, made_up
 
 from ablations import Arm, cli, compare, holm, judge, load_all, read
 from ablations.analysis.effects import moved

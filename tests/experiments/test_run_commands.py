@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.fixtures import Capture, Patch, Refuses, refusal
-from support.jobs import finished
-from support.studies import study
+from support.studies import finished, study
 
 from ablations.analysis import outcomes
 from ablations.analysis.records import load_all, save

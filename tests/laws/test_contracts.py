@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.draws import FORMS, Draw
-from support.draws import assert_alike as assert_form
-from support.learners import COMPILED, FLAGS, Learner, assert_alike, compiled_losses
+from support.draws import FORMS, Draw, assert_form
+from support.learners import COMPILED, FLAGS, Learner, assert_learned, compiled_losses
 
 from tricks import InputError
 from tricks.ladder import closed, switched
@@ -33,12 +32,12 @@ def test_for_any_input_both_forms_raise_or_agree(form: str) -> None:
 def test_every_flag_that_a_kernel_tests_is_drawn_and_buffers_have_rows_of_their_own() -> None:
     assert code.FLAGS == COMPILED
     for seed in range(40):
-        assert_alike(Learner(seed, switched(closed({"ppg_buffers"})), usual=True, odd=False))
+        assert_learned(Learner(seed, switched(closed({"ppg_buffers"})), usual=True, odd=False))
 
 
 def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
     with compiled_losses() as found:
-        worked = sum(assert_alike(Learner(seed)) for seed in range(COUNT))
+        worked = sum(assert_learned(Learner(seed)) for seed in range(COUNT))
     assert COUNT / 2 < worked < COUNT and COUNT / 2 < sum(found) < len(found)
 
 
@@ -69,7 +68,7 @@ def test_each_pair_of_flags_of_the_compiled_branches(reuse: bool, box: bool) -> 
             if flags.on in seen or (not reuse and flags.reuse) or (box and flags.action_mask):
                 continue
             seen.add(flags.on)
-            assert_alike(Learner(len(seen), flags, box))
+            assert_learned(Learner(len(seen), flags, box))
     assert len(seen) > 10
 
 

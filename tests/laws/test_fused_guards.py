@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from support.learners import Learner, assert_alike, between, compiled_losses, learn
+from support.learners import Learner, assert_learned, between, compiled_losses, learn
 from torch import nn
 
 from tricks import PPO, Config, Tricks
@@ -233,7 +233,7 @@ def test_with_buffers_each_net_has_rows_of_its_own_and_those_of_one_are_enough_f
     learner = Learner(11, switched(closed({"ppg_buffers"})), box=False, usual=True, odd=False)
     for b in learner.batches:
         b.valid[0] = False
-    assert assert_alike(learner)
+    assert assert_learned(learner)
 
 
 def test_a_value_kernel_that_stops_halfway_leaves_nothing_in_the_gradients_of_the_policy() -> None:
@@ -243,5 +243,5 @@ def test_a_value_kernel_that_stops_halfway_leaves_nothing_in_the_gradients_of_th
         b.valid[:], b.valid[:, -1] = True, False
         b.target[-1, -1] = torch.nan  # filler of the last seed, after the others' gradients
     with compiled_losses() as found:
-        assert assert_alike(learner)
+        assert assert_learned(learner)
     assert found == [True, False] * len(learner.batches)

@@ -18,11 +18,9 @@ import torch
 from torch import Tensor
 
 pytest.importorskip("numba")
-from support.draws import FORMS, Draw
-from support.draws import assert_alike as assert_form
+from support.draws import FORMS, Draw, assert_form
 from support.interpreted import BLOCK, interpreted
-from support.learners import ACTIONS, FLAGS, Learner, compiled_losses
-from support.learners import assert_alike as assert_learned
+from support.learners import ACTIONS, FLAGS, Learner, assert_learned, compiled_losses
 
 from tricks import PPO, Config, Tricks
 from tricks.advantage_norm import standardize

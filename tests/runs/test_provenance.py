@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from support.jobs import SMALL, result
+from support.studies import SMALL, result
 from support.training import SMALL as RUN
 
 from tricks import PPO, load, train, version

@@ -122,7 +122,7 @@ def largest(x: Tensor) -> float:
     return float(torch.where(x.isfinite(), x, 0).abs().amax()) if x.numel() else 0.0
 
 
-def assert_alike(call: Call, seed: int) -> bool:
+def assert_form(call: Call, seed: int) -> bool:
     """Both forms raise, or agree; whether they did not raise."""
     with plain():
         theirs = outcome(call, seed)

@@ -166,7 +166,7 @@ class Learner:
             return None
 
 
-def assert_alike(learner: Learner) -> bool:
+def assert_learned(learner: Learner) -> bool:
     """Both raise, or agree; whether they did not raise."""
     theirs, mine = learner.learned(formulas=True), learner.learned(formulas=False)
     assert (mine is None) == (theirs is None)

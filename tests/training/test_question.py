@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.fixtures import Capture, Patch
-from support.jobs import TINY, flips
+from support.studies import TINY, flips
 
 from ablations import cli
 from ablations.cli import again, main

@@ -17,8 +17,7 @@ import pytest
 import torch
 from support.commands import alive, begin, ended, largest_file, until
 from support.fixtures import Capture, Patch
-from support.jobs import JOB, JOBS, TINY, content, finished, result
-from support.studies import study
+from support.studies import JOB, JOBS, TINY, content, finished, result, study
 
 from ablations.analysis.records import Done, Study, about_runs, gathered
 from ablations.cli import main

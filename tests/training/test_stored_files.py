@@ -18,8 +18,7 @@ import pandas as pd
 import pytest
 from support.commands import ROOT
 from support.fixtures import Capture, Patch, Refuses, refusal
-from support.jobs import FILE, JOB, JOBS, SMALL, content, finished, flips, result
-from support.studies import study
+from support.studies import FILE, JOB, JOBS, SMALL, content, finished, flips, result, study
 
 from ablations import compare, read
 from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
@@ -180,7 +179,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np
-from support.jobs import JOBS, made_up
+from support.studies import JOBS, made_up
 from ablations.training.store import Store
 print(flush=True)
 sys.stdin.readline()

@@ -13,7 +13,7 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import Main, run
-from support.jobs import in_turn
+from support.studies import in_turn
 
 from ablations.analysis.records import RESULTS, SUFFIX
 from ablations.cli import ReportOptions

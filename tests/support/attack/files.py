@@ -18,7 +18,7 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import refused
-from support.jobs import JOB
+from support.studies import JOB
 
 from ablations.analysis.records import load_all
 from ablations.training import rates as rate_table

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import in_words
 from support.commands import alive, begin, ended, until
-from support.jobs import FILE, finished
+from support.studies import FILE, finished
 
 from ablations.analysis.records import SUFFIX
 from tricks import load
