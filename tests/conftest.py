@@ -12,6 +12,7 @@ from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 from gymnasium.spaces import Text
 from support import kernels, probes
 from support.probes import AnySpace, register
+from support.restless import Restless, RestlessNested
 from support.settings import SETTINGS
 
 import tricks.fast
@@ -34,17 +35,16 @@ if "forkserver" in multiprocessing.get_all_start_methods():
     multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__, *kernels.PRELOAD])
     kernels.fork_kernels()
 
-for name, probe in probes.PROBES.items():
-    register(name, probe)
+PICTURES = probes.SmallPictures, probes.LargePictures, probes.ChannelsLast
+OTHERS = probes.ResetMask, probes.Forbidding, probes.ThreeLives, Restless, RestlessNested
+for kind in (*probes.PROBES.values(), *PICTURES, *OTHERS):
+    register(f"{kind.__name__}-v0", kind)
 register("Endless-v0", probes.Endless, max_episode_steps=1)
 register("DeadOnTime-v0", probes.DeadOnTime, max_episode_steps=1)
-register("ResetMask-v0", probes.ResetMask)
-register("Forbidding-v0", probes.Forbidding)
-register("ThreeLives-v0", probes.ThreeLives)
-register("SmallPictures-v0", probes.SmallPictures)
-register("LargePictures-v0", probes.LargePictures)
-register("ChannelsLast-v0", probes.ChannelsLast)
 register("Talking-v0", AnySpace, observation=Text(5))
+register("RestlessBox-v0", Restless, discrete=False)
+register("RestlessTasks-v0", Restless, tasks=2)
+register("RestlessSeen-v0", RestlessNested, picture=True)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: probes.AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)

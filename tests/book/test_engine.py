@@ -38,7 +38,6 @@ class Outlying(Restless):
         return super().observation() * np.float32(50 if self.seen == 30 else 1)
 
 
-register("Restless-v0", Restless)
 register("Outlying-v0", Outlying)
 ONE = replace(SMALL, env="Restless-v0", seeds=(3,), adam_eps=1e-2)
 POPART = switched(closed(["popart"]))

@@ -8,8 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.probes import Endless, register
-from support.restless import Restless
+from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
 
@@ -22,7 +21,6 @@ from tricks.ladder import named
 from tricks.loop import build_agent
 from tricks.recurrent import Cell, Recurrent
 
-register("Restless-v0", Restless)
 TRICKS = replace(PPO, recurrent=True)
 CONFIG = Config("Restless-v0", seeds=2, steps=300, lanes=4, horizon=16, hidden=(8,), recurrent_size=5, minibatches=2)
 KINDS = pytest.mark.parametrize("kind", ["lstm", "gru"])

@@ -11,8 +11,6 @@ import pytest
 import torch
 from gymnasium.wrappers import TransformReward
 from support.learners import compiled_losses
-from support.probes import register
-from support.restless import Restless
 from support.settings import SMALL, drawn_from
 
 from tricks import PPO, Config, Tricks, train
@@ -20,8 +18,6 @@ from tricks.fast.dispatch import plain
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 
 pytest.importorskip("numba")
-register("Restless-v0", Restless)
-register("RestlessBox-v0", Restless, discrete=False)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0")
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
 PLAIN = {"recurrent", "squash", "clip_higher"}  # have no compiled form

@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 import torch
 from support.learners import between, learn
-from support.probes import register
-from support.restless import Restless
 from torch import Tensor, nn
 
 from tricks import CLEANRL, CLEANRL_CONFIG, PPO, SB3, SB3_CONFIG, Config
@@ -140,9 +138,8 @@ def test_reward_scaling_equals_stable_baselines3_with_ends_inside_and_in_two_rol
     torch.testing.assert_close(found[0], torch.from_numpy(expected).double(), **TIGHT)
 
 
-register("RestlessParity-v0", Restless)
 TRICKS = replace(PPO, recurrent=True, grad_clip=False, lr_anneal=False, value_clip=False)
-RECURRENT = Config("RestlessParity-v0", seeds=1, lanes=6, horizon=16, recurrent_size=5, minibatches=2, epochs=1)
+RECURRENT = Config("Restless-v0", seeds=1, lanes=6, horizon=16, recurrent_size=5, minibatches=2, epochs=1)
 CLOSE: Any = {"rtol": 1e-4, "atol": 1e-6}
 
 

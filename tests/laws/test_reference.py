@@ -5,9 +5,7 @@ from collections import Counter
 from dataclasses import fields, replace
 
 import pytest
-from support.probes import register
 from support.recording import Recording, differences
-from support.restless import Restless, RestlessNested
 from support.settings import SMALL, drawn_from
 
 from tricks import PPO, Config, Tricks
@@ -15,11 +13,6 @@ from tricks.config import PerSeed
 from tricks.fast.dispatch import plain
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 
-register("Restless-v0", Restless)
-register("RestlessBox-v0", Restless, discrete=False)
-register("RestlessTasks-v0", Restless, tasks=2)
-register("RestlessNested-v0", RestlessNested)
-register("RestlessSeen-v0", RestlessNested, picture=True)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
 SHOWN = "tricks/Typos-v0"  # which has demonstrations, and none of the rest that happens in the others
 DRAWN = [name for name in NEEDS if name != "imitate"]
