@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.fixtures import refusal
 from support.studies import TINY, study
 
 from ablations import RESULTS, cli, compare, figure, read
@@ -22,7 +23,7 @@ from ablations.training.jobs import Job
 from ablations.training.question import Question
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
-from tricks import PPO, Config, InputError, train
+from tricks import PPO, Config, train
 from tricks.ladder import REINFORCE, switched
 from tricks.runs.provenance import VERSIONS
 
@@ -62,8 +63,7 @@ def test_comparisons_runs_and_folders_of_them_are_read_alike_unless_damaged(tmp_
         assert alone[score].to_numpy() == pytest.approx(ours[ours.arm == "ppo"][score].to_numpy(), rel=1e-5)
     assert {"entropy", "approx_kl"} <= {*curves}
     (tmp_path / "run" / "run.json").write_text('{"config": {}}')
-    with pytest.raises(InputError, match=r"is damaged: run.json: it does not match its checksum"):
-        read(tmp_path / "run")
+    refusal(r"is damaged: run.json: it does not match its checksum", read, tmp_path / "run")
 
 
 def monitor(path: Path, returns: list[float], start: float = 0.0) -> None:
@@ -91,8 +91,8 @@ def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_lon
     names = ["a - charts/return", "a - charts/return__MIN", "b - charts/return", "b - loss", "_runtime"]
     pd.DataFrame({"global_step": [5, 10], **{name: [1.0, 2.0] for name in names}}).to_csv(wide, index=False)
     assert set(curves_of(wide, Columns(value="charts/return")).seed) == {0, 1}
-    with pytest.raises(InputError, match=r"Name one with --value: a - charts/return, b - charts/return, b - loss$"):
-        curves_of(wide, Columns())  # neither bounds nor times are runs
+    said = r"Name one with --value: a - charts/return, b - charts/return, b - loss$"
+    refusal(said, curves_of, wide, Columns())  # neither bounds nor times are runs
 
 
 def test_runs_of_cleanrl_are_grouped_evaluations_averaged_and_our_own_table_reads_back(tmp_path: Path) -> None:
@@ -124,8 +124,7 @@ def test_event_files_are_read_by_tensorboard_s_own_reader(tmp_path: Path) -> Non
             writer.add_scalar("losses/value", 0.0, step)
     assert curves_of(tmp_path, Columns())["return"].tolist() == [1.0, 2.0]
     said = "has no scalar 'reward'; its scalars are charts/episodic_return, losses/value"
-    with pytest.raises(InputError, match=said):
-        curves_of(tmp_path, Columns(value="reward"))
+    refusal(said, curves_of, tmp_path, Columns(value="reward"))
 
 
 def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,12 +174,9 @@ def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path
     table = pd.DataFrame({"kind": ["a"] * 4, "seed": [0, 0, 1, 1], "step": [1, 2, 1, 2], "loss": [1.0, 2.0, 3.0, 4.0]})
     (line,) = figure(table, by="kind", y="loss").axes[0].lines
     assert np.asarray(line.get_ydata())[-1] == 3.0
-    with pytest.raises(InputError, match="the table has no column 'arm'; it has kind, seed, step, loss"):
-        figure(table, y="loss")
-    with pytest.raises(InputError, match="steps go back in a, seed 0, at step 1"):
-        figure(table.assign(step=[2, 1, 1, 2]), by="kind", y="loss")
-    with pytest.raises(InputError, match="unknown statistic 'mode'"):
-        figure(table, by="kind", y="loss", statistic="mode")
+    refusal("the table has no column 'arm'; it has kind, seed, step, loss", figure, table, y="loss")
+    refusal("steps go back in a, seed 0, at step 1", figure, table.assign(step=[2, 1, 1, 2]), by="kind", y="loss")
+    refusal("unknown statistic 'mode'", figure, table, by="kind", y="loss", statistic="mode")
 
 
 ONE = ladder(["baseline"])
@@ -203,8 +199,7 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert runs[records.MADE].to_numpy().tolist()[0] == ["3", "1.0", "cafe", "False", "True", "arm"]
     origins = [origin(row) for row in runs[1:].to_dict("records")]
     assert origins == ["ALGORITHM 3, commit cafe with changes", "version 0.9"]
-    with pytest.raises(InputError, match="there are no results"):
-        gather([], {4})
+    refusal("there are no results", gather, [], {4})
     old = {"torch": "2", "device": "cpu", "date": "2026-01-01"}
     jobs = [done((0, 1), {}, **old), done((2,), {}, torch="1", commit="c", device="cuda (H)", date="2026-01-02")]
     about = records.about_runs("x", jobs, (5, 3, 4))

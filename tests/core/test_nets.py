@@ -9,9 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from gymnasium.spaces import Box, Dict, Discrete
+from support.fixtures import refusal
 from torch import Tensor, nn
 
-from tricks import Config, InputError
+from tricks import Config
 from tricks.action_mask import mask_logits
 from tricks.core import layers
 from tricks.core.agent import Agent
@@ -90,11 +91,9 @@ def test_images_too_small_get_shallow_with_their_brightness_or_are_refused() -> 
     torch.testing.assert_close(binary(bright // 255), gray(bright))
     torch.testing.assert_close(binary(dark), gray(dark))
     assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
-    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
-        Nature(generators(1), (1, 36, 35))
+    refusal("at least 36×36 pixels, not 36×35", Nature, generators(1), (1, 36, 35))
     assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
-    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
-        Shallow(generators(1), (1, 3, 2), 255)
+    refusal("at least 3×3 pixels, not 3×2", Shallow, generators(1), (1, 3, 2), 255)
 
 
 DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
@@ -163,8 +162,7 @@ WRONG: dict[str, tuple[Forward, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_body_that_is_wrong_is_refused_before_it_trains(name: str) -> None:
     how, said = WRONG[name]
-    with pytest.raises(InputError, match=said):
-        made(how)
+    refusal(said, made, how)
 
 
 RIGHT: dict[str, Forward] = {

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from support.fixtures import refusal
 from support.recording import Recording
 from torch import Tensor
 
-from tricks import Config, InputError, Tricks, train
+from tricks import Config, Tricks, train
 from tricks.clip_higher import clipped_apart, noted
 from tricks.core.env import Env
 from tricks.core.reductions import mean, reward_to_go, sum_over_reply
@@ -82,8 +83,7 @@ def test_groups_that_earned_the_same_have_no_contrast_in_any_row() -> None:
     ],
 )
 def test_impossible_groups_are_refused_in_one_line(numbers: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        train(replace(SHORT, **numbers), named("group_baseline"))
+    refusal(said, train, replace(SHORT, **numbers), named("group_baseline"))
 
 
 def test_one_reply_per_minibatch_and_two_per_group_are_possible() -> None:

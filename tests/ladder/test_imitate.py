@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.fixtures import refusal
 from support.training import interrupted, same, spied
 
 from tricks import Config, InputError, Tricks, loop, resume, train
@@ -70,8 +71,7 @@ def test_what_is_resumed_does_not_imitate_again_and_statistics_of_observations_a
     imitators = spied(monkeypatch, loop, "equally_good", lambda *_: True)
     same(resume(tmp_path), whole)
     assert imitators == []
-    with pytest.raises(InputError, match="imitate_steps cannot be combined with shared_trunk"):
-        train(config, switched(["baseline", "shared_trunk"]))
+    refusal("imitate_steps cannot be combined with shared_trunk", train, config, switched(["baseline", "shared_trunk"]))
 
 
 def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> None:
@@ -84,14 +84,11 @@ def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> No
 def test_what_has_no_demonstrations_is_refused(refuses: Callable[..., None]) -> None:
     message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave it"
     refuses(main, ["train", "reinforce", "--imitate", "--env", "CartPole-v1"], message)
-    with pytest.raises(InputError, match=r"and tricks/Sums-v0 has none"):
-        train(replace(SMALL, backend="gymnasium"), IMITATE)
-    with pytest.raises(InputError, match="imitate cannot be combined with reuse"):
-        Tricks(imitate=True, reuse=True)
+    refusal(r"and tricks/Sums-v0 has none", train, replace(SMALL, backend="gymnasium"), IMITATE)
+    refusal("imitate cannot be combined with reuse", Tricks, imitate=True, reuse=True)
     train(replace(SMALL, reward_sign=True, steps=1), IMITATE)
     refuses(main, ["train", "reinforce", "--imitate-steps", "9"], "imitate needs a world with demonstrations")
     first = replace(SMALL, imitate_steps=9)
-    with pytest.raises(InputError, match="has not imitated yet, and imitate imitates all the time"):
-        train(first, IMITATE)
+    refusal("has not imitated yet, and imitate imitates all the time", train, first, IMITATE)
     with pytest.raises(InputError, match="and this training starts from another run"):
         train(first, Tricks(), start=train(replace(SMALL, steps=1), IMITATE).agent)

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.fixtures import refusal
 from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
@@ -84,8 +85,7 @@ def test_rows_after_which_a_state_goes_on_by_hand_and_what_it_cannot_go_with() -
     with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
         train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
     for other in ("ppg", "separate_optimizers"):
-        with pytest.raises(InputError, match=f"recurrent cannot be combined with {other}"):
-            replace(named(other), recurrent=True)
+        refusal(f"recurrent cannot be combined with {other}", replace, named(other), recurrent=True)
 
 
 @pytest.mark.parametrize("env", ["lives", "tricks/Bricks-v0"])
@@ -134,10 +134,8 @@ def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kin
     agent.act(cues, begins=True)
     agent.act(nothing)
     assert agent.act(choice).tolist() == [1, 0, 1]
-    with pytest.raises(InputError, match="go on in 1 × 3 lanes; with other lanes, say begins=True"):
-        agent.act(nothing[:2])
-    with pytest.raises(InputError, match=r"one for each of \[1, 3\] rows, not \[2\]"):
-        agent.act(nothing, begins=[True, False])
+    refusal("go on in 1 × 3 lanes; with other lanes, say begins=True", agent.act, nothing[:2])
+    refusal(r"one for each of \[1, 3\] rows, not \[2\]", agent.act, nothing, begins=[True, False])
     agent.act(cues, begins=[False, True, False])  # the others go on
     again = agent.acting_state
     agent.act(cues[1:2], begins=True)

@@ -8,10 +8,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.fixtures import refusal
 from support.training import UNMASKED, interrupted, spied
 from torch import Tensor
 
-from tricks import CONTINUOUS, PPG, Config, InputError, load, resume, train
+from tricks import CONTINUOUS, PPG, Config, load, resume, train
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments, ReturnStats, denormalize
 from tricks.core.nets import mlp
@@ -182,8 +183,6 @@ def test_named_tasks_of_any_size_are_all_learned() -> None:
     ],
 )
 def test_a_number_of_tasks_that_cannot_be_is_one_line(tasks: Any, said: str) -> None:
-    with pytest.raises(InputError, match=f"^Here: .*{said}"):
-        Spaces("Here", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2), tasks)
+    refusal(f"^Here: .*{said}", Spaces, "Here", gym.spaces.Box(-1, 1, (4,)), gym.spaces.Discrete(2), tasks)
     for space in (gym.spaces.Box(0, 255, (3, 40, 40), np.uint8), gym.spaces.Box(0, 1, (1,))):
-        with pytest.raises(InputError, match="must say which of 2 tasks"):
-            Spaces("Here", space, gym.spaces.Discrete(2), 2)
+        refusal("must say which of 2 tasks", Spaces, "Here", space, gym.spaces.Discrete(2), 2)

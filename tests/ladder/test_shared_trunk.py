@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
+from support.fixtures import refusal
 from support.probes import AnySpace, Endless, like
 from support.training import spied
 from torch import Tensor
@@ -87,8 +88,7 @@ def test_an_environment_without_masks_is_an_error_that_says_what_to_provide(id: 
         r"provide it, or leave the trick off with --no-action-mask \(action_mask=False\)$"
     )
     make = Silent if id == "Endless-v0" else None
-    with pytest.raises(InputError, match=message):
-        train(Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
+    refusal(message, train, Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
 
 
 @pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
@@ -189,9 +189,7 @@ def test_the_entropy_is_as_exact_as_it_says(std: float, error: float) -> None:
     ],
 )
 def test_other_actions_are_refused_in_one_line(space: gym.Space, said: str, refuses: Callable[..., None]) -> None:
-    with pytest.raises(InputError, match=said) as caught:
-        train(replace(SMALL, env="own"), SQUASH, env=lambda: AnySpace(action=space))
-    assert "\n" not in str(caught.value)
+    refusal(said, train, replace(SMALL, env="own"), SQUASH, env=lambda: AnySpace(action=space))
     refuses(main, ["train", "squash", "--env", "CartPole-v1"], "leave it off with --no-squash (squash=False)")
 
 

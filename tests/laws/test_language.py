@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support import trl_losses
+from support.fixtures import refusal
 from support.probes import register
 from support.recording import Recording, differences
 from support.restless import Restless
@@ -189,8 +190,7 @@ def test_a_trick_that_excludes_a_part_of_ppo_is_named_without_it() -> None:
     kept = ("reuse", "clip", "orthogonal_init", "grad_clip", "entropy")
     assert named("group_norm").on == (*kept, "group_baseline", "group_norm")
     assert named("clip_higher").on == (*PPO.on, "clip_higher")
-    with pytest.raises(InputError, match="group_baseline cannot be combined with baseline"):
-        named("ppo+group_norm")
+    refusal("group_baseline cannot be combined with baseline", named, "ppo+group_norm")
 
 
 @pytest.mark.parametrize("place", ["loss", "reward"])
@@ -230,7 +230,6 @@ def test_listings_have_them_and_files_to_take_home_refuse_them() -> None:
     assert "value_loss" not in text
     added = [line for line in diff(DR_GRPO, replace(DR_GRPO, group_norm=True)).splitlines() if line.startswith("+ ")]
     assert added == ["+    advantage = in_deviations(advantage, config.group)"]
-    with pytest.raises(InputError, match=r"an export has no group_baseline, .*; python -m tricks listing prints"):
-        export(GRPO)
+    refusal(r"an export has no group_baseline, .*; python -m tricks listing prints", export, GRPO)
     with pytest.raises(InputError, match="one_agent has no group_baseline, group_norm, kl_penalty, reply_mean"):
         one_agent.train(one_agent.Config(), GRPO)

@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from support.fixtures import refusal
 from support.misbehaving import Misbehaving, second_seed
 from support.probes import Endless
 from support.training import UNMASKED, spied
 from torch import Tensor, nn
 
 import tricks.loop as loop
-from tricks import Checkpoints, Config, Evaluation, InputError, Run, further, load, resume, train
+from tricks import Checkpoints, Config, Evaluation, Run, further, load, resume, train
 from tricks.config import PerSeed
 from tricks.core.adam import Adam
 from tricks.core.owners import owned, owners_of
@@ -190,8 +191,7 @@ def test_the_others_learn_what_they_learn_without_it_and_none_is_an_error(how: s
     pd.testing.assert_frame_equal(mine, theirs, rtol=1e-4, atol=1e-6)
     assert mine.step.max() >= 200
     said = WAYS.get(how, "an episode has not ended after 60 steps").replace("seed 8", "seed 3")
-    with pytest.raises(InputError, match=rf"^own: {said}"):
-        train(FAILING, REINFORCE, env=lambda: Misbehaving(how))
+    refusal(rf"^own: {said}", train, FAILING, REINFORCE, env=lambda: Misbehaving(how))
 
 
 def test_the_reason_survives_saving_and_resuming(tmp_path: Path) -> None:
@@ -229,10 +229,8 @@ def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_e
     run = train(config, REINFORCE, env=spun(20))
     assert run.curve.length.tolist() == [20] and set(run.evaluate(3)[0]) == {20}
     endless = r"^own: an episode has not ended after 20 steps; --episode-limit raises that limit \(seed 0\)$"
-    with pytest.raises(InputError, match=endless):
-        train(config, REINFORCE, env=spun(21))
-    with pytest.raises(InputError, match=endless):
-        replace(run, env=spun(21)).evaluate(3)
+    refusal(endless, train, config, REINFORCE, env=spun(21))
+    refusal(endless, replace(run, env=spun(21)).evaluate, 3)
     segments = switched(["baseline", "segments"])  # where no whole episode is played, the limit means nothing
     assert train(replace(config, steps=900), segments, env=spun(21)).curve.length.max() == 21
 
@@ -240,8 +238,7 @@ def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_e
 def test_a_life_does_not_begin_the_limit_of_an_episode_anew() -> None:
     config = Config("ThreeLives-v0", seeds=1, lanes=2, steps=1, horizon=4, life_ends=True, episode_limit=12)
     assert train(config, REINFORCE).curve.length.tolist() == [12]
-    with pytest.raises(InputError, match="an episode has not ended after 11 steps"):
-        train(replace(config, episode_limit=11), REINFORCE)
+    refusal("an episode has not ended after 11 steps", train, replace(config, episode_limit=11), REINFORCE)
 
 
 def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_in_parts() -> None:
@@ -250,8 +247,7 @@ def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_i
         player.step(lambda obs, legal: torch.zeros(2, 2, 2), everyone.bool())
         if step == 3:
             assert player.rollout(last=False).faults == {}
-    with pytest.raises(InputError, match=r"own: the reward is not finite \(seed 3, step 6 of rollout 0\)"):
-        player.rollout(last=False)
+    refusal(r"own: the reward is not finite \(seed 3, step 6 of rollout 0\)", player.rollout, last=False)
 
 
 def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,8 +263,7 @@ def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(caps
     assert run.diverged == {}
     assert "an evaluation failed: own: an episode has not ended after 60 steps" in (said := capsys.readouterr().err)
     assert "(seed 8)" in said and "seed 3" not in said
-    with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
-        run.evaluate(2)
+    refusal(r"^own: an episode has not ended after 60 steps; .* \(seed 8\)", run.evaluate, 2)
 
 
 OWNED = Config("CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import ruff
+from support.fixtures import refusal
 
 from tricks import ATARI, ATARI_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, Tricks, export, one_agent, patched
 from tricks.cli.main import main
@@ -110,8 +111,7 @@ def test_the_value_range_follows_the_ratio_s_only_if_that_is_asked_for() -> None
     ],
 )
 def test_what_an_export_cannot_have_is_refused(rung: str, numbers: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=re.escape(said)):
-        export(named(rung), Config(**numbers))
+    refusal(re.escape(said), export, named(rung), Config(**numbers))
 
 
 def test_what_stands_in_for_a_function_is_not_left_out_in_silence() -> None:

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.fixtures import refusal
 from support.pages import PAGES, blocks_of
 
-from tricks import InputError
 from tricks.ladder import OWN
 from tricks.own_trick import load_asked, load_trick
 
@@ -87,9 +87,7 @@ def test_a_trick_from_a_file_is_trained_listed_compared_and_saved(tmp_path: Path
 def test_what_a_file_lacks_is_one_line_and_changes_nothing(old: str, new: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "mine_of_mine.py"
     path.write_text(ROLLBACK.replace(old, new))
-    with pytest.raises(InputError, match=said) as refused:
-        load_trick(path)
-    assert str(refused.value).startswith(str(path)) and "\n" not in str(refused.value)
+    assert refusal(said, load_trick, path).startswith(str(path))
     assert "tricks.mine_of_mine" not in sys.modules
 
 
@@ -101,16 +99,13 @@ def test_a_file_that_has_changed_is_not_taken_for_the_one_that_was_loaded(
     monkeypatch.setitem(OWN, "mine", (path.resolve(), hashlib.sha256(b"x = 1\n").hexdigest()[:16]))
     assert load_trick(path) == "mine"
     path.write_text("x = 2\n")
-    with pytest.raises(InputError, match="must declare one flag"):  # it is read anew
-        load_trick(path)
+    refusal("must declare one flag", load_trick, path)  # it is read anew
 
 
 def test_only_a_file_that_is_there_and_has_a_name_of_its_own_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "clip.py"
     path.write_text(ROLLBACK)
     for asked, said in ((["--trick", str(path)], "the name of a file of this package"), (["--trick"], "needs a file")):
-        with pytest.raises(InputError, match=said):
-            load_asked(["train", *asked])
-    with pytest.raises(InputError, match=r"there is no file nowhere\.py"):
-        load_asked(["--trick=nowhere.py"])
+        refusal(said, load_asked, ["train", *asked])
+    refusal(r"there is no file nowhere\.py", load_asked, ["--trick=nowhere.py"])
     assert load_asked(["train", "ppo", "--no-gae"]) == ["train", "ppo", "--no-gae"]

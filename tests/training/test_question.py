@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Patch
+from support.fixtures import Capture, Patch, refusal
 from support.studies import TINY, flips
 
 from ablations import cli
@@ -99,8 +99,7 @@ def test_one_lane_is_tried_beforehand_and_what_cannot_be_made_is_left_out(monkey
     assert len(found) == len(SUITES["classic"].settings) - 1
     assert found[0].left_out == ("LunarLander-v3 (no envpool)",)
     assert "left out: LunarLander-v3 (no envpool)" in capsys.readouterr().err
-    with pytest.raises(InputError, match="no envpool"):
-        questions(What(suite="classic", env="LunarLander-v3"))
+    refusal("no envpool", questions, What(suite="classic", env="LunarLander-v3"))
 
 
 def test_a_command_is_told_without_where_results_go_who_makes_them_and_any_path_of_this_machine() -> None:
@@ -154,8 +153,7 @@ def test_seeds_come_in_fixed_blocks_and_an_arm_that_many_share_has_as_many_again
         ("999999999:1000000001", "are for tuning only, so --seeds 999999999:1000000001 cannot be reported"),
         ("5000:205000", "at most 100,000 seeds, not 200,000"),
     ):
-        with pytest.raises(InputError, match=said):
-            parse_seeds(text)
+        refusal(said, parse_seeds, text)
     asked = asked_for("30:60", design="ladder,leave-one-out")
     counts = {arm.name: len(asked.seeds_of(arm)) for arm in asked.arms}
     twice = [name for name, count in counts.items() if count == 60]  # the last rung is the full set, too
@@ -170,10 +168,8 @@ def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:
         assert not one & other and len(one) == len(other) == 2 * len(seeds)
     assert further(range(880, 910))[0] == 940
     last = range(FIRST_TUNING_SEED - 30, FIRST_TUNING_SEED)
-    with pytest.raises(InputError, match=r"so seeds 1000000030 .*, which the arms shared by many .*, cannot be"):
-        further(last)
-    with pytest.raises(InputError, match=r"1000000000 on are for tuning only, so seeds 1000000000 .*, which --confirm"):
-        following(last)
+    refusal(r"so seeds 1000000030 .*, which the arms shared by many .*, cannot be", further, last)
+    refusal(r"1000000000 on are for tuning only, so seeds 1000000000 .*, which --confirm", following, last)
     (first,) = jobs_at(Job(TINY, PPO), still_wanted({}, 4))
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
     assert len(set(first.config.seed_list)) == 4 * len(GRID)
@@ -214,8 +210,7 @@ def test_a_table_with_one_flipped_bit_or_less_than_the_whole_is_refused_by_its_n
     for content in (*(text.encode() for text in damaged), b"\xff\xfe", *flips(stored), stored[:-2]):
         rates.write_bytes(content)
         table.cache_clear()
-        with pytest.raises(InputError, match=rf"^{rates} is damaged or not a table of learning rates: .+$"):
-            table()
+        refusal(rf"^{rates} is damaged or not a table of learning rates: .+$", table)
 
 
 @pytest.mark.usefixtures("rates")

@@ -16,7 +16,7 @@ import psutil
 import pytest
 import torch
 from support.commands import alive, begin, ended, largest_file, until
-from support.fixtures import Capture, Patch
+from support.fixtures import Capture, Patch, refusal
 from support.studies import JOB, JOBS, TINY, content, finished, result, study
 
 from ablations.analysis.records import Done, Study, about_runs, gathered
@@ -64,8 +64,7 @@ def test_killed_workers_cost_nothing(tmp_path: Path, reference: list[Any], capsy
     assert [content(Store(tmp_path), job) for job in JOBS] == reference
     monkeypatch.setattr(workers, "TRIES", 2)
     found: list[int] = []
-    with pytest.raises(InputError, match="keep being killed"):
-        found.extend(seed for _, seed in in_pool(JOBS, 1, _deadly))
+    refusal("keep being killed", found.extend, (seed for _, seed in in_pool(JOBS, 1, _deadly)))
     assert sorted(found) == [1, 2, 3]
 
 
@@ -123,8 +122,7 @@ def test_an_estimate_is_of_what_is_not_done_by_a_short_job_that_is_no_result(tmp
     store = Store(tmp_path)
     store.put(JOB, result(JOB))
     assert estimate([JOB], store, workers=2) == 0
-    with pytest.raises(InputError, match=r"^a job in Nonsense-v0 cannot be trained: .*Nonsense"):
-        estimate([BROKEN], store, workers=1)
+    refusal(r"^a job in Nonsense-v0 cannot be trained: .*Nonsense", estimate, [BROKEN], store, workers=1)
     assert 0 < estimate([JOB, Job(replace(TINY, lr=0.5), REINFORCE)], store, workers=1) < 60
     assert [*finished(tmp_path)] == [JOB.key]  # a short job is no result
 
@@ -166,8 +164,7 @@ def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp
     assert on("cuda").key == on("cuda:1").key != JOB.key
     assert (on("cuda:1").what["config"]["device"], on("cpu:0").key) == ("cuda", JOB.key)
     assert "device" not in JOB.what["config"]
-    with pytest.raises(InputError, match=r"^no device 'cuda:7'"):
-        worker_count(1, "cuda:7")
+    refusal(r"^no device 'cuda:7'", worker_count, 1, "cuda:7")
     few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
     for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
         assert main([*few, *device]) == 0
@@ -179,14 +176,12 @@ def test_there_is_one_worker_on_a_gpu_and_its_jobs_take_no_memory_of_the_host(mo
     assert [worker_count(0, device) for device in KINDS] == [1, 1, os.cpu_count()] and worker_count(5, "cuda") == 5
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
-    with pytest.raises(InputError, match="of memory"):
-        workers.refuse_too_many([Job(large, JOB.tricks)], 1)
+    refusal("of memory", workers.refuse_too_many, [Job(large, JOB.tricks)], 1)
     workers.refuse_too_many([Job(replace(large, device="cuda"), JOB.tricks)], 1)
     small = [Job(replace(JOB.config, lr=0.1 * k), JOB.tricks) for k in range(1, 9)]
     for jobs, count in ((small, 2), (small[:2], 8)):  # there are no more processes than jobs
         workers.refuse_too_many(jobs, count)
-    with pytest.raises(InputError, match="8 worker processes"):
-        workers.refuse_too_many(small, 8)
+    refusal("8 worker processes", workers.refuse_too_many, small, 8)
 
 
 def placed(device: str, name: str) -> Study:
