@@ -11,12 +11,10 @@ import pytest
 from support.fixtures import Patch
 from support.studies import study
 
+from ablations import SCALES, flags, unpaired
 from ablations.analysis import choosing
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
 from ablations.analysis.choosing import choice_variance, chosen_means, redrawn, table_areas
-from ablations.analysis.scales import SCALES
-from ablations.analysis.stats import unpaired
-from ablations.question.arms import flags
 from ablations.question.designs import ladder
 from ablations.report.cells import rate_map_figure
 from ablations.training import rates as rate_table

@@ -11,12 +11,11 @@ import pytest
 from scipy import stats
 from support.studies import study
 
+from ablations import HELPS, HURTS, SCALES, effects
 from ablations.analysis.by_rate import ONE_RATE, OWN_BEST, in_general, one_rate, random_effects, sensitivity
-from ablations.analysis.effects import HELPS, HURTS, effects
 from ablations.analysis.ledger import fresh_seeds, ledger, looks, shares
 from ablations.analysis.reading import Frames, as_study, seed_scores
 from ablations.analysis.records import Study, save
-from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import LEVEL, exaggeration, holm, unpaired
 from ablations.question.around import arm_by_arm
 from ablations.question.designs import add_one_in, ladder, leave_one_out

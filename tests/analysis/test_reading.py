@@ -12,19 +12,16 @@ from scipy import stats
 from support.fixtures import refusal
 from support.studies import TINY, study
 
-from ablations import RESULTS, cli, compare, figure, read
+from ablations import RESULTS, cli, compare, effects, figure, interval, read
 from ablations.analysis import records
-from ablations.analysis.effects import effects
 from ablations.analysis.reading import Columns, curves_of, short_name
 from ablations.analysis.records import SHARES, Done, Study, gather, gathered, load, load_all, origin, save, save_again
-from ablations.analysis.stats import interval
 from ablations.question.designs import DESIGNS, ladder
 from ablations.training.jobs import Job
 from ablations.training.question import Question
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
-from tricks import PPO, Config, train
-from tricks.ladder import REINFORCE, switched
+from tricks import PPO, REINFORCE, Config, switched, train
 from tricks.runs.provenance import VERSIONS
 
 SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)

@@ -5,12 +5,11 @@ import pytest
 import torch
 from support.training import spied
 
-from tricks import Config, train
+from tricks import Config, named, train
 from tricks.core.adam import Adam, gradient
 from tricks.core.moments import ReturnStats
 from tricks.core.reductions import discounted_sum, mean
 from tricks.core.seeds import argsort, draw, stream
-from tricks.ladder import named
 
 
 def test_adam_equals_torch_and_a_seed_that_stood_still_goes_on_as_if_nothing_had_been() -> None:

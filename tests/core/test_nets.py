@@ -12,16 +12,14 @@ from gymnasium.spaces import Box, Dict, Discrete
 from support.fixtures import refusal
 from torch import Tensor, nn
 
-from tricks import Config
+from tricks import Agent, Config, Spaces
 from tricks.action_mask import mask_logits
 from tricks.core import layers
-from tricks.core.agent import Agent
 from tricks.core.layers import dense
 from tricks.core.moments import Moments, ReturnStats
 from tricks.core.nets import Dense, Head, Layer, Nature, Shallow, image_body, mlp
 from tricks.core.policies import Categorical, DiagonalGaussian, noiseless
 from tricks.core.sequences import Features
-from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.fast import recurrence
 from tricks.fast.passes import CACHED, FEWEST

@@ -13,9 +13,8 @@ from support.probes import DeadOnTime
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tricks import PPO, Config, train
+from tricks import PPO, Agent, Config, train
 from tricks.action_mask import mask_logits
-from tricks.core.agent import Agent
 from tricks.core.env import Env
 from tricks.core.rollout import Batch, Player, Rollout, play_episodes
 from tricks.envs.make import make_env

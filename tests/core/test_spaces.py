@@ -13,13 +13,11 @@ from support.fixtures import refusal
 from support.probes import BOOL, Endless, register
 from torch import Tensor, distributions
 
-from tricks import Config, InputError
+from tricks import Agent, Config, InputError, Spaces
 from tricks.action_mask import mask_logits
-from tricks.core.agent import Agent
 from tricks.core.nets import Joined, Nature, Shallow
 from tricks.core.policies import multi_categorical
 from tricks.core.rollout import Batch, Player, Rollout
-from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.reuse import minibatches
 from tricks.segments import play_segment

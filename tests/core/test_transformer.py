@@ -9,9 +9,8 @@ import torch
 from support.fixtures import refusal
 from torch import Tensor, nn
 
-from tricks import Config, InputError, Tricks, train
+from tricks import Config, InputError, Spaces, Tricks, train
 from tricks.core.nets import checked
-from tricks.core.spaces import Spaces
 from tricks.core.transformer import Transformer
 from tricks.worlds.sums import SUMS
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tricks import Config, train
+from tricks import Config, named, train
 from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.core.rollout import Rollout
@@ -15,7 +15,6 @@ from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
 from tricks.kl_stop import near_enough
-from tricks.ladder import named
 from tricks.runs.log import Log
 from tricks.value_clip import clipped_error
 

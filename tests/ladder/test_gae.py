@@ -8,14 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tricks import Config, train
+from tricks import Config, switched, train
 from tricks.advantage_norm import standardize
 from tricks.baseline import explained_variance, squared_error
 from tricks.bootstrap import value_at_cut
 from tricks.core.moments import denormalize
 from tricks.core.reductions import reward_to_go
 from tricks.gae import gae
-from tricks.ladder import switched
 
 GAMMA = 0.9
 DELTA = [1 + 0.9 * 20 - 10, 2 - 20, 3 + 0.9 * 40 - 30, 4 + 0.9 * 8 - 40, 5 + 0.9 * 60 - 50]

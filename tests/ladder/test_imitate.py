@@ -9,10 +9,9 @@ import torch
 from support.fixtures import refusal
 from support.training import interrupted, same, spied
 
-from tricks import Config, InputError, Tricks, loop, resume, train
+from tricks import Config, InputError, Tricks, loop, named, resume, switched, train
 from tricks.cli.main import main
 from tricks.core.rollout import Batch
-from tricks.ladder import named, switched
 from tricks.worlds import odds
 from tricks.worlds.sums import END
 

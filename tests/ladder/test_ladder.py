@@ -19,12 +19,10 @@ from support.fixtures import refusal
 
 import tricks
 from ablations.training.jobs import Job
-from tricks import EVERY, PPO, REINFORCE, Config, Evaluation, Run, Tricks, train
+from tricks import EVERY, PPO, REINFORCE, Agent, Config, Evaluation, Run, Spaces, Tricks, train
 from tricks.config import PerSeed
-from tricks.core.agent import Agent
 from tricks.core.extras import advice
 from tricks.core.seeds import per_seed
-from tricks.core.spaces import Spaces
 from tricks.ladder import (
     COLORS,
     DIAGNOSTICS,

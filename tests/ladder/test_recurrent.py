@@ -13,12 +13,11 @@ from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
 
-from tricks import PPO, Config, InputError, Run, load, resume, train
+from tricks import PPO, Config, InputError, Run, load, named, resume, train
 from tricks.core.agent import RecurrentState
 from tricks.core.nets import Layer
 from tricks.core.sequences import goes_on
 from tricks.envs.make import make_env
-from tricks.ladder import named
 from tricks.loop import build_agent
 from tricks.recurrent import Cell, Recurrent
 

@@ -12,13 +12,11 @@ from support.fixtures import refusal
 from support.training import UNMASKED, interrupted, spied
 from torch import Tensor
 
-from tricks import CONTINUOUS, PPG, Config, load, resume, train
-from tricks.core.agent import Agent
+from tricks import CONTINUOUS, PPG, Agent, Config, Spaces, load, resume, train
 from tricks.core.moments import Moments, ReturnStats, denormalize
 from tricks.core.nets import mlp
 from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
-from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats, unmoved

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from tricks import ATARI, PPG, PPO, Config, train
+from tricks import ATARI, ATARI_CONFIG, PPG, PPO, Config, train
 from tricks.annealing import following_decay, linear_decay
-from tricks.config import ATARI_CONFIG
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player
 from tricks.entropy import entropy_bonus

@@ -16,9 +16,8 @@ from support.training import spied
 from torch import Tensor
 from torch.distributions import AffineTransform, Independent, Normal, TanhTransform, TransformedDistribution
 
-from tricks import Checkpoints, Config, Evaluation, InputError, load, resume, train
+from tricks import Agent, Checkpoints, Config, Evaluation, InputError, load, resume, train
 from tricks.cli.main import main
-from tricks.core.agent import Agent
 from tricks.core.nets import Net
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import Player

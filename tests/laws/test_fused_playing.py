@@ -12,8 +12,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import Tensor
 
 import tricks.fused.playing as playing
-from tricks import PPO, Config, InputError, train
-from tricks.core.agent import Agent
+from tricks import PPO, Agent, Config, InputError, train
 from tricks.core.moments import Moments
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.core.sequences import Features

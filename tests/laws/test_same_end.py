@@ -14,9 +14,8 @@ from support.learners import Learner
 from support.probes import Endless
 from torch import Tensor
 
-from tricks import CONTINUOUS, PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks import CONTINUOUS, PPO, REINFORCE, Config, InputError, Run, Tricks, named, train
 from tricks.fast.dispatch import plain
-from tricks.ladder import named
 from tricks.runs.log import WATCHED
 
 SMALL = Config(seeds=(0, 1, 2), lanes=2, horizon=20, steps=400, hidden=(5,), epochs=2, minibatches=2)

@@ -17,9 +17,8 @@ import tricks.core.nets
 import tricks.core.policies
 import tricks.entropy
 import tricks.loop
-from tricks import PPO, Config, train
+from tricks import PPO, Agent, Config, train
 from tricks.core.adam import Adam
-from tricks.core.agent import Agent
 from tricks.core.nets import Dense, Net
 from tricks.core.policies import Categorical
 from tricks.core.rollout import Player

@@ -11,8 +11,7 @@ import pytest
 from support.commands import ruff
 from support.settings import SETTINGS
 
-from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
-from tricks.errors import InputError
+from tricks import EVERY, PPO, REINFORCE, Config, InputError, Tricks, diff, listing, train
 from tricks.fast.dispatch import plain
 from tricks.ladder import rungs
 

@@ -11,11 +11,10 @@ import torch
 from support.fixtures import refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
 
-from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, resume, train
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, named, resume, train
 from tricks.cli.train import summary
 from tricks.core.env import Env
 from tricks.envs.make import make_env
-from tricks.ladder import named
 from tricks.runs import evaluation
 from tricks.runs.log import Rows, beginning
 

@@ -14,12 +14,11 @@ import pytest
 from support.fixtures import Capture, Patch, refusal
 from support.studies import TINY, flips
 
-from ablations import cli
+from ablations import Arm, cli, flags
 from ablations.cli import again, main
 from ablations.experiments import design_runs
 from ablations.experiments.compare import design_of
 from ablations.experiments.design_runs import What, questions
-from ablations.question.arms import Arm, flags
 from ablations.question.around import fits
 from ablations.question.designs import SUITES, ladder
 from ablations.question.words import function_from, usable

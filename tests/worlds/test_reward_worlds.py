@@ -10,9 +10,8 @@ from gymnasium.utils.env_checker import check_env
 from support.playing import numbers, played, uniform
 from torch import Tensor
 
-from tricks import Config, Tricks, train
+from tricks import Agent, Config, Tricks, train
 from tricks import worlds as w
-from tricks.core.agent import Agent
 from tricks.core.env import Step
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.core.seeds import stream
