@@ -65,33 +65,6 @@ def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytes
     assert sum([stack.config.seed_list for stack in found if stack.config.epochs == 1], ()) == tuple(range(12))
 
 
-TUNED = "--rung baseline+separate_optimizers --vary"
-BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses instead"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("random --draws 15", "--draws must be a multiple of 10 from 20 to 1,000,000, not 15"),
-        ("random --tricks glue", "unknown trick glue"),
-        ("sweep", "--vary is missing"),
-        ("sweep --vary glue=1", "--vary has no number 'glue'; it has "),
-        ("sweep --vary gamma=x", "--vary needs values such as gamma=1,2, not 'gamma=x'"),
-        ("sweep --vary epochs=1.5", "epochs must be a whole number, not 1.5"),
-        ("sweep --vary gamma=0.9,0.9", "--vary has a value of gamma twice"),
-        ("sweep --vary gamma=0.9 --seeds 0", "--seeds must be at least 1, not 0"),
-        ("sweep --vary gamma=0.9 --seeds 1000000", "a sweep has at most 100,000"),
-        ("sweep --vary huber_delta=1,2", "huber_delta has no effect without huber; --rung ppo+huber"),
-        (f"sweep {TUNED} value_epochs=1,2", "has no effect without reuse"),
-        (f"sweep {TUNED} max_value_grad_norm=1", "without grad_clip; --rung baseline+separate_optimizers+grad_clip"),
-        ("sweep --rung ppg_buffers+separate_optimizers --vary value_epochs=1,2", BUFFERS),
-        ("sweep --vary minibatches=4,100000", "100000 minibatches are more"),
-    ],
-)
-def test_bad_input_is_one_line(words: str, message: str, refuses: Refuses) -> None:
-    refuses(main, words.split(), message)
-
-
 def runs() -> pd.DataFrame:
     """Two numbers, of which a = 2 needs another b than a = 1; five seeds, which differ by 0, 1, ... 4."""
     means = {(1, 10): 5.0, (1, 20): 3.0, (2, 10): 4.0, (2, 20): 8.0}

@@ -15,6 +15,9 @@ from ablations.cli import main
 from ablations.question.designs import DESIGNS, SUITES
 from tricks.config import BACKENDS
 
+TRAINING = "run --suite classic", "run --dry-run", "tune", "worlds", "sweep --vary gamma=0.9,0.99", "random"
+TUNED = "--rung baseline+separate_optimizers --vary"
+BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses instead"
 FEW = "--steps 300 --seeds 2 --workers 2 --out"
 
 
@@ -55,10 +58,43 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job() -> None:
         ("--env Talking-v0", "Talking-v0 has a Text observation space"),
         ("--out /dev/null/x", "cannot make the folder /dev/null/x: a file is in its place"),
         ("dance", "unknown command 'dance'"),
+        ("run --tricks action_mask", "CartPole-v1 gives no action mask, so action_mask has no effect"),
+        ("run --design published --tricks clip", "the design published has its own arms"),
+        ("run --tricks ppg", "ppg is beyond the ladder: leave out --tricks"),
+        ("run --tricks baseline,popart", "return_norm is needed, and itself needs baseline: add return_norm"),
+        ("tune --suite published", "the suite published has fixed learning rates"),
+        ("tune --suite worlds", "the worlds have a command of their own: python -m ablations worlds"),
+        ("run --suite classic --backend gymnasium", "a suite has its own backends"),
+        ("run --suite mujoco --env Ant-v5", "it has Hopper-v5, Walker2d-v5, HalfCheetah-v5\n"),
+        ("tune --lr 0.1", "tune tries the rates of its own grid; leave out --lr"),
+        ("run --gama 0.9", "unknown option --gama (did you mean --gamma?)"),
+        ("sweep --vary epochs=1,2 --epochs 3", "this sweep varies epochs, so leave out --epochs"),
+        ("worlds --tricks glue", "unknown trick glue; the tricks are baseline,"),
+        ("worlds --tricks clip,ppg", "there is no trial for ppg; the tricks with trials are baseline,"),
+        ("worlds --env Mail", "there is no trial in Mail; there are trials in tricks/Loan0Pay0.1-v0, "),
+        ("worlds --env tricks/Mail-v0", "there is no trial in tricks/Mail-v0 (did you mean tricks/Mail6-v0?)"),
+        ("worlds --tricks clip --env Mail", "no trial of clip in Mail; there are trials of clip in CartPole-v1"),
+        ("worlds --seeds 0", "--seeds must name at least one seed"),
+        ("random --draws 15", "--draws must be a multiple of 10 from 20 to 1,000,000, not 15"),
+        ("random --tricks glue", "unknown trick glue"),
+        ("sweep", "--vary is missing"),
+        ("sweep --vary glue=1", "--vary has no number 'glue'; it has "),
+        ("sweep --vary gamma=x", "--vary needs values such as gamma=1,2, not 'gamma=x'"),
+        ("sweep --vary epochs=1.5", "epochs must be a whole number, not 1.5"),
+        ("sweep --vary gamma=0.9,0.9", "--vary has a value of gamma twice"),
+        ("sweep --vary gamma=0.9 --seeds 0", "--seeds must be at least 1, not 0"),
+        ("sweep --vary gamma=0.9 --seeds 1000000", "a sweep has at most 100,000"),
+        ("sweep --vary huber_delta=1,2", "huber_delta has no effect without huber; --rung ppo+huber"),
+        (f"sweep {TUNED} value_epochs=1,2", "has no effect without reuse"),
+        (f"sweep {TUNED} max_value_grad_norm=1", "without grad_clip; --rung baseline+separate_optimizers+grad_clip"),
+        ("sweep --rung ppg_buffers+separate_optimizers --vary value_epochs=1,2", BUFFERS),
+        ("sweep --vary minibatches=4,100000", "100000 minibatches are more"),
+        *[(f"{command} --device cuda:7", "no device 'cuda:7'") for command in TRAINING],
     ],
 )
 def test_bad_input_is_one_line_and_status_2(words: str, message: str, refuses: Callable[..., None]) -> None:
     refuses(main, words.split(), message)
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("command", ["run", "tune"])

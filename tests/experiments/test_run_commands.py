@@ -101,24 +101,6 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
     assert set(pd.read_csv(agents).gamma) == {0.9}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("tune --lr 0.1", "tune tries the rates of its own grid; leave out --lr"),
-        ("run --gama 0.9", "unknown option --gama (did you mean --gamma?)"),
-        ("sweep --vary epochs=1,2 --epochs 3", "this sweep varies epochs, so leave out --epochs"),
-        ("worlds --tricks glue", "unknown trick glue; the tricks are baseline,"),
-        ("worlds --tricks clip,ppg", "there is no trial for ppg; the tricks with trials are baseline,"),
-        ("worlds --env Mail", "there is no trial in Mail; there are trials in tricks/Loan0Pay0.1-v0, "),
-        ("worlds --env tricks/Mail-v0", "there is no trial in tricks/Mail-v0 (did you mean tricks/Mail6-v0?)"),
-        ("worlds --tricks clip --env Mail", "no trial of clip in Mail; there are trials of clip in CartPole-v1"),
-        ("worlds --seeds 0", "--seeds must name at least one seed"),
-    ],
-)
-def test_what_cannot_be_is_one_line(words: str, said: str, refuses: Refuses) -> None:
-    refuses(main, words.split(), said)
-
-
 def test_worlds_trains_both_arms_and_goes_on(tmp_path: Path, trials: Callable[..., None], capsys: Capture) -> None:
     trials(TRIAL)
     assert run_worlds(tmp_path, "--tune") == 0

@@ -1,7 +1,7 @@
 """Questions: which arms run where, on which seeds, under which name, and at which learning rates, tuned on seeds that
 are never reported: seven rates at first, past the edge if the best lies there, the best three again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from support.fixtures import Capture, Patch, refusal
 from support.studies import TINY, flips
 
 from ablations import Arm, cli, flags
-from ablations.cli import again, main
+from ablations.cli import again
 from ablations.experiments import design_runs
 from ablations.experiments.compare import design_of
 from ablations.experiments.design_runs import What, questions
@@ -110,23 +110,6 @@ def test_a_command_is_told_without_where_results_go_who_makes_them_and_any_path_
     for folder in ("/home/me/runs/breakout", "~/runs/breakout", "../../breakout", "/breakout/"):
         assert again("plot", [folder, "--x"]) == "python -m ablations plot breakout --x"
     assert again("plot", ["runs/breakout"]) == "python -m ablations plot runs/breakout"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("run --tricks action_mask", "CartPole-v1 gives no action mask, so action_mask has no effect"),
-        ("run --design published --tricks clip", "the design published has its own arms"),
-        ("run --tricks ppg", "ppg is beyond the ladder: leave out --tricks"),
-        ("run --tricks baseline,popart", "return_norm is needed, and itself needs baseline: add return_norm"),
-        ("tune --suite published", "the suite published has fixed learning rates"),
-        ("tune --suite worlds", "the worlds have a command of their own: python -m ablations worlds"),
-        ("run --suite classic --backend gymnasium", "a suite has its own backends"),
-        ("run --suite mujoco --env Ant-v5", "it has Hopper-v5, Walker2d-v5, HalfCheetah-v5\n"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(words: str, message: str, refuses: Callable[..., None]) -> None:
-    refuses(main, words.split(), message)
 
 
 def test_a_suite_has_settings_with_their_own_designs_and_budgets_of_which_one_picks() -> None:

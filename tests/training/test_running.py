@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -200,12 +199,3 @@ def test_a_result_names_its_gpu_and_those_of_two_kinds_are_not_joined(monkeypatc
     assert noted["device"] == ["cuda (Model T)"]
     assert len(gathered([placed("cuda", "one"), placed("cuda", "two")])) == 1
     assert len(gathered([placed("cpu", "one"), placed("cuda", "two")])) == 2
-
-
-SWEEP = "sweep --vary gamma=0.9,0.99"
-
-
-@pytest.mark.parametrize("command", ["run --suite classic", "run --dry-run", "tune", "worlds", SWEEP, "random"])
-def test_a_missing_device_is_one_line_and_no_file(command: str, tmp_path: Path, refuses: Callable[..., None]) -> None:
-    refuses(main, [*command.split(), "--device", "cuda:7", "--out", str(tmp_path / "out")], "no device 'cuda:7'")
-    assert not list(tmp_path.iterdir())
