@@ -103,11 +103,11 @@ def _nobody_left() -> Iterator[None]:
 
 @pytest.fixture
 def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs `python -m tricks` with these words, which must end as `status` says, and returns what it prints."""
+    """Runs `python -m tricks`, or `main`, with these words; it must end as `status` says. Returns what it prints."""
 
-    def run(words: str, status: int = 0) -> str:
+    def run(words: str | list[str], status: int = 0, main: Callable[[list[str]], int] = main) -> str:
         capsys.readouterr()
-        assert main(words.split()) == status
+        assert main(words.split() if isinstance(words, str) else words) == status
         said = capsys.readouterr()
         return said.err if status else said.out
 

@@ -124,11 +124,10 @@ def test_event_files_are_read_by_tensorboard_s_own_reader(tmp_path: Path) -> Non
     refusal(said, curves_of, tmp_path, Columns(value="reward"))
 
 
-def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, told: Callable[..., str]) -> None:
     for seed in range(5):
         monitor(tmp_path / "logs" / f"PPO_{seed}" / "monitor.csv", [100.0 + seed + k for k in range(500)])
-    assert cli.main(["plot", f"theirs={tmp_path / 'logs'}", str(STORED), "--out", str(tmp_path / "shown")]) == 0
-    said = capsys.readouterr().out
+    said = told(["plot", f"theirs={tmp_path / 'logs'}", str(STORED), f"--out={tmp_path / 'shown'}"], main=cli.main)
     assert "| theirs " in said and said.count("hurts") == 2  # over the steps that all have
     assert {path.name for path in tmp_path.glob("shown*")} == {f"shown.{kind}" for kind in ("png", "svg", "csv", "md")}
     assert pd.read_csv(tmp_path / "shown.csv").step.max() == 5_000  # as far as all groups go

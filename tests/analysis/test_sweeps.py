@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Refuses
+from support.fixtures import Refuses, Told
 
 from ablations.analysis import agents as sweeps
 from ablations.analysis.agents import by_chance, choices, clear_of_zero, explained, fixed, levels, matters, varied
@@ -108,11 +108,10 @@ def test_nearly_as_good_is_within_a_twentieth(means: tuple[float, ...], expected
     assert sweeps.good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
 
 
-def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capture, refuses: Refuses) -> None:
+def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, told: Told, refuses: Refuses) -> None:
     arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "lr=0.01", "--vary", "epochs=1,2", "--seeds", "5"]
     arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
-    assert main(arguments) == 0
-    said = capsys.readouterr().out
+    said = told(arguments, main=main)
     assert "4 combinations × 5 seeds × 1,500 steps: 2 jobs" in said
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
@@ -121,11 +120,11 @@ def test_sweep_trains_every_combination_and_goes_on(tmp_path: Path, capsys: Capt
     best = frame.groupby(["gamma", "epochs"]).score.mean().groupby("gamma").max().idxmax()
     assert f"`gamma` is best at {best:g} (the {'smallest' if best == 0.9 else 'largest'}), and " in said
     assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
-    assert (main(arguments), path.read_text()) == (0, first)
-    capsys.readouterr()
+    told(arguments, main=main)
+    assert path.read_text() == first
     for fewer in ({"gamma=0.9,0.99": "gamma=0.9"}, {"5": "4"}):
         asked = [fewer.get(argument, argument) for argument in arguments]
-        assert main(asked) == 0  # another sweep has files of its own
+        told(asked, main=main)  # another sweep has files of its own
     assert (len([*tmp_path.glob("*.sweep.csv")]), path.read_text()) == (3, first)
     few = ["sweep", "--vary", "gamma=0.9", "--vary", "lr=0.01", "--seeds", "2", "--env", "Pendulum-v1", "--steps", "8"]
     refuses(main, [*few, "--out", str(tmp_path)], "some agent ended no episode in 8 steps")
@@ -232,11 +231,10 @@ def test_the_interval_is_of_whole_sets_drawn_again_in_any_order_of_the_agents() 
     pd.testing.assert_frame_equal(one.drop(columns="chance"), other.drop(columns="chance"))
 
 
-def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, told: Told) -> None:
     arguments = ["random", "--draws", "20", "--tricks", "baseline,reuse,clip", "--steps", "600", "--workers", "1"]
     arguments += ["--out", str(tmp_path)]
-    assert main(arguments) == 0
-    assert "20 agents: 2 jobs, 0 of them done before" in capsys.readouterr().out
+    assert "20 agents: 2 jobs, 0 of them done before" in told(arguments, main=main)
     (path,) = tmp_path.glob("random_*.csv.gz")
     frame, name = pd.read_csv(path), path.name.removesuffix(".csv.gz")
     assert len(frame) == 20 and frame.groupby("set").baseline.nunique().eq(1).all() and frame.lr.nunique() > 15
@@ -246,6 +244,5 @@ def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, capsys: Ca
     first = (tmp_path / f"{name}.md").read_text().splitlines()[2]
     assert f"`{stored.sort_values('explained').choice.iloc[-1]}`" in first  # what explains most
     before = path.read_bytes()
-    assert main(arguments) == 0
-    assert "2 of them done before" in capsys.readouterr().out
+    assert "2 of them done before" in told(arguments, main=main)
     assert path.read_bytes() == before

@@ -18,12 +18,11 @@ from tricks.config import BACKENDS
 TRAINING = "run --suite classic", "run --dry-run", "tune", "worlds", "sweep --vary gamma=0.9,0.99", "random"
 TUNED = "--rung baseline+separate_optimizers --vary"
 BUFFERS = "value_epochs has no effect with ppg_buffers, which have value_uses instead"
-FEW = "--steps 300 --seeds 2 --workers 2 --out"
+FEW = "--steps 300 --seeds 2 --workers 2 --out x"
 
 
-def test_the_main_job_ends_in_a_report_and_resumes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*FEW.split(), "x"]) == 0
-    first = capsys.readouterr().out
+def test_the_main_job_ends_in_a_report_and_resumes(told: Callable[..., str]) -> None:
+    first = told(FEW, main=main)
     assert "17 jobs, 0 of them done before" in first
     assert "| + clip_anneal" in first
     assert first.endswith('a question of your own: python -m ablations compare "ppo" "ppo --no-gae"\n')
@@ -34,8 +33,7 @@ def test_the_main_job_ends_in_a_report_and_resumes(capsys: pytest.CaptureFixture
     lost = next(iter(finished(Path("x"))))
     with closing(sqlite3.connect(f"x/{FILE}")) as disk, disk:
         disk.execute("DELETE FROM jobs WHERE key = ?", (lost,))
-    assert main([*FEW.split(), "x"]) == 0
-    assert "17 jobs, 16 of them done before" in capsys.readouterr().out
+    assert "17 jobs, 16 of them done before" in told(FEW, main=main)
     assert lost in finished(Path("x"))
     assert [path.name for path, content in made.items() if path.read_bytes() != content] == []
 

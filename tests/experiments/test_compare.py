@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Patch, Refuses, refusal
+from support.fixtures import Patch, Refuses, Told, refusal
 from support.probes import AnySpace
 from support.studies import finished, made_up
 
@@ -66,10 +66,9 @@ class Costly(AnySpace):
         return {"level": self.t, "cost": self.taken, "study": "text"} if self.t else {}
 
 
-def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: Path, capsys: Capture) -> None:
+def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: Path, told: Told) -> None:
     arms = ["ppo", "bare=reinforce --lr 0.01"]
-    assert cli.main(["compare", *arms, *SHARED, "--workers", "1", "--seeds", "5", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said = told(["compare", *arms, *SHARED, "--workers=1", "--seeds=5", f"--out={tmp_path}"], main=cli.main)
     assert "tricks/Corridor-v0: ppo_vs_bare (2 arms); 2 distinct arms × 5 seeds × 320 steps; each arm at the" in said
     assert re.search(r"\| ppo  +\| 0\.001 .*\n\| bare +\| 0\.01 [\s\S]*/report\.html, and \d other files", said)
     (folder,), (runs,) = tmp_path.glob("compare_*/"), tmp_path.glob("compare_*.runs.csv.gz")
@@ -176,11 +175,11 @@ def test_the_recorded_columns_are_those_of_the_runs_and_options_outside_the_quot
             pd.testing.assert_series_equal(mine["cost"], alone["cost"], check_exact=False, rtol=1e-4)
 
 
-def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, capsys: Capture) -> None:
+def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, told: Told) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     given = ["--design", f"{tmp_path}/mine.py:arms", *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path}"]
-    assert cli.main(["run", *given]) == 0
-    assert "tricks/Corridor-v0: mine (3 arms); 3 distinct arms × 5 seeds × 320 steps" in capsys.readouterr().out
+    asked = "tricks/Corridor-v0: mine (3 arms); 3 distinct arms × 5 seeds × 320 steps"
+    assert asked in told(["run", *given], main=cli.main)
     (table,) = tmp_path.glob("compare_*/table.csv")
     found = pd.read_csv(table, keep_default_na=False).set_index("arm")
     assert found.against.to_dict() == {"ppo": "", "slow": "ppo", "bare": "slow"}
@@ -188,8 +187,8 @@ def test_designs_from_a_file_and_around_a_base_train_their_arms(tmp_path: Path, 
     assert cli.main(["report", f"--out={tmp_path}"]) == 0  # without a registry
     assert "tricks/Corridor-v0: mine" in (tmp_path / "report.md").read_text()
     base = ["--base", "ppo --epochs 2", "--design", "factorial", "--tricks", "clip,entropy"]
-    assert cli.main(["run", *base, *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path / 'b'}"]) == 0
-    assert "| trick " in capsys.readouterr().out
+    given = ["run", *base, *SHARED, "--seeds=5", "--workers=1", f"--out={tmp_path / 'b'}"]
+    assert "| trick " in told(given, main=cli.main)
     (page,) = tmp_path.glob("b/compare_*/answer.md")
     assert "| main effect" in page.read_text()
     assert read(page.parent).runs.numbers.str.contains("epochs=2").all()
@@ -277,16 +276,15 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path) -> N
     pd.testing.assert_frame_equal(found.effects, again.effects)
 
 
-def test_a_function_is_judged_from_a_file_or_python_and_not_taken_for_a_trick(tmp_path: Path, capsys: Capture) -> None:
+def test_a_function_is_judged_from_a_file_or_python_and_not_taken_for_a_trick(tmp_path: Path, told: Told) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def nothing(ratio, advantage, clip_range):\n    return ratio * 0\n")
     given = [f"clipped_surrogate={file}:nothing", *SHARED, "--seeds=5", "--rates=", "--workers=1", f"--out={tmp_path}"]
-    assert cli.main(["judge", *given]) == 0
-    said, judged = capsys.readouterr().out, "clipped_surrogate replaced by mine.py:nothing"
+    said, judged = told(["judge", *given], main=cli.main), "clipped_surrogate replaced by mine.py:nothing"
     (page,) = tmp_path.glob("compare_*/answer.md")
     assert page.read_text().startswith(f"## Does {judged} matter?\n")
-    for told in (said, page.read_text()):
-        assert f"ppo with {judged}" in told and not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
+    for text in (said, page.read_text()):
+        assert f"ppo with {judged}" in text and not re.search(r"clipped_surrogate (helps|hurts|does|matters)", text)
     found = judge(functions={"gae": slow}, configs=[TINY], out=tmp_path, rates=(), **QUICK)
     assert found.trick == "gae replaced by test_compare.py:slow" and found.trials.empty
     assert [arm.name for arm in found.arms] == ["ppo", "ppo with gae replaced by test_compare.py:slow"]
@@ -306,7 +304,7 @@ def test_a_diagnostic_that_differs_is_found() -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: Patch) -> Callable[[float], list[tuple[int, ...]]]:
+def faked(monkeypatch: Patch) -> Callable[[float], list[tuple[int, ...]]]:
     """Lets jobs return made-up results: PPO's are this much better than REINFORCE's. The value: each job's seeds."""
 
     def set_to(better: float) -> list[tuple[int, ...]]:
@@ -325,8 +323,8 @@ def told(monkeypatch: Patch) -> Callable[[float], list[tuple[int, ...]]]:
     return set_to
 
 
-def test_a_second_question_of_a_folder_has_other_seeds(tmp_path: Path, told: Any) -> None:
-    asked = told(50)
+def test_a_second_question_of_a_folder_has_other_seeds(tmp_path: Path, faked: Any) -> None:
+    asked = faked(50)
 
     def seeds(arms: list[str], config: Config, seeds: Any) -> set[int]:
         return {*compare(arms, config, seeds=seeds, out=tmp_path, workers=1).runs.seed}
@@ -349,12 +347,11 @@ def test_a_second_question_of_a_folder_has_other_seeds(tmp_path: Path, told: Any
 
 @pytest.mark.parametrize(("better", "most"), [(400.0, 10), (0.0, 25)])
 def test_until_decided_stops_when_all_is_decided_and_its_looks_share_the_five_percent(
-    better: float, most: int, tmp_path: Path, told: Any, capsys: Capture
+    better: float, most: int, tmp_path: Path, faked: Any, told: Told
 ) -> None:
-    asked = told(better)
+    asked = faked(better)
     given = ["compare", *BOTH, *SHARED, "--until", "decided", "--at-most", "25", f"--out={tmp_path}", "--workers=1"]
-    assert cli.main(given) == 0
-    said = capsys.readouterr().out
+    said = told(given, main=cli.main)
     assert {seed for seeds in asked for seed in seeds} == {*range(most)}
     counts = [int(count) for count in re.findall(r"^(\d+) seeds per arm: \d of 1 comparisons decided$", said, re.M)]
     assert counts == [count for count in (10, 20, 25) if count <= most]
@@ -365,16 +362,16 @@ def test_until_decided_stops_when_all_is_decided_and_its_looks_share_the_five_pe
 
 @pytest.mark.parametrize("score", ["area", "late"])
 @pytest.mark.parametrize("ask", [partial(compare, BOTH, TINY), partial(judge, "gae", configs=[TINY])])
-def test_the_score_that_is_asked_for_is_compared(ask: Any, score: str, tmp_path: Path, told: Any) -> None:
-    told(50)
+def test_the_score_that_is_asked_for_is_compared(ask: Any, score: str, tmp_path: Path, faked: Any) -> None:
+    faked(50)
     found = ask(score=score, seeds=5, rates=(), out=tmp_path, workers=1)
     mean = found.runs.groupby("arm")[score].mean()
     for row in found.effects.to_dict("records"):
         assert row["difference"] == pytest.approx(mean[row["arm"]] - mean[row["against"]], rel=1e-4)
 
 
-def test_seeds_that_may_be_added_until_decided_are_no_other_question_s(tmp_path: Path, told: Any) -> None:
-    asked = told(0.0)
+def test_seeds_that_may_be_added_until_decided_are_no_other_question_s(tmp_path: Path, faked: Any) -> None:
+    asked = faked(0.0)
     compare(BOTH, TINY, seeds=10, out=tmp_path, workers=1)
     compare(["ppo", "ppo --no-gae"], TINY, seeds=3, out=tmp_path, workers=1)  # 10 to 12
     asked.clear()
@@ -382,8 +379,8 @@ def test_seeds_that_may_be_added_until_decided_are_no_other_question_s(tmp_path:
     assert {seed for seeds in asked for seed in seeds} == {*range(13, 38)}
 
 
-def test_seeds_that_are_named_stay_those_and_more_come_after_them(tmp_path: Path, told: Any) -> None:
-    asked = told(0.0)
+def test_seeds_that_are_named_stay_those_and_more_come_after_them(tmp_path: Path, faked: Any) -> None:
+    asked = faked(0.0)
     compare(BOTH, TINY, seeds=(3, 5, 8, 13, 21), until="decided", at_most=8, out=tmp_path, workers=1)
     assert {seed for seeds in asked for seed in seeds} == {3, 5, 8, 13, 21, 22, 23, 24}
     ask = partial(compare, BOTH, TINY, until="decided", out=tmp_path, workers=1)

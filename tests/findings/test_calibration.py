@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Refuses
+from support.fixtures import Capture, Refuses, Told
 from support.studies import study
 
 from ablations.analysis.records import SHARES, Study, save
@@ -97,9 +97,8 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(tmp_path
     assert said.count("| tricks ") == 4 and "| × sb3 | × PureJaxRL |\n" in said
 
 
-def test_each_stack_is_measured_plainly_too(capsys: Capture) -> None:
-    assert main(["speed", "--backends", "tensor", "--seeds", "2", "--steps", "100", "--plain"]) == 0
-    said = capsys.readouterr().out
+def test_each_stack_is_measured_plainly_too(told: Told) -> None:
+    said = told("speed --backends tensor --seeds 2 --steps 100 --plain", main=main)
     assert "tensor cpu plain S=2: " in said and said.count("| plain ") == 1
     assert "without what numba compiles" in said
 

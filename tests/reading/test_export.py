@@ -120,9 +120,8 @@ def test_what_stands_in_for_a_function_is_not_left_out_in_silence() -> None:
     assert export(PPO)
 
 
-def test_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]) -> None:
-    assert main(["export", "ppo", "--no-gae"]) == 0
-    assert capsys.readouterr().out == code(switched([name for name in PPO.on if name != "gae"]))
+def test_on_the_command_line(told: Callable[..., str], refuses: Callable[..., None]) -> None:
+    assert told("export ppo --no-gae") == code(switched([name for name in PPO.on if name != "gae"]))
     refuses(main, ["export", "pop"], "'pop'")
     refuses(main, ["export", "reinforce", "--gae"], "baseline")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Patch, Refuses
+from support.fixtures import Patch, Refuses, Told
 from support.studies import study
 
 from ablations.analysis.records import SUFFIX, Study, load, save
@@ -109,7 +109,7 @@ def test_report_draws_what_run_saved_the_same_again(tmp_path: Path, refuses: Ref
 
 
 def test_a_report_on_many_studies_prints_no_tables_and_one_on_the_stored_ones_has_its_own_folder(
-    tmp_path: Path, capsys: Capture, monkeypatch: Patch, refuses: Refuses
+    tmp_path: Path, told: Told, monkeypatch: Patch, refuses: Refuses
 ) -> None:
     made, stored, mine = study(ladder(["baseline"]), lambda on: 0), tmp_path / "stored", tmp_path / "runs/ablations"
     for folder in (stored, mine):
@@ -118,12 +118,11 @@ def test_a_report_on_many_studies_prints_no_tables_and_one_on_the_stored_ones_ha
     save(study(ladder(["baseline"]), lambda on: 0, "Acrobot-v1"), stored)
     monkeypatch.setattr("ablations.cli.RESULTS", stored)
     monkeypatch.chdir(tmp_path)
-    assert main(["report", "--from-results"]) == 0
-    assert capsys.readouterr().out.startswith("\nwrote runs/results/report.html, report.md, and the ")
+    wrote = "\nwrote runs/results/report.html, report.md, and the "
+    assert told("report --from-results", main=main).startswith(wrote)
     refuses(main, ["report", "--from-results", "--out", str(mine)], "holds runs of your own")
     assert not (mine / "report.md").exists()
-    assert main(["report"]) == 0
-    said = capsys.readouterr().out
+    said = told("report", main=main)
     assert f"ladder on {made.env}\n\n|" in said
     assert all(unescape(sentence) in said.splitlines() for sentence in sentences.of(made))
 

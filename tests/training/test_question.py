@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Capture, Patch, refusal
+from support.fixtures import Capture, Patch, Told, refusal
 from support.studies import TINY, flips
 
 from ablations import Arm, cli, flags
@@ -299,7 +299,7 @@ def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm_
     assert set(table().env) == {"Elsewhere-v0", TINY.env}
 
 
-class Told:
+class Holding:
     """A store that holds whatever is asked for: the nearer a rate is to 0.01, the better, and the end is 100 better."""
 
     def scored(self, job: Job) -> SimpleNamespace:
@@ -310,27 +310,26 @@ class Told:
 @pytest.mark.usefixtures("rates")
 def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(monkeypatch: Patch) -> None:
     monkeypatch.setattr(tuning, "run_jobs", lambda jobs, store, workers: {})
-    tune([Job(TINY, PPO)], Told(), workers=1)  # type: ignore[arg-type]
+    tune([Job(TINY, PPO)], Holding(), workers=1)  # type: ignore[arg-type]
     rows = table().set_index("lr")
     assert rows.seeds.to_dict() == dict.fromkeys(GRID, 10) | dict.fromkeys((0.003, 0.01, 0.03), 20)
     assert rows.area[[0.001, 0.01, 0.1]].tolist() == [-1, 0, -1]
     assert (rows.late[[0.001, 0.01, 0.1]].tolist(), rows.areas[0.1]) == ([99, 100, 99], " ".join(["-1"] * 10))
 
 
-def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, capsys: Capture) -> None:
+def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, told: Told) -> None:
     store(("Other-v0", 100, "", "", 0.1, 1.0, 1.0, 1, "1"))
     before, own = rates.read_bytes(), rates.with_name("learning_rates.csv")
     few = ["--tricks", "baseline", "--steps", "200"]
     words = ["tune", "--env", TINY.env, *few, "--seeds-per-rate", "1", "--workers", "1"]
-    assert cli.main([*words, "--out", str(rates.parent)]) == 0
-    assert f"wrote {own}" in capsys.readouterr().out
+    assert f"wrote {own}" in told([*words, "--out", str(rates.parent)], main=cli.main)
     assert rates.read_bytes() == before
     assert best_rate(Config(steps=200), REINFORCE).reservation == "not tuned"  # the command is over
     rate_table.use(own)
     assert best_rate(Config(steps=200), REINFORCE).reservation == ""
     assert set(table().env) == {"Other-v0", TINY.env}
-    assert cli.main(["run", *few, "--dry-run", "--out", str(rates.parent)]) == 0
-    assert "not all arms are tuned" not in capsys.readouterr().out
+    asked = ["run", *few, "--dry-run", "--out", str(rates.parent)]
+    assert "not all arms are tuned" not in told(asked, main=cli.main)
     rate_table.use(None)
 
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 import torch
 from support.commands import alive, begin, ended, largest_file, until
-from support.fixtures import Capture, Patch, refusal
+from support.fixtures import Capture, Patch, Told, refusal
 from support.studies import JOB, JOBS, TINY, content, finished, result, study
 
 from ablations.analysis.records import Done, Study, about_runs, gathered
@@ -126,10 +126,9 @@ def test_an_estimate_is_of_what_is_not_done_by_a_short_job_that_is_no_result(tmp
     assert [*finished(tmp_path)] == [JOB.key]  # a short job is no result
 
 
-def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, capsys: Capture) -> None:
+def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: Path, told: Told) -> None:
     what = ["run", "--tricks", "baseline", "--steps", "300", "--seeds", "2", "--workers", "1", "--dry-run"]
-    assert main([*what, "--out", str(tmp_path / "absent")]) == 0
-    said = capsys.readouterr().out
+    said = told([*what, "--out", str(tmp_path / "absent")], main=main)
     assert "2 jobs, 0 of them done before; each arm trains seeds 0 to 9\n" in said
     assert re.search(r"about \d+ seconds with 1 worker", said)
     assert not list(tmp_path.iterdir())
@@ -146,9 +145,8 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
         return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
 
     before = files()
-    assert (len(before), main([*what, "--out", str(tmp_path)])) == (2, 0)
-    said = capsys.readouterr().out
-    assert "1 of them done before" in said and "  reinforce\n  + baseline\n" in said
+    said = told([*what, "--out", str(tmp_path)], main=main)
+    assert len(before) == 2 and "1 of them done before" in said and "  reinforce\n  + baseline\n" in said
     assert files() == before
 
 
@@ -159,15 +157,14 @@ def on(device: str) -> Job:
     return replace(JOB, config=replace(JOB.config, device=device))
 
 
-def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp_path: Path, capsys: Capture) -> None:
+def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp_path: Path, told: Told) -> None:
     assert on("cuda").key == on("cuda:1").key != JOB.key
     assert (on("cuda:1").what["config"]["device"], on("cpu:0").key) == ("cuda", JOB.key)
     assert "device" not in JOB.what["config"]
     refusal(r"^no device 'cuda:7'", worker_count, 1, "cuda:7")
     few = ["run", "--tricks", "baseline", "--steps", "64", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]
     for count, device in ((0, []), (2, ["--device", "cpu"]), (2, ["--device", "cpu:0"])):
-        assert main([*few, *device]) == 0
-        assert f"2 jobs, {count} of them done before" in capsys.readouterr().out
+        assert f"2 jobs, {count} of them done before" in told([*few, *device], main=main)
 
 
 def test_there_is_one_worker_on_a_gpu_and_its_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
