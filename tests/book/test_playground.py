@@ -16,6 +16,7 @@ import pytest
 import torch
 from scipy.stats import ttest_ind
 from support.browsing import Browser
+from support.commands import until
 from support.fixtures import refusal
 from support.pages import ROOT
 from support.studies import study
@@ -70,11 +71,7 @@ def wait(
     browser: Browser, done: Callable[[dict[str, Any]], Any], selector: str = "#playground", seconds: float = 60
 ) -> dict[str, Any]:
     """What the page tells once `done` says so."""
-    end = time.monotonic() + seconds
-    while not done(found := told(browser, selector)):
-        assert time.monotonic() < end, found
-        time.sleep(0.05)
-    return found
+    return dict(until(lambda: done(found := told(browser, selector)) and found, seconds))
 
 
 def trained(browser: Browser, selector: str = "#playground", seconds: float = 60) -> dict[str, Any]:
@@ -184,7 +181,7 @@ def test_flags_of_replies_are_offered_where_there_are_prompts_and_what_excludes_
     assert browser.text(".play-fault").startswith("group_baseline cannot be combined with baseline")
     browser.ask("press", "switch off baseline")
     assert "a=group_baseline&" in browser.run(HASH) and browser.text(".play-fault") == ""
-    assert "replies to “" in browser.wait_until("return document.querySelector('.play-stage figcaption').textContent")
+    assert "replies to “" in until(lambda: browser.text(".play-stage figcaption").strip())
     browser.ask("set", ".play-row select", "CartPole-v1")
     assert "a=&" in browser.run(f"{HASH} + '&'") and "group_norm" not in browser.run(shown)
     opened(browser, "playground.html#world=tricks/Odds-v0&a=group_baseline&lanes=30&b=kl_penalty&kl_in=nowhere")
@@ -226,15 +223,6 @@ def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
     assert "comes at the end" not in found["text"]
 
 
-def rates_trained(browser: Browser, seconds: float = 120) -> str:
-    """What the page says of all rates once they are trained."""
-    end = time.monotonic() + seconds
-    while browser.text(RATES_BUTTON) == "stop":
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return browser.text(".play-rates p[role=status]")
-
-
 def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> None:
     opened(browser, "playground.html#a=&agents=1&steps=1000&lr=0.03")
     assert "rate, 0.03, was chosen so that the clip decides" in browser.text(".play-rates p")
@@ -242,7 +230,8 @@ def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> N
     assert browser.text(".play-rates p").startswith("What one sees may depend on the learning rate.")
     alone = trained(browser)["areas"]
     browser.ask("press", "At every rate: without clip / with clip")
-    said = rates_trained(browser)
+    until(lambda: browser.text(RATES_BUTTON) != "stop", seconds=120)
+    said = browser.text(".play-rates p[role=status]")
     assert said.startswith("With intervals that hold at all rates together (95%), ")
     groups = json.loads(browser.run("return document.querySelector('.play-rates').dataset.told"))
     assert [x["lr"] for x in groups[:4]] == [0.01, 0.01, 0.03, 0.03]  # the nearest to the setting's own come first

@@ -1,13 +1,13 @@
 """A real browser without a window, for pages that move."""
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import until
 
 from chapters.book.site.moving import driver
 from tricks import InputError
@@ -44,18 +44,8 @@ class Browser:
 
     def wait_for(self, selector: str, seconds: float = 60) -> None:
         """Until the page's scripts have made such an element; a busy machine takes its time."""
-        end = time.monotonic() + seconds
-        while not self.run("return document.querySelector(arguments[0]) !== null", selector):
-            assert time.monotonic() < end, f"the page has no {selector}"
-            time.sleep(0.05)
-
-    def wait_until(self, script: str, seconds: float = 60) -> Any:
-        """What a script returns once that is something but white space."""
-        end = time.monotonic() + seconds
-        while not str(found := self.run(script)).strip():
-            assert time.monotonic() < end, script
-            time.sleep(0.05)
-        return found
+        there = "return document.querySelector(arguments[0]) !== null"
+        until(lambda: self.run(there, selector), seconds, f"the page has no {selector}")
 
     def complaints(self) -> list[str]:
         """Errors and warnings in the console since `open`."""

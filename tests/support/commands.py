@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import psutil
 import pytest
@@ -82,8 +82,10 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
+def until(true: Callable[[], Any], seconds: float = 60, said: str = "waited in vain") -> Any:
+    """What it returns once that is true."""
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
+    while not (found := true()):
+        assert time.monotonic() < end, said
         time.sleep(0.02)
+    return found
