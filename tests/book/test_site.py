@@ -28,8 +28,6 @@ from chapters.book.two_hours import STOPS
 from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
-
-
 SCREEN = 940  # pixels: the first screen, and room for other fonts
 SEARCHED = """
 const done = arguments[0];

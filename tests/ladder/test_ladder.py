@@ -19,23 +19,11 @@ from support.fixtures import refusal
 
 import tricks
 from ablations.training.jobs import Job
-from tricks import EVERY, PPO, REINFORCE, Agent, Config, Evaluation, Run, Spaces, Tricks, train
+from tricks import EVERY, PPO, REINFORCE, Agent, Config, Evaluation, Run, Spaces, Tricks, named, switched, train
 from tricks.config import PerSeed
 from tricks.core.extras import advice
 from tricks.core.seeds import per_seed
-from tricks.ladder import (
-    COLORS,
-    DIAGNOSTICS,
-    FILES,
-    HYPERPARAMETERS,
-    LADDER,
-    NEEDS,
-    closed,
-    named,
-    rungs,
-    switched,
-    trick,
-)
+from tricks.ladder import COLORS, DIAGNOSTICS, FILES, HYPERPARAMETERS, LADDER, NEEDS, closed, rungs, trick
 from tricks.reading.ladder_table import table
 from tricks.runs import learning_curve, log
 

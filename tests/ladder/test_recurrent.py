@@ -111,8 +111,6 @@ def test_an_evaluation_forgets_with_a_life_too(run: Run, monkeypatch: pytest.Mon
 
 UNANNEALED = replace(PPO, recurrent=True, lr_anneal=False)
 CARTPOLE = Config(seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), recurrent_size=5, minibatches=2)
-
-
 RECALL = Config(
     "tricks/Recall2-v0", seeds=3, steps=12_000, lanes=16, horizon=20, lr=0.01, hidden=(16,), recurrent_size=16
 )

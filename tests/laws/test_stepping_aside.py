@@ -29,8 +29,6 @@ from tricks.fused import playing
 pytest.importorskip("numba")
 SMALL = Config("CartPole-v1", seeds=2, lanes=4, horizon=16, steps=256, hidden=(8, 6), epochs=2, minibatches=2)
 BOX = replace(SMALL, env="Pendulum-v1")
-
-
 Calls = list[str]
 Done = Callable[[Agent, Calls], Any]
 
