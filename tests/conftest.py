@@ -15,11 +15,12 @@ from support.probes import AnySpace, register
 from support.restless import Restless, RestlessNested
 from support.settings import SETTINGS
 
+import ablations.training.rates
 import tricks.fast
 import tricks.fused
 import tricks.loop
 from ablations.training import workers
-from ablations.training import workers as pools
+from ablations.training.rates import table
 from tricks.cli.main import main
 from tricks.fast.dispatch import loaded
 from tricks.ladder import Tricks
@@ -31,7 +32,7 @@ torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the tests start: they share the cores
 if "forkserver" in multiprocessing.get_all_start_methods():
     # No worker has to import PyTorch again. A command in a process of its own, as in test_running, spawns its workers.
-    pools.METHOD = "forkserver"
+    workers.METHOD = "forkserver"
     multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__, *kernels.PRELOAD])
     kernels.fork_kernels()
 
@@ -126,6 +127,15 @@ def refuses(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
         assert error.count("\n") == 1
 
     return check
+
+
+@pytest.fixture
+def rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the table of learning rates is, which is still empty."""
+    monkeypatch.setattr(ablations.training.rates, "TABLE", tmp_path / "rates.csv")
+    table.cache_clear()
+    yield tmp_path / "rates.csv"
+    table.cache_clear()
 
 
 @pytest.fixture(params=SETTINGS)

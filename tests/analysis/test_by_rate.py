@@ -1,6 +1,6 @@
 """Rates: effects at each, over all and with each arm at its best; the noise of choosing among those that are close."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Patch
 from support.studies import study
 
 from ablations import SCALES, flags, unpaired
@@ -17,7 +16,6 @@ from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_b
 from ablations.analysis.choosing import choice_variance, chosen_means, redrawn, table_areas
 from ablations.question.designs import ladder
 from ablations.report.cells import rate_map_figure
-from ablations.training import rates as rate_table
 from ablations.training.rates import COLUMNS, GRID, joined, store_table
 
 DESIGN = ladder(["baseline", "entropy"])
@@ -26,13 +24,7 @@ NOISE = 10.0 * np.arange(6)
 NOTHING = study(DESIGN, lambda on: 0)
 ARM = ("x", 9, "", "gae")
 FEW, MORE = np.random.default_rng(0).normal(size=(2, 20))
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Iterator[None]:
-    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    yield
-    rate_table.table.cache_clear()
+pytestmark = pytest.mark.usefixtures("rates")
 
 
 def stored(rows: list[tuple[object, ...]]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.studies import TINY, study
 
 from ablations import RESULTS, cli, compare, effects, figure, interval, read
@@ -204,9 +204,7 @@ def test_each_seed_has_its_own_facts_and_what_is_said_of_runs_is_that_of_all_the
     assert about["made with"] == versions | {"date": ["2026-01-02"]}  # of the last; what is not known is left out
 
 
-def test_the_study_of_a_question_is_of_what_is_finished_and_not_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_study_of_a_question_is_of_what_is_finished_and_not_whole(tmp_path: Path, monkeypatch: Patch) -> None:
     asked = Question(replace(TINY, seeds=1), (ONE,), (3, 4), left_out=("Atari: not installed",), margin=7.0)
     first, *_ = asked.jobs(asked.table_rates)
     monkeypatch.setattr(Store, "scored", lambda _, job: done((3, 4), {}).result if job == first else None)

@@ -320,10 +320,8 @@ def test_a_figure_says_in_one_sentence_what_it_shows_against_what_and_by_which_n
     for name, last in (("clip", 480), ("no clip", 110)):
         axis.plot([0, 1, 2], [20, 50, last], label=name)
     axis.axhline(22, label="random")
-    shown = (
-        "Line chart of hat J of pi_theta against steps: clip from 20 to 480, no clip from 20 to 110, and random at 22"
-    )
-    assert alternative.sentence(figure) == f"{shown}."
+    lines = "clip from 20 to 480, no clip from 20 to 110, and random at 22"
+    assert alternative.sentence(figure) == f"Line chart of hat J of pi_theta against steps: {lines}."
     figure, (axis,) = drawn(xlabel="pull")
     axis.plot(torch.tensor([[0.3, 0.3], [0.5, 0.5], [0.9, 0.4]]))
     assert alternative.sentence(figure) == "Line chart of pull: 2 lines from 0.3 to between 0.4 and 0.9."

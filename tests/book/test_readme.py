@@ -144,9 +144,7 @@ def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> N
     (code,) = pages.blocks_of("py", pages.PAGES["docs/your-own.md"])
     (tmp_path / "mine.py").write_text(code)
     with_it = [(name, each.split()) for name, every in EVERY.items() for each in every if "--trick " in each]
-    run = (
-        "from ablations.experiments import compare; compare.answer = print; from {0} import main; assert not main({1})"
-    )
+    run = "from ablations.experiments import compare; compare.answer = print; from {} import main; assert not main({})"
     for name, words in with_it:
         place = "tricks.cli.main" if name == "tricks" else "ablations.cli"
         program = [sys.executable, "-c", run.format(place, words)]
@@ -205,9 +203,7 @@ def test_all_37_details_and_each_term_has_one_row() -> None:
     assert len(TERMS) == PAGES["docs/internal/glossary.md"].count("\n| ") - 1  # without the head
 
 
-NOTATION = re.findall(
-    r"^\| (.+?) \| .* \| \[(\d+)\]\(\.\./chapters/(\w+)\.ipynb\) \|$", PAGES["docs/notation.md"], re.MULTILINE
-)
+NOTATION = re.findall(r"(?m)^\| (.+?) \| .* \| \[(\d+)\]\(\.\./chapters/(\w+)\.ipynb\) \|$", PAGES["docs/notation.md"])
 
 
 def test_a_symbol_or_term_is_in_the_chapter_that_introduces_it() -> None:

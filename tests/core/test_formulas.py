@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("numba")
 
 from support import digests
+from support.fixtures import Capture, Patch
 
 import tricks.loop
 from tricks import PPO
@@ -61,7 +62,7 @@ def test_today_s_digests_are_what_the_command_would_write() -> None:
 
 
 @pytest.mark.parametrize("name", ["HALF", "THIRD", "FOURTH"])
-def test_another_constant_is_another_formula(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_constant_is_another_formula(name: str, monkeypatch: Patch) -> None:
     before = digest()
     monkeypatch.setitem(globals(), name, 2)
     assert digest() != before
@@ -82,7 +83,7 @@ def test_an_edit_is_seen_if_it_changes_numbers(old: str, new: str, seen: bool) -
     assert (digest(text=edited) != digest()) == seen
 
 
-def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: Patch) -> None:
     names = {"HALF": HALF, "again": again, "cached": cache(again)}
     kept = {name: Reading(()) for name in (*names, "absent")}
     for name, each in kept.items():
@@ -96,7 +97,7 @@ def test_a_name_counts_as_changed_if_its_value_or_its_code_is(monkeypatch: pytes
 
 
 @pytest.fixture
-def policy_loss(monkeypatch: pytest.MonkeyPatch) -> Formula:
+def policy_loss(monkeypatch: Patch) -> Formula:
     """As it was before anybody asked for it."""
     found = FORMULAS["tricks.loop.policy_loss"]
     monkeypatch.setattr(found, "_kept", {})
@@ -104,14 +105,14 @@ def policy_loss(monkeypatch: pytest.MonkeyPatch) -> Formula:
     return found
 
 
-def reads_as(monkeypatch: pytest.MonkeyPatch, function: Any, old: str, new: str) -> None:
+def reads_as(monkeypatch: Patch, function: Any, old: str, new: str) -> None:
     source, text = inspect.getsource, inspect.getsource(function)
     assert old in text
     monkeypatch.setattr(inspect, "getsource", lambda each: text.replace(old, new) if each is function else source(each))
 
 
 def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so_once(
-    policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    policy_loss: Formula, monkeypatch: Patch, capsys: Capture
 ) -> None:
     reads_as(monkeypatch, clipped_surrogate, "1 - clip_range", "1 - 2 * clip_range")
     assert not any(policy_loss.as_written(on) for on in (PPO.on, PPO.on, ()))
@@ -119,9 +120,7 @@ def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so_once(
     assert capsys.readouterr().err == said
 
 
-def test_what_is_replaced_is_noticed_and_what_is_put_back_too(
-    policy_loss: Formula, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_replaced_is_noticed_and_what_is_put_back_too(policy_loss: Formula, capsys: Capture) -> None:
     def mine(*given: Any) -> Any: ...
 
     for owner, name, value in ((tricks.loop, "clipped_surrogate", mine), (Net, "__call__", mine), (Adam, "step", mine)):
@@ -132,7 +131,7 @@ def test_what_is_replaced_is_noticed_and_what_is_put_back_too(
 
 
 def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compiled(
-    policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    policy_loss: Formula, monkeypatch: Patch, capsys: Capture
 ) -> None:
     added = "    if tricks.mine:\n        objective = my_own(ratio, advantage)\n"
     reads_as(monkeypatch, policy_loss.plain, "    if tricks.dual_clip:\n", f"{added}    if tricks.dual_clip:\n")
@@ -144,14 +143,14 @@ def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compi
 
 @pytest.mark.parametrize("text", ["def policy_loss(t:\n", None])
 def test_what_cannot_be_read_runs_as_written(
-    text: str | None, policy_loss: Formula, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str | None, policy_loss: Formula, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(inspect, "getsource", Mock(return_value=text, side_effect=None if text else OSError))
     assert not policy_loss.as_written(PPO.on)
     assert "policy_loss can't be read as it was imported" in capsys.readouterr().err
 
 
-def test_a_form_is_imported_when_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_is_imported_when_it_is_wanted(monkeypatch: Patch) -> None:
     asked = Mock(return_value=SimpleNamespace(again=lambda x, n: None))
     monkeypatch.setattr(importlib, "import_module", asked)
     monkeypatch.setattr(formulas, "FORMULAS", {})
@@ -184,7 +183,7 @@ def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
 
 
 def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
 
@@ -202,7 +201,7 @@ def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not
     assert capsys.readouterr().err == ""
 
 
-def test_numba_s_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numba_s_switch_leaves_everything_plain(monkeypatch: Patch) -> None:
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     source = Path(kernels.__file__).read_text(encoding="utf-8")
     with pytest.raises(ImportError, match="NUMBA_DISABLE_JIT is set"):

@@ -284,8 +284,6 @@ def test_the_user_s_own_generators_are_left_alone() -> None:
 
 
 RNG = np.random.default_rng()
-
-
 InModule = like(AnySpace, "InModule", pay=lambda self, action: RNG.uniform())
 
 

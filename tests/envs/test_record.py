@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -15,8 +16,9 @@ from gymnasium import wrappers
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
-from support.fixtures import Capture, refusal
+from support.fixtures import Capture, Patch, refusal
 from support.probes import THREE, AnySpace, like, register
+from support.training import interrupted
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Tricks, further, load, resume, train
 from tricks.cli.main import main
@@ -57,14 +59,9 @@ def test_recording_changes_nothing_else_and_episodes_go_on_across_updates() -> N
     assert curve["cost"].isna().equals(curve.episodes == 0) and set(curve["cost"].dropna()) == {10}
 
 
-def test_a_run_with_records_is_resumed_saved_loaded_and_continued() -> None:
-    def stop(rows: Any, agent: Any) -> None:
-        if rows[0]["step"] > 100:
-            raise KeyboardInterrupt
-
-    config = replace(SMALL, record=("cost:sum",))
-    with pytest.raises(KeyboardInterrupt):
-        train(config, PPO, env=Telling, checkpoints=Checkpoints("x", 50), on_update=stop)
+def test_a_run_with_records_is_resumed_saved_loaded_and_continued(monkeypatch: Patch) -> None:
+    config = replace(SMALL, steps=400, record=("cost:sum",))
+    interrupted(Path("x"), config, PPO, 1, monkeypatch, env=Telling)
     run = resume("x", env=Telling)
     assert set(run.curve["cost"].dropna()) == {10}
     run.save("x")

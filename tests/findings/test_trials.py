@@ -97,16 +97,10 @@ def test_a_row_has_the_means_of_both_arms_unless_one_seed_has_no_score() -> None
     assert np.isnan(row["with"]) and row["seen"] == 0 and "no episode ended" in caption(pd.DataFrame([row]))
 
 
-@pytest.fixture
-def drawn(monkeypatch: Patch) -> dict[str, np.ndarray | None]:
-    """The draws of the tuning seeds' means of both arms, which a test may change."""
-    means: dict[str, np.ndarray | None] = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
+def test_the_noise_of_choosing_both_rates_is_in_the_interval(monkeypatch: Patch) -> None:
+    drawn: dict[str, np.ndarray | None] = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
     monkeypatch.setattr(outcomes, "table_areas", lambda env, steps, given, tricks: tricks)
-    monkeypatch.setattr(outcomes, "chosen_means", lambda tricks, lr: means[tricks])
-    return means
-
-
-def test_the_noise_of_choosing_both_rates_is_in_the_interval(drawn: dict[str, np.ndarray | None]) -> None:
+    monkeypatch.setattr(outcomes, "chosen_means", lambda tricks, lr: drawn[tricks])  # of the tuning seeds
     chosen = outcome_of(TRIAL, BASE, MORE)
     assert (chosen["difference"], chosen["choosing"]) == (1, 0.5)
     assert (chosen["low"], chosen["high"]) == pytest.approx((1 - HALF, 1 + HALF), abs=1e-4)

@@ -111,10 +111,8 @@ def test_minibatches_hold_whole_replies_and_none_that_was_left_out() -> None:
     batch = Batch()
     batch.add(valid=kept, reply=reply_numbers(VALID), time=torch.arange(3).view(1, 3, 1).expand(1, 3, 4))
     config = Config(seeds=1, lanes=4, epochs=2, minibatches=2)
-    dealt = [
-        sorted(zip(b.reply[b.valid].tolist(), b.time[b.valid].tolist(), strict=True))
-        for b in whole_replies(batch, config, 0)
-    ]
+    parts = whole_replies(batch, config, 0)
+    dealt = [sorted(zip(b.reply[b.valid].tolist(), b.time[b.valid].tolist(), strict=True)) for b in parts]
     rows = {0: [(0, 0), (0, 1)], 1: [(1, 0), (1, 1), (1, 2)], 3: [(3, 0)]}
     for epoch in (dealt[:2], dealt[2:]):
         assert sorted(chain(*epoch)) == [*chain(*rows.values())]
@@ -135,9 +133,8 @@ def test_each_limit_is_its_own() -> None:
     ratio = torch.tensor([[1.5, 1.25, 0.7, 1.5, 0.7, 0.9]])
     advantage = torch.tensor([[1.0, 1.0, 1.0, -1.0, -1.0, -2.0]])
     low, high = torch.tensor([0.2]), torch.tensor([0.3])
-    torch.testing.assert_close(
-        clipped_apart(ratio, advantage, low, high), torch.tensor([[1.3, 1.25, 0.7, -1.5, -0.8, -1.8]])
-    )
+    found = clipped_apart(ratio, advantage, low, high)
+    torch.testing.assert_close(found, torch.tensor([[1.3, 1.25, 0.7, -1.5, -0.8, -1.8]]))
     valid = torch.tensor([[True, True, True, False, True, True]])
     facts: Any = type("Facts", (), {"ratio": ratio, "t": type("T", (), {"clip_high": high}), "b": Batch(valid=valid)})
     torch.testing.assert_close(noted(facts)["clip_high_fraction"], torch.tensor([1 / 5]))
@@ -152,9 +149,8 @@ def test_both_limits_anneal() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tricks.loop.clipped_apart", watch)
-        train(
-            replace(SHORT, epochs=1, minibatches=1), Tricks(reuse=True, clip=True, clip_anneal=True, clip_higher=True)
-        )
+        flags = Tricks(reuse=True, clip=True, clip_anneal=True, clip_higher=True)
+        train(replace(SHORT, epochs=1, minibatches=1), flags)
     torch.testing.assert_close(limits[0], torch.tensor([0.2, 0.28]))
     left = limits[-1] / limits[0]
     assert left[0] < 0.9

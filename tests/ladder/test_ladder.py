@@ -107,10 +107,8 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
     named_in: dict[str, list[str]] = {}
     for line, said in pairwise(config.body):
         if isinstance(line, ast.AnnAssign) and isinstance(said, ast.Expr):
-            words = re.findall(r"\(([a-z_, ]+)\)", ast.literal_eval(said.value))
-            named_in[ast.unparse(line.target)] = [
-                name for names in words for name in names.split(", ") if name in NEEDS
-            ]
+            words = ", ".join(re.findall(r"\(([a-z_, ]+)\)", ast.literal_eval(said.value))).split(", ")
+            named_in[ast.unparse(line.target)] = [name for name in words if name in NEEDS]
     for f in fields(Config):
         assert named_in[f.name] == [name for name in NEEDS if f.name in HYPERPARAMETERS[name]], f.name
     assert {number for numbers in HYPERPARAMETERS.values() for number in numbers} <= named_in.keys()
@@ -127,17 +125,10 @@ def test_a_trick_brings_its_diagnostics(name: str) -> None:
 
 
 def test_numpy_and_torch_values_become_plain_ones() -> None:
-    given = Config(
-        seeds=torch.tensor([1, 2]),  # type: ignore[arg-type]
-        lr=np.array([0.5, 0.25]),  # type: ignore[arg-type]
-        hidden=[np.int64(8), np.array(4)],  # type: ignore[arg-type]
-        lanes=np.array(3),  # type: ignore[arg-type]
-        steps=1e6,  # type: ignore[arg-type]
-        gamma=1,
-        compile=np.bool_(True),  # type: ignore[arg-type]
-        device=torch.device("cuda:1"),  # type: ignore[arg-type]
-        env=np.str_("CartPole-v1"),
-    )
+    numbers: dict[str, Any] = {"seeds": torch.tensor([1, 2]), "lr": np.array([0.5, 0.25]), "lanes": np.array(3)}
+    numbers |= {"hidden": [np.int64(8), np.array(4)], "steps": 1e6, "gamma": 1}
+    numbers |= {"compile": np.bool_(True), "device": torch.device("cuda:1"), "env": np.str_("CartPole-v1")}
+    given = Config(**numbers)
     plain = Config(
         seeds=(1, 2), lr=(0.5, 0.25), hidden=(8, 4), lanes=3, steps=1_000_000, gamma=1.0, compile=True, device="cuda:1"
     )

@@ -13,7 +13,7 @@ from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
 
-from tricks import PPO, Config, InputError, Run, load, named, resume, train
+from tricks import PPO, Config, InputError, load, named, resume, train
 from tricks.core.agent import RecurrentState
 from tricks.core.nets import Layer
 from tricks.core.sequences import goes_on
@@ -96,15 +96,10 @@ def test_the_first_ratio_is_one_though_lives_are_lost_and_on_images(tricks: Any,
     np.testing.assert_allclose(train(config, tricks, env=make).curve["max_ratio"], 1, atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def run() -> Run:
-    return train(LIVES, TRICKS, env=Lives)
-
-
-def test_an_evaluation_forgets_with_a_life_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_forgets_with_a_life_too(monkeypatch: pytest.MonkeyPatch) -> None:
     lives_lost = lambda state: (state.env.now.ended & ~state.env.now.resetting, state.before())  # noqa: E731
     seen = spied(monkeypatch, RecurrentState, "look", lives_lost)
-    run.evaluate(3)
+    train(LIVES, TRICKS, env=Lives).evaluate(3)
     assert sum(int(lost.sum()) for lost, _ in seen) >= 2 * 3 * 2
     assert not any(before[lost].any() for lost, before in seen)
 

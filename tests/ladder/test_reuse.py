@@ -68,9 +68,8 @@ def rows(count: int = 20) -> Batch:
 def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
     config = replace(PHASES, aux_epochs=0)
     shown = [name for name in train(config, PPO).curve if not str(name).startswith("auxiliary")]
-    torch.testing.assert_close(
-        *(torch.tensor(train(config, t).curve[shown].values) for t in (PPO, PPG)), equal_nan=True
-    )
+    curves = [torch.tensor(train(config, tricks).curve[shown].values) for tricks in (PPO, PPG)]
+    torch.testing.assert_close(*curves, equal_nan=True)
     assert not train(PHASES, PPG).curve[shown].equals(train(config, PPG).curve[shown])
 
 

@@ -49,10 +49,8 @@ def test_rungs_presets_and_flags_on_ppo_equal_the_loop(name: str, env: str) -> N
 @pytest.mark.parametrize("number", range(40))
 def test_random_flags_and_numbers_equal_the_loop(number: int) -> None:
     off = {BOX: {"action_mask", "imitate", *PLAIN, *PLAIN_OBJECTIVE}, ENVS[0]: {"imitate", *PLAIN, *PLAIN_OBJECTIVE}}
-    found = assert_both_forms_agree(
-        *drawn_from(number, ENVS, lambda env: [name for name in NEEDS if name not in off[env]])
-    )
-    assert set(found) == {True}
+    drawn = drawn_from(number, ENVS, lambda env: [name for name in NEEDS if name not in off[env]])
+    assert set(assert_both_forms_agree(*drawn)) == {True}
 
 
 def test_a_value_range_that_falls_with_the_ratio_s_falls_in_both_forms() -> None:

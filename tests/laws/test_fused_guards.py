@@ -163,8 +163,6 @@ PLAYING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
     "a double log σ": (BOX, put("agent.log_std.data", torch.Tensor.double)),
     "a longer log σ": (BOX, put("agent.log_std.data", longer)),
 }
-
-
 GUARDS = [pytest.param(*case, Parts.learns, id=f"learning: {name}") for name, case in LEARNING.items()]
 GUARDS += [pytest.param(*case, Parts.plays, id=f"playing: {name}") for name, case in PLAYING.items()]
 
@@ -197,19 +195,11 @@ def test_one_seed_is_played_whatever_the_default_type(kind: torch.dtype, normed:
         torch.set_default_dtype(torch.float32)
 
 
-@pytest.fixture
-def batch() -> Batch:
-    rows = torch.zeros(2, 4)
-    b = Batch(obs=torch.zeros(2, 4, 4), legal=torch.ones(2, 4, 2) > 0, action=rows.long(), valid=rows == 0)
-    b.advantage, b.old_log_prob, b.old_value, b.target = rows, rows, rows.double(), rows.double()
-    return b
-
-
 @pytest.mark.parametrize("column", ["obs", "action", "valid", "advantage", "old_log_prob", "old_value", "target", ""])
-def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is_not_for_kernels(
-    column: str, batch: Batch
-) -> None:
-    parts, taken = Parts(), list[bool]()
+def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is_not_for_kernels(column: str) -> None:
+    parts, zeros, taken = Parts(), torch.zeros(2, 4), list[bool]()
+    batch = Batch(obs=torch.zeros(2, 4, 4), legal=torch.ones(2, 4, 2) > 0, action=zeros.long(), valid=zeros == 0)
+    batch.advantage, batch.old_log_prob, batch.old_value, batch.target = zeros, zeros, zeros.double(), zeros.double()
     kernels = losses.kernels_of(parts.training(value_clip=True))
     assert kernels is not None
     for change in (lambda x: x, torch.Tensor.half, lambda x: x[:, :3], lambda x: x[:, :, None]):

@@ -35,10 +35,8 @@ Found = TypeVar("Found")
 def both(do: Callable[[], Found], kernels: bool = True) -> tuple[Found, Found]:
     """What it finds, and what it finds row by row, as the loop is written, by rules of `kernels` or of the world."""
     mine, begin = do(), TensorEnv.__init__
-    with (
-        patch.object(playing, "usual", lambda *given: False),
-        patch.object(TensorEnv, "__init__", autospec=True) as begun,
-    ):
+    plain = patch.object(playing, "usual", lambda *given: False)
+    with plain, patch.object(TensorEnv, "__init__", autospec=True) as begun:
         begun.side_effect = lambda env, world, *rest: begin(env, by_kernels(world) if kernels else world, *rest)
         return mine, do()
 
@@ -103,9 +101,7 @@ def test_every_column_and_what_is_left_is_the_same(scale: float, width: int, lim
     assert limit == 200 or any(r.truncated.any() for r in mine)
     for name in ("state", "age", "resetting", "t", "resets", "rollouts"):
         assert torch.equal(left[name], also_left[name])
-    torch.testing.assert_close(
-        left["now"].obs, also_left["now"].obs
-    )  # shown by the world's rule, which rounds on its own
+    torch.testing.assert_close(left["now"].obs, also_left["now"].obs)  # by the world's rule, which rounds on its own
     now = zip(left["now"]._replace(obs=None), also_left["now"]._replace(obs=None), strict=True)
     assert all(torch.equal(x, y) for x, y in now if x is not None)
 

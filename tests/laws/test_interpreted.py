@@ -53,8 +53,6 @@ def _as_python() -> Iterator[None]:
 
 
 SEED = 11  # of a learner with both actions, three seeds, and two minibatches
-
-
 BOXES = pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
 
 
@@ -315,11 +313,9 @@ def test_an_episode_of_cartpole_goes_on_at_its_limits() -> None:
     ends = torch.tensor([2.4, np.radians(12)], dtype=torch.float32)
     state = torch.zeros(12, 4)
     for k, sign in enumerate((1, -1)):
-        for j, limit in enumerate(ends):
+        for j, limit in enumerate(sign * ends):
             for n, beyond in enumerate((sign * 9.0, 0.0, -sign * 9.0)):
-                state[6 * k + 3 * j + n, 2 * j] = (
-                    torch.nextafter(sign * limit, torch.tensor(beyond)) if beyond else sign * limit
-                )
+                state[6 * k + 3 * j + n, 2 * j] = torch.nextafter(limit, torch.tensor(beyond)) if beyond else limit
     action = torch.ones(12, dtype=torch.int64)
     with plain():
         theirs = cartpole.dynamics(state, action, torch.empty(12, 0))
@@ -374,11 +370,9 @@ def test_errors_of_values_have_the_gradients_of_pytorch(huber: bool) -> None:
 @pytest.mark.parametrize("sizes", [(3, 2), (2, 24, 1), (2, 20, 48), (3, 4, 9, 2), (3, 9, 2, 1)])
 def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tuple[int, ...]) -> None:
     normal = partial(torch.randn, generator=torch.Generator().manual_seed(0))
-    parts = [
-        [normal(*shape).requires_grad_() for shape in pairwise(sizes)],
-        [normal(size).requires_grad_() for size in sizes[1:]],
-    ]
-    parameters, x, g = [*parts[0], *parts[1]], normal(BLOCK, sizes[0]), normal(BLOCK, sizes[-1])
+    weights = [normal(*shape).requires_grad_() for shape in pairwise(sizes)]
+    biases = [normal(size).requires_grad_() for size in sizes[1:]]
+    parameters, x, g = [*weights, *biases], normal(BLOCK, sizes[0]), normal(BLOCK, sizes[-1])
     starts = np.cumsum([0, *(p.numel() for p in parameters)])
     gradient, y = np.zeros((1, starts[-1]), single), np.empty((BLOCK, sizes[-1]), single)
     net = np.array([p.data_ptr() for p in parameters] + starts[:-1].tolist()).reshape(4, -1)
@@ -389,9 +383,9 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
     code.backward(g.data_ptr(), x.data_ptr(), one, BLOCK, True)
     assert (room[count:] == 7).all()
     h = x
-    for weight, bias in zip(parts[0][:-1], parts[1][:-1], strict=True):
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         h = (h @ weight + bias).tanh()
-    out = h @ parts[0][-1]
+    out = h @ weights[-1]
     alike(torch.from_numpy(y), out.detach())
-    theirs = torch.autograd.grad(out + parts[1][-1], parameters, g)
+    theirs = torch.autograd.grad(out + biases[-1], parameters, g)
     alike(torch.from_numpy(gradient[0]), torch.cat([each.flatten() for each in theirs]), rtol=1e-4, atol=1e-5)

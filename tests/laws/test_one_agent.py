@@ -112,9 +112,8 @@ def test_it_refuses_what_it_lacks_in_one_line(rung: str, numbers: dict[str, Any]
 
 def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        sys, "argv", ["one_agent", "popart", "--no-action-mask", "--steps", "300", "--lanes", "2", "--horizon", "32"]
-    )
+    words = "one_agent popart --no-action-mask --steps 300 --lanes 2 --horizon 32"
+    monkeypatch.setattr(sys, "argv", words.split())
     one_run.main(one_agent.train, one_agent.Config, "")
     assert capsys.readouterr().out.splitlines()[-1] == "one_agent.png shows the learning curve"
     assert plt.imread("one_agent.png").std() > 0

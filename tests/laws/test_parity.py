@@ -95,14 +95,14 @@ def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
         preserve_outputs_(net, stats, moved)
         stats = moved
         output = given["hidden"] @ weight[0].detach() + bias[0].detach()
-        found = SimpleNamespace(
-            mu=stats.mean[0],
-            sigma=stats.std[0],
-            weight=weight.detach()[0].T,
-            bias=bias.detach()[0, 0],
-            unnormalized=output * stats.std + stats.mean,
-        )
-        for name, value in vars(found).items():
+        found = {
+            "mu": stats.mean[0],
+            "sigma": stats.std[0],
+            "weight": weight.detach()[0].T,
+            "bias": bias.detach()[0, 0],
+        }
+        found["unnormalized"] = output * stats.std + stats.mean
+        for name, value in found.items():
             torch.testing.assert_close(value, torch.tensor(theirs[name]).double(), **TIGHT)
 
 
@@ -182,11 +182,10 @@ def batch_of_ours() -> tuple[Any, Batch]:
 def their_weights(agent: Any, policy: Any) -> list[tuple[nn.Parameter, nn.Parameter]]:
     """Give their policy our weights; returns their parameters beside ours."""
     pairs = []
-    nets = (
+    for mine, lstm, head in (
         (agent.policy_net, policy.lstm_actor, policy.action_net),
         (agent.value_net, policy.lstm_critic, policy.value_net),
-    )
-    for mine, lstm, head in nets:
+    ):
         cell, (weight, bias) = mine.body.cell, mine.head.layer
         pairs += [(lstm.weight_ih_l0, cell.inward), (lstm.weight_hh_l0, cell.onward), (lstm.bias_ih_l0, cell.bias)]
         pairs += [(head.weight, weight), (head.bias, bias)]
@@ -234,9 +233,8 @@ def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb
         episode_starts=starts.float(),
         mask=in_their_order(b.valid).float(),
     )
-    values, log_prob, _ = theirs.policy.evaluate_actions(
-        data.observations, data.actions, data.lstm_states, data.episode_starts
-    )
+    evaluate = theirs.policy.evaluate_actions
+    values, log_prob, _ = evaluate(data.observations, data.actions, data.lstm_states, data.episode_starts)
     rows = in_their_order(b.valid)
     mine = agent.spaces.family.log_prob(agent.policy(b.obs, b.legal), b.action)
     torch.testing.assert_close(in_their_order(mine)[rows], log_prob[rows], **CLOSE)
@@ -291,11 +289,10 @@ def test_the_preset_sb3_makes_the_update_that_stable_baselines3_makes_by_default
 def feedforward_weights(agent: Any, policy: Any) -> list[tuple[nn.Parameter, nn.Parameter]]:
     """Give their policy our weights; returns their parameters beside ours."""
     hidden, pairs = policy.mlp_extractor, list[tuple[nn.Parameter, nn.Parameter]]()
-    both = (
+    for mine, body, head in (
         (agent.policy_net, hidden.policy_net, policy.action_net),
         (agent.value_net, hidden.value_net, policy.value_net),
-    )
-    for mine, body, head in both:
+    ):
         for layer, ours in zip([body[0], body[2], head], mine.layers, strict=True):
             pairs += zip((layer.weight, layer.bias), ours, strict=True)
     for theirs, ours in pairs:

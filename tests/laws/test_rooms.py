@@ -103,14 +103,10 @@ def test_mypy_finds_nothing() -> None:
 
 def test_the_lock_has_every_package_at_a_version_that_is_allowed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = [
-        *project["dependencies"],
-        *project["optional-dependencies"]["dev"],
-        *project["optional-dependencies"]["parity"],
-    ]
+    extras = project["optional-dependencies"]
+    named = [*project["dependencies"], *extras["dev"], *extras["parity"]]
     lock = [Requirement(line) for line in (ROOT / ".ci" / "lock.txt").read_text().splitlines() if line[0] != "#"]
-    locked = {
-        each.name: str(each.specifier).removeprefix("==") for each in lock if not each.marker or each.marker.evaluate()
-    }
+    here = [each for each in lock if not each.marker or each.marker.evaluate()]
+    locked = {each.name: str(each.specifier).removeprefix("==") for each in here}
     for wanted in map(Requirement, named):
         assert wanted.name == "ppo-tricks" or locked[wanted.name.lower()] in wanted.specifier

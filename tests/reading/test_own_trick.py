@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.pages import PAGES, blocks_of
 
 from tricks.ladder import OWN
@@ -91,9 +91,7 @@ def test_what_a_file_lacks_is_one_line_and_changes_nothing(old: str, new: str, s
     assert "tricks.mine_of_mine" not in sys.modules
 
 
-def test_a_file_that_has_changed_is_not_taken_for_the_one_that_was_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_has_changed_is_not_taken_for_the_one_that_was_loaded(tmp_path: Path, monkeypatch: Patch) -> None:
     path = tmp_path / "mine_of_mine.py"
     path.write_text("x = 1\n")
     monkeypatch.setitem(OWN, "mine", (path.resolve(), hashlib.sha256(b"x = 1\n").hexdigest()[:16]))

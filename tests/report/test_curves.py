@@ -283,9 +283,7 @@ def test_an_environment_without_a_scale_is_in_units_of_return(tmp_path: Path, fi
 
 
 def test_groups_of_other_lengths_share_the_grid_of_the_shortest() -> None:
-    long, short = (
-        pd.DataFrame({"arm": arm, "seed": 0, "step": (100, end), "return": 1.0})
-        for arm, end in (("long", 900), ("short", 200))
-    )
-    grids = curves.on_grids(pd.concat([long, short]))
+    ends = {"long": 900, "short": 200}
+    runs = [pd.DataFrame({"arm": arm, "seed": 0, "step": (100, end), "return": 1.0}) for arm, end in ends.items()]
+    grids = curves.on_grids(pd.concat(runs))
     assert [grid.columns[-1] for grid in grids.values()] == [200, 200]

@@ -11,7 +11,7 @@ import torch
 from support.fixtures import refusal
 from support.training import reseal, rewrite
 
-from tricks import PPO, Checkpoints, Config, Run, further, load, resume, train
+from tricks import PPO, Checkpoints, Config, further, load, resume, train
 from tricks.runs import checkpoint
 from tricks.runs.files import CHECKPOINT, LAST
 from tricks.runs.files import RUN as FILES
@@ -34,16 +34,10 @@ UNREADABLE: dict[str, Change] = {
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
-    return train(TINY, PPO)
-
-
-@pytest.fixture(scope="module")
-def stored(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the run, and in it one with a checkpoint."""
     folder = tmp_path_factory.mktemp("stored")
-    train(TINY, PPO, checkpoints=Checkpoints(folder / "cut", 1))
-    run.save(folder)
+    train(TINY, PPO, checkpoints=Checkpoints(folder / "cut", 1)).save(folder)
     return folder
 
 
@@ -56,8 +50,8 @@ def damaged(said: str, read: Callable[[str], object] = load) -> None:
     assert said in refusal("^(the run in )?.* is damaged.*$", read, ".")
 
 
-def test_any_flipped_byte_is_damage(run: Run) -> None:
-    rng = np.random.default_rng(0)
+def test_any_flipped_byte_is_damage() -> None:
+    run, rng = load("."), np.random.default_rng(0)
     for path in (*map(Path, FILES), CUT):
         whole, read = path.read_bytes(), (lambda _: resume("cut")) if path == CUT else load
         for place in {0, len(whole) - 1, len(whole) - 70, *rng.integers(len(whole), size=60).tolist()}:

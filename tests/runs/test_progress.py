@@ -1,10 +1,9 @@
 """How far a job is, wherever one looks: in a terminal, in a notebook, in a file."""
 
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
+from unittest.mock import Mock
 
-import pytest
 from support.commands import until
 from support.fixtures import Capture, Patch
 from tqdm import tqdm
@@ -13,18 +12,12 @@ from tricks.runs import progress
 from tricks.runs.progress import Lines
 
 
-@pytest.fixture
-def clock(monkeypatch: Patch) -> Callable[[float], None]:
-    """Sets the time, in seconds since the start."""
-    now = [0.0]
-    monkeypatch.setattr("tricks.runs.progress.time.monotonic", lambda: now[0])
-    return lambda seconds: now.__setitem__(0, seconds)
-
-
-def test_a_file_gets_a_line_every_half_minute(clock: Callable[[float], None], capsys: Capture) -> None:
+def test_a_file_gets_a_line_every_half_minute(monkeypatch: Patch, capsys: Capture) -> None:
+    clock = Mock(return_value=0)
+    monkeypatch.setattr("tricks.runs.progress.time.monotonic", clock)
     bar = progress.progress(10_000)
     for second in range(1, 100):
-        clock(second)
+        clock.return_value = second
         bar.update(100)
     bar.close()
     assert capsys.readouterr().err.splitlines() == [
@@ -32,9 +25,9 @@ def test_a_file_gets_a_line_every_half_minute(clock: Callable[[float], None], ca
         "60%: 6.00k of 10.0k steps in 01:00, 00:40 left",
         "90%: 9.00k of 10.0k steps in 01:30, 00:10 left",
     ]
-    clock(0)
+    clock.return_value = 0
     bar = progress.progress(10_000, initial=6_000)  # which counts for the share and not for the speed
-    clock(32)
+    clock.return_value = 32
     bar.update(2_000)
     assert capsys.readouterr().err == "80%: 8.00k of 10.0k steps in 00:32, 00:32 left\n"
 

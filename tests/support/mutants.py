@@ -104,9 +104,8 @@ class Maker(ast.NodeVisitor):
 
     def negate(self, test: ast.expr) -> None:
         opposite = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot)
-        if not (
-            opposite or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
-        ):  # those come by themselves
+        inverse = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        if not (opposite or inverse):  # those come by themselves
             self.put(*self.span(test), f"(not ({self.text(test)}))")
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

@@ -47,9 +47,8 @@ def drawn_from(number: int, envs: Sequence[str], flags: Callable[[str], Iterable
     while True:
         share, without = rng.uniform(0, 0.5), "baseline" if rng.random() < 0.25 else "group_baseline"
         try:
-            tricks = switched(
-                closed(name for name in flags(config.env) if rng.random() < share and without not in closed([name]))
-            )
+            some = [name for name in flags(config.env) if rng.random() < share and without not in closed([name])]
+            tricks = switched(closed(some))
         except InputError:  # two flags that exclude each other
             continue
         whole = tricks.recurrent or tricks.group_baseline  # lanes are dealt whole

@@ -14,6 +14,7 @@ import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
+from support.fixtures import Patch
 
 from tricks import EVERY, Checkpoints, Config, Run, Tricks, train
 from tricks.runs import checkpoint, files
@@ -22,7 +23,7 @@ from tricks.runs.about import sealed, tensor_bytes, write_about
 SMALL = Config(seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
 
 
-def writers(monkeypatch: pytest.MonkeyPatch) -> list[Mock]:
+def writers(monkeypatch: Patch) -> list[Mock]:
     """What writes for TensorBoard from now on, one for each seed of each training."""
     made: list[Mock] = []
 
@@ -44,9 +45,7 @@ class Power(BaseException):
     """It went off."""
 
 
-def interrupted(
-    folder: Path, config: Config, tricks: Tricks, after: int, monkeypatch: pytest.MonkeyPatch, **asked: Any
-) -> None:
+def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkeypatch: Patch, **asked: Any) -> None:
     """Train, with a checkpoint every 200 steps, until `after` of them are written."""
     count = itertools.count(1)
 
@@ -97,7 +96,7 @@ def reseal(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object
     path.write_bytes(sealed(tensor_bytes(found | {"about": json.dumps(about)})))
 
 
-def spied(patch: pytest.MonkeyPatch, owner: Any, name: str, note: Callable[..., Any]) -> list[Any]:
+def spied(patch: Patch, owner: Any, name: str, note: Callable[..., Any]) -> list[Any]:
     """From now on, what `note` makes of the arguments of each call of this function, before the call."""
     notes, function = list[Any](), getattr(owner, name)
 

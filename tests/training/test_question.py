@@ -1,7 +1,6 @@
 """Questions: which arms run where, on which seeds, under which name, and at which learning rates, tuned on seeds that
 are never reported: seven rates at first, past the edge if the best lies there, the best three again."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -167,14 +166,6 @@ def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:
 
 
 SHIPPED = rate_table.TABLE
-
-
-@pytest.fixture
-def rates(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
-    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    table.cache_clear()
-    yield tmp_path / "rates.csv"
-    table.cache_clear()
 
 
 def store(*rows: tuple[Any, ...]) -> None:

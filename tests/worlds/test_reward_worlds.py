@@ -39,9 +39,8 @@ def test_offset_a_baseline_takes_out_its_variance_and_chain_a_td_error_that_of_i
     _, reward, terminated = w.offset.OFFSET_REWARD.dynamics(state, torch.ones(1, 1), torch.zeros(1, 1, 1))
     assert (float(reward), bool(terminated)) == (w.offset.OFFSET + 1, True)
     steps = w.chain.CELLS - 1
-    rewards = played(
-        w.chain.NOISY_CHAIN, 1 - torch.arange(steps) % 2, numbers(50_000, steps + 1)
-    )  # along in every cell
+    along = 1 - torch.arange(steps) % 2  # in every cell
+    rewards = played(w.chain.NOISY_CHAIN, along, numbers(50_000, steps + 1))
     assert rewards.sum(1).mean().item() == pytest.approx(w.chain.GOAL, abs=0.1)
     assert rewards.sum(1).var().item() == pytest.approx(steps * w.chain.NOISE**2, rel=0.03)
     assert rewards[:, 0].var().item() == pytest.approx(w.chain.NOISE**2, rel=0.03)  # with the true V, δ is the noise
@@ -308,9 +307,8 @@ def test_trading_pays_the_change_of_wealth_and_forbids_what_cannot_be() -> None:
     for t in range(50):
         price, owned = state[0, :, 0].double(), state[0, :, 1]
         action = torch.from_numpy(rng.integers(3, size=lanes))
-        possible = (action == w.trading.HOLD) | torch.where(
-            owned == 1, action == w.trading.SELL, action == w.trading.BUY
-        )
+        trade = torch.where(owned == 1, w.trading.SELL, w.trading.BUY)
+        possible = (action == w.trading.HOLD) | (action == trade)
         mask = world.legal(state)
         assert mask is not None and torch.equal(mask[0].gather(1, action[:, None])[:, 0], possible)
         state, reward, _ = world.dynamics(state, action[None], chance[..., t + 1 : t + 2])

@@ -14,7 +14,6 @@ from tricks.ladder import PRESETS, closed, switched
 
 nan, inf = float("nan"), float("inf")
 
-
 # Exceptions of an environment's own, ways out that no `except Exception` catches, and one that cannot say what it is.
 BASES = Exception, SystemExit, KeyboardInterrupt
 Own, OwnExit, OwnInterrupt = (type(f"Own{base.__name__}", (base,), {}) for base in BASES)
@@ -64,7 +63,6 @@ HARMLESS = {  # with these, every seed must be trained to the end
     "observation": ("np.zeros(3)", "np.zeros(3, int)", "[0.0, 0.0, 0.0]"), "mask": ("np.array([1, 0], np.int8)",),
     "ending": ("(True, True)", "(np.bool_(True), np.bool_(False))"),
 }  # fmt: skip
-
 
 # What an environment does wrong, how, in which of its steps, and how it is played.
 Fault = namedtuple("Fault", "where what step rung backend lanes")

@@ -30,8 +30,6 @@ COMMANDS = {
 LIMIT = 6.0  # seconds within which a command is stopped; all take a little longer than half of that
 STOPS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 ENTRY = "sys.exit(start("  # in a traceback: the command itself had begun
-
-
 Kill = tuple[str, list[tuple[float, str, bool]]]
 
 
