@@ -155,18 +155,18 @@ def in_short(found: Evidence) -> str:
     table, said = found.table, list[str]()
     if table.empty:
         said.append("No runs in usual environments are stored.")
-    seen = table[table.verdict.isin(("helps", "hurts"))]
-    both = set(seen.env[seen.verdict.eq("helps")]) & set(seen.env[seen.verdict.eq("hurts")])
-    names = [bare(row.env) + f" ({row.question})" * (row.env in both) for row in seen.itertuples()]
-    seen = seen.assign(name=names)
+    clear = table[table.verdict.isin(("helps", "hurts"))]
+    both = set(clear.env[clear.verdict.eq("helps")]) & set(clear.env[clear.verdict.eq("hurts")])
+    pairs = zip(clear.env, clear.question, strict=True)
+    clear = clear.assign(name=[bare(env) + f" ({question})" * (env in both) for env, question in pairs])
     for once, how in ((False, ""), (True, ", not tried again")):
         for verdict in ("helps", "hurts"):
-            if envs := list(dict.fromkeys(seen.name[seen.verdict.eq(verdict) & seen.confirmed.isna().eq(once)])):
+            if envs := list(dict.fromkeys(clear.name[clear.verdict.eq(verdict) & clear.confirmed.isna().eq(once)])):
                 said.append(f"{verdict.capitalize()} in {', '.join(envs)}{how}.")
-    nothing = table.env[table.verdict.eq(NOTHING) & ~table.env.isin(seen.env)].unique()
+    nothing = table.env[table.verdict.eq(NOTHING) & ~table.env.isin(clear.env)].unique()
     if len(nothing):
         said.append(f"Practically nothing in {', '.join(map(bare, nothing))}.")
-    if rest := table.env.nunique() - seen.env.nunique() - len(nothing):
+    if rest := table.env.nunique() - clear.env.nunique() - len(nothing):
         said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
     if len(found.worlds):
         every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}

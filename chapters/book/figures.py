@@ -61,11 +61,11 @@ def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str) -> Non
 def draw_effects(axis: Axes, rows: pd.DataFrame, names: list[str]) -> None:
     """A row for each of these tricks: its effect with its 95% interval, and a dot, filled if `full` says so."""
     axis.axvline(0, color=style.SOFT, lw=0.8)
-    for row in rows.itertuples():
-        sign = row.difference > 0
-        place, color = names.index(row.trick), (style.FAULT, style.OTHERS[2])[sign] if row.full else style.SOFT
-        axis.plot((row.low, row.high), (place, place), color=color, lw=1.4)
-        axis.plot(row.difference, place, "o", ms=5, color=color, mfc=color if row.full else "white")
+    for row in rows.to_dict("records"):
+        place, sign = names.index(row["trick"]), row["difference"] > 0
+        color = (style.FAULT, style.OTHERS[2])[sign] if row["full"] else style.SOFT
+        axis.plot((row["low"], row["high"]), (place, place), color=color, lw=1.4)
+        axis.plot(row["difference"], place, "o", ms=5, color=color, mfc=color if row["full"] else "white")
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.5, -0.5)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ OUTSIDE = tuple(name for name in NEEDS if name not in LADDER and fits(PPO, name)
 
 
 def test_an_arm_under_another_name_trains_the_same() -> None:
-    arm = Arm("mine", PPO, {"target_kl": 0.02}, {"standardize": abs}, body=lambda seeds, sizes: None)
+    arm = Arm("mine", PPO, {"target_kl": 0.02}, {"standardize": abs}, body=Mock())
     other = arm.like("other")
     assert (other, other.name, other.body) == (arm, "other", arm.body)
     assert arm.like("less", REINFORCE) == Arm("less", REINFORCE, arm.numbers, arm.functions, arm.body)

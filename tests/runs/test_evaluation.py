@@ -33,7 +33,12 @@ def test_every_game_of_an_evaluation_has_a_prompt_of_its_own(monkeypatch: pytest
     def watched(*given: Any, **more: Any) -> Env:
         env = make_env(*given, **more)
         begin = env.reset
-        monkeypatch.setattr(env, "reset", lambda: (begin(), prompts.append(env.now.obs.clone())))
+
+        def reset() -> None:
+            begin()
+            prompts.append(env.now.obs.clone())
+
+        monkeypatch.setattr(env, "reset", reset)
         return env
 
     run = train(Config("tricks/Sums-v0", seeds=1, steps=64, lanes=8, horizon=1, group=8), Tricks())
