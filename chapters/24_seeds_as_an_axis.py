@@ -354,7 +354,7 @@ source(follow_targets_)
 # %%
 config = Config(seeds=5, steps=20_000, lr=0.01)
 right = train(config, PPO)
-with planted(follow_returns_=follow_targets_):  # this function in place of the loop's own
+with planted(follow_returns_=follow_targets_):  # in place of the loop's own
     faulty = train(config, PPO)
 
 # %% tags=["hide-input"]

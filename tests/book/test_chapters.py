@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from IPython.display import Markdown
 from jupytext.compare import compare_notebooks
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb, to_rgba
@@ -408,13 +409,15 @@ def test_what_was_not_swept_has_an_empty_panel_and_labels_move_apart_in_order(mo
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2
 
 
-def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: Capture) -> None:
+def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(monkeypatch: Patch) -> None:
+    shown = list[Markdown]()
+    monkeypatch.setattr(sys.modules["chapters.book.swept"], "display", shown.append)
     figure = swept("gae_lambda", "gamma")
     assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
     titles = [axis.get_title("left") or axis.get_title() for axis in figure.axes]
     assert titles[:2] == ["CartPole-v1\ncleanrl", "Acrobot-v1\ncleanrl"]
     assert titles[2::3] == ["Pendulum-v1\ncleanrl + return_norm with gamma=0.9", "Pendulum-v1\ncleanrl + return_norm"]
-    assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
+    assert "`gae_lambda` is best at 0.95" in shown[0].data and shown[0].data.startswith("<details>")
     best = best_at("gae_lambda")["CartPole-v1"]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
     way = best.max() - SCALES["CartPole-v1"].random
