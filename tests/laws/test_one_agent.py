@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.fixtures import refusal
 
-from tricks import Config, Tricks, export, one_agent, one_run, train
+from tricks import PPO, Config, Tricks, export, one_agent, one_run, train
 from tricks.fast.dispatch import plain
 from tricks.ladder import LADDER, closed, named, rungs, switched
 from tricks.one_game import Lives
@@ -37,7 +37,10 @@ def assert_library_s(mine: list[Any], tricks: Tricks, config: Config) -> None:
         np.testing.assert_allclose([row[name] for row in mine], theirs[name], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("tricks", rungs(), ids=["reinforce", *LADDER])
+RUNGS = dict(zip(("reinforce", *LADDER), rungs(), strict=True)) | {"ppo and value_clip": replace(PPO, value_clip=True)}
+
+
+@pytest.mark.parametrize("tricks", RUNGS.values(), ids=RUNGS)
 def test_each_rung(tricks: Tricks) -> None:
     assert_alike("ShortCartPole-v0", tricks)
 
