@@ -338,8 +338,9 @@ found
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Make a uniform orthogonal matrix from normal numbers, tall or wide. `np.linalg.qr(x)`
-# returns $Q$ and $R$.
+# **Exercise 1: a variant.** Make the same matrix without `qr`, and without any signs, by Gram-Schmidt: take from each
+# column what the columns before it say already, and scale what is left to length 1. (There are at least as many rows as
+# columns.)
 
 
 # %%
@@ -352,7 +353,7 @@ check_orthogonal(my_orthogonal)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Transpose a wide matrix, before and after. For the signs, see the [appendix](a1_qr_signs.ipynb).
+# A column $q$ of length 1 says $(q \cdot x)\, q$ of a column $x$.
 #
 # </details>
 #

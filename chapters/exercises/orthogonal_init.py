@@ -22,52 +22,36 @@ def opinionated_(net: Net, seeds: Sequence[int], place: int, gain: float, head_g
         bias.zero_()
 
 
-def _right(normals: np.ndarray) -> np.ndarray:
-    tall = normals if normals.shape[0] >= normals.shape[1] else normals.T
-    q, r = np.linalg.qr(tall)
-    q = q * np.sign(np.diag(r))
-    return q if tall is normals else q.T
-
-
-def _without_signs(normals: np.ndarray) -> np.ndarray:
-    tall = normals if normals.shape[0] >= normals.shape[1] else normals.T
-    q, _ = np.linalg.qr(tall)
-    return q if tall is normals else q.T
-
-
-def _never_transposed(normals: np.ndarray) -> np.ndarray:
-    q, r = np.linalg.qr(normals)
-    return q * np.sign(np.diag(r))
-
-
-def _by_svd(normals: np.ndarray) -> np.ndarray:
-    u, _, v = np.linalg.svd(normals, full_matrices=False)
-    return u @ v
+def _gram_schmidt(normals: np.ndarray, before: int | None = None, length: bool = True) -> np.ndarray:
+    """Columns at right angles to the `before` columns before them (None: all), of length 1 if `length`."""
+    columns = list[np.ndarray]()
+    for x in normals.T:
+        for q in columns[-before:] if before else columns:
+            x = x - (q @ x) / (q @ q) * q
+        columns.append(x / np.linalg.norm(x) if length else x)
+    return np.stack(columns, axis=1)
 
 
 check_orthogonal = Exercise(
-    _right,
+    _gram_schmidt,
     cases=(
         {"normals": np.array([[3.0, 1.0], [4.0, 2.0]])},
         {"normals": np.array([[1.0, 0.5], [-2.0, 1.0], [2.0, 1.5]])},
-        {"normals": np.array([[2.0, 1.0, -1.0], [0.5, 1.0, 3.0]])},
+        {"normals": np.array([[2.0, 1.0, -1.0], [0.5, 1.0, 3.0], [1.0, -2.0, 0.5]])},
     ),
     mistakes={
-        "orthogonal, but not uniform: turn each column of Q by the sign of its entry on R's diagonal.": _without_signs,
-        "a matrix with more columns than rows cannot have orthonormal columns: transpose it before and after.": (
-            _never_transposed
+        "right, but for signs that qr chose. Gram-Schmidt never turns a column around.": (
+            lambda normals: np.linalg.qr(normals)[0]
         ),
         "the columns have length 1, but they are not at right angles to each other.": (
             lambda normals: normals / np.linalg.norm(normals, axis=0)
         ),
-        "the rows have length 1, but they are not at right angles to each other.": (
-            lambda normals: normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        "the columns are at right angles, but their lengths are not 1.": partial(_gram_schmidt, length=False),
+        "each column is at right angles to the one before, but not to all of them.": partial(_gram_schmidt, before=1),
+        "these are the rows, made orthogonal. Take the columns.": lambda normals: _gram_schmidt(normals.T).T,
+        "U·Vᵀ is orthogonal and uniform, too, but another matrix. Here we check for the one from Gram-Schmidt.": (
+            lambda normals: np.matmul(*np.linalg.svd(normals, full_matrices=False)[::2])
         ),
-        "this is R, the triangular factor. You want Q.": lambda normals: np.linalg.qr(normals)[1],
-        "two things are missing: the signs of R's diagonal, and a transpose for matrices that are wider than tall.": (
-            lambda normals: np.linalg.qr(normals)[0]
-        ),
-        "U·Vᵀ is orthogonal and uniform, too, but another matrix. Here we check for the one from QR.": _by_svd,
     },
-    drawn=lambda d: {"normals": d.rng.normal(size=(d.whole(2, 4), d.whole(2, 4)))},
+    drawn=lambda d: {"normals": d.rng.normal(size=(d.whole(3, 4), d.whole(2, 3)))},
 )

@@ -1,5 +1,8 @@
 """Solutions to the chapter on orthogonal_init. `python -m chapters.solutions.05_orthogonal_init` checks them.
 
+Exercise 1. What is left of a column is scaled by a positive number, so no column is ever turned around: that is the one
+choice of signs that makes Q uniform, and with it, Gram-Schmidt and qr give the same matrix.
+
 Exercise 2. The gradient reaches the hidden layers through the head's weights. If those are 0, so is the gradient of the
 hidden layers in the first step. The head's own gradient is made of the activations, which are not 0. So the head moves
 in the first step, and from the second one on everything learns. With all layers at 0 the activations are 0 as well, and
@@ -22,14 +25,18 @@ from tricks.orthogonal_init import orthogonal_
 
 
 def my_orthogonal(normals):
-    rows, columns = normals.shape
-    if rows < columns:
-        return my_orthogonal(normals.T).T
-    q, r = np.linalg.qr(normals)
-    return q * np.sign(np.diag(r))
+    columns = []
+    for x in normals.T:
+        for q in columns:
+            x = x - (q @ x) * q
+        columns.append(x / np.linalg.norm(x))
+    return np.stack(columns, axis=1)
 
 
 check_orthogonal(my_orthogonal)
+normals = np.random.default_rng(0).normal(size=(5, 3))
+q, r = np.linalg.qr(normals)
+np.testing.assert_allclose(my_orthogonal(normals), q * np.sign(np.diag(r)))
 
 net = mlp([stream(0, "init")], (4, 64, 64, 2))
 for initialize, gain in ((orthogonal_, 0.01), (opinionated_, 2**0.5)):
