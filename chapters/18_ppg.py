@@ -182,8 +182,8 @@ change = (kept.body(state) - policy.body(state)).abs().mean()
 assert held.mean() < 0.1 * moved.mean() and read_out(kept.body).min() > 0.9 and change > 0.05
 
 # %% [markdown]
-# Other features, the same policy. Now suppose the sign of $x_1 x_2$ turns out to decide what to do. After ten steps of
-# training, the taught net is right in more than 85% of new states. The untaught one still guesses.
+# Now suppose the sign of $x_1 x_2$ turns out to decide what to do. After ten steps of training, the taught net is right
+# in more than 85% of new states. The untaught one still guesses.
 
 # %% tags=["hide-input"]
 goal = 4 * worth(state)
@@ -267,7 +267,8 @@ config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
 config = replace(config, lr=0.005, aux_every=4)
 raw = replace(PPG, return_norm=False)
 normed_runs = {"ppg": train(config, PPG), "without": train(config, PPO)}
-raw_runs = {"ppg": train(config, raw), "without": train(config, replace(raw, ppg=False))}
+without = replace(raw, ppg=False)
+raw_runs = {"ppg": train(config, raw), "without": train(config, without)}
 raw_runs["ppg, β = 100"] = train(replace(config, clone_coef=100.0), raw)
 
 # %% tags=["hide-input"]
@@ -359,7 +360,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. Where a body has little to learn, phases have
 # little to teach.
 #
-# We did not reproduce any number in the table.
+# No number in the table is reproduced.
 
 # %% [markdown]
 # ## At a glance
