@@ -108,8 +108,7 @@ torch.testing.assert_close(explained, torch.tensor([1.0]))
 # - **The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy.
 # - **Sums instead of means.** Every loss is multiplied by the number of samples.
 # - **The value net sees crossed targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, and the
-#   difference
-#   is broadcast to `[B, B]`.
+#   difference is broadcast to `[B, B]`.
 #
 # Gray is the sound run, red the faulty one. Lines are medians over five seeds; bands show the full range. In each
 # figure, find the panels in which the two part, and name the fault before you open the answer.

@@ -24,7 +24,7 @@ export const WORDS = {
     wrong: "-20 * entropy_bonus(",
   },
   crossed: {
-    name: "The value net learns the mean of all targets",
+    name: "The value net sees crossed targets",
     gives: `Everything looks healthy but explained variance, which stays near 0: the net has found the best constant.`,
     right: /squared_error\(value, ([\w.]+)\)/,
     wrong: "squared_error(value.unsqueeze(2), $1.unsqueeze(1)).mean(2)",
