@@ -16,7 +16,7 @@
 # %% [markdown]
 # # KL early stopping: a limit on the whole policy
 #
-# *The clip watches every action of a batch on its own. Who watches the policy?*
+# *The clip limits every action on its own. What limits the policy as a whole?*
 #
 # The [clip](03_clip.ipynb) decides row by row. KL early stopping looks at the whole batch: when the policy has moved
 # too far since it played, it takes no more steps.
