@@ -37,7 +37,7 @@ check_orthogonal = Exercise(
     cases=(
         {"normals": np.array([[3.0, 1.0], [4.0, 2.0]])},
         {"normals": np.array([[1.0, 0.5], [-2.0, 1.0], [2.0, 1.5]])},
-        {"normals": np.array([[2.0, 1.0, -1.0], [0.5, 1.0, 3.0], [1.0, -2.0, 0.5]])},
+        {"normals": np.array([[2.0, 1.0, -1.0], [0.5, 1.0, 3.0], [1.0, -2.0, 1.5]])},
     ),
     mistakes={
         "right, but for signs that qr chose. Gram-Schmidt never turns a column around.": (
