@@ -1,5 +1,6 @@
 """Arms: what is trained under one name, its flags and numbers, and which pairs of them are compared."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -250,6 +251,6 @@ class Design:
     @property
     def shared(self) -> tuple[Arm, ...]:
         """The arms that at least half of the comparisons (and three) have in common: their luck is in all of them."""
-        sides = [arm for pair in self.comparisons for arm in (pair.without, pair.having)]
+        sides = Counter(arm for pair in self.comparisons for arm in (pair.without, pair.having))
         least = max(3, len(self.comparisons) / 2)
-        return tuple(arm for arm in dict.fromkeys(sides) if sides.count(arm) >= least)
+        return tuple(arm for arm, times in sides.items() if times >= least)

@@ -107,27 +107,33 @@ def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
 
 
 @cache
-def evidence(trick: str) -> Evidence:
-    """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
-    if trick not in NEEDS:
-        raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
+def compared() -> pd.DataFrame:
+    """Every stored comparison that answers a question, once: of two designs with the same arms, the larger one's."""
     stored = [*studies(), *beyond(), *around_robots()]
     told = [(study, design) for study in stored for design in study.designs if story_of(design).phrases.question]
-    told.sort(key=lambda pair: -len(pair[1].shared))  # of two designs with the same arms, that with more seeds
+    told.sort(key=lambda pair: -len(pair[1].shared))
     frames, seen = [], set[tuple[str, Arm, Arm]]()
     for study, design in told:
         new = {p.label: p for p in design.comparisons if (study.env, p.without, p.having) not in seen}
         seen |= {(study.env, p.without, p.having) for p in design.comparisons}
-        found = effects(study, design)
-        found = found[(found.trick == trick) & found.label.isin(list(new))]
-        story = story_of(design)
+        found, story = effects(study, design), story_of(design)
+        found = found[found.label.isin(list(new))]
         asked = [story.phrases.asked(label) for label in found.label]
         found = found.assign(subject=subject(design), question=asked, kind=story.mark.meaning, rank=story.rank)
         frames.append(found)
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
-    table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
-    table = table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[COLUMNS]
+    table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"], kind="stable")
+    return table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[["trick", *COLUMNS]]
+
+
+@cache
+def evidence(trick: str) -> Evidence:
+    """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
+    if trick not in NEEDS:
+        raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
+    table = compared()
+    table = table[table.trick == trick][COLUMNS].reset_index(drop=True)
     worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):

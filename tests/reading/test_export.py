@@ -44,23 +44,17 @@ def test_an_export_trains_the_same_curve(tricks: Tricks, env: str) -> None:
     assert str(module["train"](module["Config"](**numbers))[1]) == str(expected)
 
 
-@cache
-def every() -> list[str]:
-    """The exports of all these sets, and three for images."""
-    seen = code(ATARI, ATARI_CONFIG), export(PPO, Config("ChannelsLast-v0")), export(REINFORCE, ATARI_CONFIG)
-    return [*map(code, SETS), *seen]
+IMAGES = (ATARI, ATARI_CONFIG), (PPO, Config("ChannelsLast-v0")), (REINFORCE, ATARI_CONFIG)
 
 
-def test_exports_are_formatted_and_clean(tmp_path: Path) -> None:
-    for i, text in enumerate(every()):
-        (tmp_path / f"export_{i}.py").write_text(text)
+@pytest.mark.parametrize("asked", [*((tricks,) for tricks in SETS), *IMAGES])
+def test_an_export_is_clean_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_does_not_use(
+    asked: tuple[Any, ...], tmp_path: Path
+) -> None:
+    text = code(*asked)
+    (tmp_path / "exported.py").write_text(text)
     assert ruff("format", "--diff", str(tmp_path)) == ""
     assert "All checks passed" in ruff("check", "--select=E,F,I,UP,SIM", str(tmp_path))
-
-
-@pytest.mark.parametrize("k", range(len(SETS) + 3))
-def test_an_export_needs_torch_numpy_and_gymnasium_only_and_has_nothing_that_it_does_not_use(k: int) -> None:
-    text = every()[k]
     nodes = list(ast.walk(ast.parse(text)))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]

@@ -5,6 +5,7 @@ a loop until nothing new is found. Aho et al. 1986, "Compilers", sec. 10.6.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -13,6 +14,7 @@ from tricks.reading.decide import assigned, assignment, inside, lead, led, reads
 Pure = Callable[[cst.Call], bool]
 
 
+@lru_cache(4096)
 def without_dead_stores(function: cst.FunctionDef, pure: Pure) -> cst.FunctionDef:
     """The function without assignments that are overwritten, or that it ends, before anyone reads them.
 

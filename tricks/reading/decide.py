@@ -1,40 +1,40 @@
 """Source with its questions answered: an `if` whose test is known gives way to the branch that is taken."""
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, lru_cache
 
 import libcst as cst
 
 
-class _Reads(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[str] = set()
+@cache
+def _fields(kind: type[cst.CSTNode]) -> list[str]:
+    return [f.name for f in fields(kind)]
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        node.value.visit(self)
-        return False
 
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes right below one. (libcst's own `children` are ten times slower.)"""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (each for each in value if isinstance(each, cst.CSTNode))
 
 
 @lru_cache(4096)
 def reads(node: cst.CSTNode) -> set[str]:
     """The variables that a piece of code mentions: not the attributes of others, nor the names of keywords."""
-    visitor = _Reads()
-    node.visit(visitor)
-    return visitor.found
+    if isinstance(node, cst.Name):
+        return {node.value}
+    below = [node.value] if isinstance(node, cst.Attribute | cst.Arg) else _parts(node)
+    return set().union(*map(reads.__wrapped__, below))
 
 
 def inside(node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[cst.CSTNode]:
     """The nodes of these kinds in a piece of code, itself included. libcst's own matchers take long to load."""
     own = [node] if isinstance(node, kinds) else []
-    return own + [found for child in node.children for found in inside(child, *kinds)]
+    return own + [found for child in _parts(node) for found in inside(child, *kinds)]
 
 
 def text(node: cst.CSTNode) -> str:

@@ -74,10 +74,13 @@ def without_unused(functions: Mapping[str, cst.FunctionDef], root: str, pure: Pu
         for name, function in functions.items()
         if name != root
     }
-    if not any(unused.values()):
+    changed = {name for name, params in unused.items() if params}
+    if not changed:
         return functions
-    drop = CloseDoors(functions, unused)
-    left = {name: cst.ensure_type(function.visit(drop), cst.FunctionDef) for name, function in functions.items()}
+    drop, left = CloseDoors(functions, unused), dict(functions)
+    for name, function in functions.items():
+        if name in changed or reads(function) & changed:
+            left[name] = cst.ensure_type(function.visit(drop), cst.FunctionDef)
     return without_unused(left, root, pure)
 
 

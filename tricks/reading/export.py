@@ -81,7 +81,8 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     numbers = _numbers(tricks, config, images)
     folder = resources.files("tricks")
     page, game = (folder.joinpath(f"one_{x}.py").read_text(encoding="utf-8") for x in ("agent", "game"))
-    known = answers(tricks) | {f"self.{question}": answer for question, answer in answers(tricks).items()}
+    known = answers(tricks.on)
+    known |= {f"self.{question}": answer for question, answer in known.items()}
     known |= {f"config.{name}": getattr(config, name) for name in ("life_ends", "reward_sign")}
     if tricks.clip_anneal and config.value_clip_anneals:
         page = page.replace("config.value_clip_range", "clip_range")

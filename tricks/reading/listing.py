@@ -6,7 +6,9 @@ code for optional arguments (checkpoints, a listener, ...) and dead stores are r
 """
 
 import difflib
+import re
 import textwrap
+from collections.abc import Sequence
 from functools import cache
 
 import libcst as cst
@@ -66,21 +68,39 @@ def _parsed(text: str) -> cst.Module:
 @cache
 def _loop(tricks: Tricks) -> tuple[cst.FunctionDef, ...]:
     """The functions that `train` uses, with their flags resolved, in file order."""
-    functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
-    close, decided, reached = CloseDoors(functions), {}, ["train"]
+    source, decided, reached = _source(), dict[str, cst.FunctionDef](), ["train"]
+    functions = _functions(source)
     for name in reached:
-        function = functions[name].visit(Decide(answers(tricks)))
-        function = cst.ensure_type(cst.ensure_type(function, cst.FunctionDef).visit(close), cst.FunctionDef)
-        function = function.with_changes(decorators=())  # they check the arguments of a call
-        decided[name] = cst.ensure_type(function.visit(_Constant()), cst.FunctionDef)
+        decided[name] = _decided(source, name, tuple(flag for flag in tricks.on if flag in _flags(functions[name])))
         reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
     decided = without_unused(decided, "train", pure)
     return tuple(decided[name] for name in functions if name in decided)
 
 
-def answers(tricks: Tricks) -> dict[str, bool]:
+@cache
+def _functions(source: cst.Module) -> dict[str, cst.FunctionDef]:
+    return {node.name.value: node for node in source.body if isinstance(node, cst.FunctionDef)}
+
+
+@cache
+def _flags(function: cst.FunctionDef) -> set[str]:
+    """The flags that a function asks for."""
+    return set(re.findall(r"\btricks\.(\w+)", text(function)))
+
+
+@cache
+def _decided(source: cst.Module, name: str, on: tuple[str, ...]) -> cst.FunctionDef:
+    """A function with these of its flags on, and the doors closed."""
+    functions = _functions(source)
+    node: cst.CSTNode = functions[name]
+    for change in (Decide(answers(on)), CloseDoors(functions), _Constant()):
+        node = cst.ensure_type(node.visit(change), cst.FunctionDef)
+    return cst.ensure_type(node, cst.FunctionDef).with_changes(decorators=())  # they check the arguments of a call
+
+
+def answers(on: Sequence[str]) -> dict[str, bool]:
     """Maps each condition `tricks.<flag>` to its value."""
-    return {f"tricks.{name}": name in tricks.on for name in NEEDS}
+    return {f"tricks.{name}": name in on for name in NEEDS}
 
 
 def pure(call: cst.Call) -> bool:

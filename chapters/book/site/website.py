@@ -104,6 +104,7 @@ def settings(static: list[str]) -> dict[str, Any]:
             "use_download_button": False,
             "use_fullscreen_button": False,
             "show_toc_level": 2,
+            "collapse_navbar": True,
             "navbar_persistent": [],
         },
     }
