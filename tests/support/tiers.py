@@ -16,7 +16,7 @@ from support.mutation import RESULTS, ROOT
 
 MEASURED, WHOLE = ROOT / "runs" / "tiers.jsonl", ROOT / "tests" / "whole.txt"
 NEEDED = ("tests/laws/", "tests/cli/", "tests/findings/test_results.py")
-CHEAP, LONG, AT_MOST = 0.1, 2.0, 100.0  # seconds, where two workers and more are busy
+CHEAP, LONG, AT_MOST = 0.1, 2.0, 60.0  # seconds, where two workers and more are busy
 
 
 def pytest_configure() -> None:
