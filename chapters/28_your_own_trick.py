@@ -240,11 +240,11 @@ assert said_of == {5: "can't tell", 10: "can't tell", 30: "hurts"}
 # With five seeds, the interval is far wider than with thirty. Report their mean alone, and nobody sees how little it
 # says. With thirty, the trick hurts: on CartPole, for 20,000 steps, at the rates chosen here.
 #
-# ## What a fork would change
+# ## Make it a flag
 #
-# If the idea survives, make it a flag: a field in `tricks/ladder.py`, the function in a file of its own, a bare `if
-# tricks.better_half:` in `tricks/loop.py`, and a test of the laws. Everything else is derived from the field.
-# [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through it.
+# If the idea survives, [a file of your own](../docs/your-own.md#a-trick) can make it a flag, without a fork: with
+# `--trick mine.py`, every command trains, compares, and judges it like ours. To give it to everybody, with a chapter
+# and tests, follow [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step).
 
 # %% [markdown]
 # ## At a glance
@@ -301,8 +301,9 @@ check_ranks(my_ranks)
 source(coupled_half)
 
 # %% [markdown]
-# It runs, its shapes are right, and with a single seed it *is* right. Write a law that any function of `advantage` and
-# `valid` must satisfy if it keeps seeds apart: return whether `f` does.
+# It runs, its shapes are right, and with a single seed it *is* right. The law above compares each seed alone with the
+# stack. Write another that never leaves the stack: change what one seed got, and the other seeds' results must stay the
+# same. Return whether that holds for `f`, whichever seed you change.
 
 
 # %%
@@ -315,7 +316,8 @@ check_law(my_law)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Make up two seeds whose advantages lie far apart, and compare `f` of the stack with `f` of each row alone.
+# Make up two seeds whose advantages lie far apart. Multiply one row by −2, and compare what `f` makes of the other row
+# before and after. Then swap their roles.
 #
 # </details>
 

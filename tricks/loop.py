@@ -1,8 +1,8 @@
 """From REINFORCE to PPO and beyond: play, judge, learn.
 
-S seeds, T steps, N lanes, B rows, A actions. Every tensor leads with S, and every reduction stays within a seed. Whom
-it is about: `valid` are rows of experience, not filler; `t.active` the seeds that have budget left, `t.having_rows(b)`
-those with rows in a minibatch, `t.moving` those whose policy takes steps. `one_agent.py` is the same for one agent.
+S seeds, T steps, N lanes, B rows, A actions. Every tensor leads with S, and every reduction stays within a seed. Masks:
+`valid` are the rows that count in a loss; `t.active` the seeds that have budget left, `t.having_rows(b)` those with rows
+in a minibatch, `t.moving` those whose policy still takes steps. `one_agent.py` is the ladder for one agent.
 """
 
 from collections.abc import Iterable
@@ -124,7 +124,7 @@ def train(
     checkpoints: Checkpoints | State | None = None,
     on_update: Listener | None = None,  # called with each update's rows of the curve, and the agents; may stop the run
     evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
-    start: Agent | None = None,  # of a finished run: the k-th agent begins with the weights and statistics of its k-th
+    start: Agent | None = None,  # a finished run's agents: seed k begins with the weights and statistics of its k-th
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 

@@ -19,8 +19,13 @@ def my_ranks(advantage):
 def my_law(f):
     advantage = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0], [100.0, 300.0, 200.0, 500.0, 400.0]])
     valid = torch.ones_like(advantage, dtype=torch.bool)
-    alone = torch.cat([f(advantage[k : k + 1], valid[k : k + 1]) for k in range(2)])
-    return torch.allclose(f(advantage, valid), alone)
+    before = f(advantage, valid)
+    for k, other in ((0, 1), (1, 0)):
+        changed = advantage.clone()
+        changed[k] *= -2
+        if not torch.allclose(f(changed, valid)[other], before[other]):
+            return False
+    return True
 
 
 check_ranks(my_ranks)

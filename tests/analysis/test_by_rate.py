@@ -52,6 +52,7 @@ def test_each_rate_counts_with_the_first_look_and_has_a_cell(tmp_path: Path) -> 
     assert list(rows.index) == [*(f"{lr:g}" for lr in GRID), OVER_ALL, AT_BEST]
     assert [rows.difference[f"{lr:g}"] * UNIT for lr in GRID] == pytest.approx([1000 * lr for lr in GRID])
     assert rows.difference[OVER_ALL] * UNIT == pytest.approx(1000 * np.mean(GRID))
+    assert rows["with"][OVER_ALL] - rows.without[OVER_ALL] == pytest.approx(rows.difference[OVER_ALL])
     assert rows.difference[AT_BEST] * UNIT == pytest.approx(90)  # of the reported seeds
     assert rows.seeds.to_dict() == dict.fromkeys(rows.index, 6) | {AT_BEST: 8}
     at = unpaired(NOISE + 10, NOISE)

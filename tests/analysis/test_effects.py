@@ -60,6 +60,7 @@ def test_an_effect_helps_or_hurts_or_is_practically_nothing_within_the_margin_or
     assert found.to_dict() == {"baseline": "helps", "entropy": nothing, "lr_anneal": "hurts", "grad_clip": nothing}
     assert set(effects(made, FOUR).verdict) == {"helps", "hurts", "unknown"}
     assert set(effects(study(FOUR, lambda on: 0, seeds=3), FOUR).verdict) == {""}
+    assert effects(replace(FLAT, about=FLAT.about | {"level": 0.01}), ONE).p.tolist() == [1]  # not 5
     elsewhere = effects(study(FOUR, lambda on: 0, env="Elsewhere-v0"), FOUR)
     assert set(elsewhere.verdict) == {"unknown"}  # in units of return, nobody knows what is little
     inside, on_it = MARGIN - 0.01, MARGIN
@@ -168,11 +169,10 @@ def test_a_comparison_without_runs_is_left_out_and_counts_the_seeds_that_both_ar
     assert partly.missing(TWO) == ["+ baseline", "+ entropy"]
 
 
-LEVELS = {module.NOT_LEARNED: 0.02, NOTHING: 0.5, module.AT_CEILING: 0.97}
 SMALL = {"difference": 0.0, "low": -0.01, "high": 0.01, "p_holm": 0.9, "without": 0.5, "with": 0.5}
 
 
-@pytest.mark.parametrize(("said", "level"), LEVELS.items())
+@pytest.mark.parametrize(("said", "level"), [(module.NOT_LEARNED, 0.02), (NOTHING, 0.5), (module.AT_CEILING, 0.97)])
 def test_tables_figures_claims_and_answers_refuse_a_small_effect_without_room(said: str, level: float) -> None:
     flat = FLAT.runs.assign(**dict.fromkeys(SHARES, SCALE.random + level * UNIT + 0.1 * (FLAT.runs.index % 7)))
     found = effects(replace(FLAT, runs=flat), ONE)

@@ -69,9 +69,7 @@ def tuned(env: str, scores: dict[str, dict[float, list[float]]]) -> Study:
     """A study whose arms had these normalized scores at these rates."""
     scale, made = SCALES[env], study(ONE, lambda on: 20 * len(on), env)
     unit = scale.ceiling - scale.random
-    rates = {
-        arm: [[lr, [scale.random + unit * x for x in each]] for lr, each in by.items()] for arm, by in scores.items()
-    }
+    rates = {arm: [[lr, [scale.random + unit * x for x in xs]] for lr, xs in by.items()] for arm, by in scores.items()}
     return replace(made, about=made.about | {"tuning": rates})
 
 

@@ -40,6 +40,7 @@ def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
         within = stats.bootstrap((areas,), np.mean, method="percentile", random_state=0).confidence_interval
         low, high = interval(areas)  # the expanded interval: wider, the more so the fewer the seeds
         assert 1 < (high - low) / (within.high - within.low) < 1.5
+    assert read(RESULTS / "games_lander.runs.csv.gz").runs.algorithm.isna().all()  # played, not trained, so by nobody
 
 
 def test_arms_are_named_after_the_nearest_preset(tmp_path: Path) -> None:
@@ -77,7 +78,9 @@ def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_lon
     monitor(tmp_path / "b" / "0.monitor.csv", [1.0, 3.0])
     monitor(tmp_path / "b" / "1.monitor.csv", [2.0, 4.0], start=0.5)  # another environment of the same run
     assert curves_of(tmp_path / "b", Columns())["return"].tolist() == [1, 2, 3, 4]
-    assert sorted(set(curves_of(tmp_path, Columns()).seed)) == [0, 1]
+    monitor(tmp_path / "c" / "monitor.csv", [1.0, 3.0] * POINTS)  # about two episodes in each point
+    assert curves_of(tmp_path / "c", Columns()).episodes.agg(["median", "sum"]).tolist() == [2, 2 * POINTS]
+    assert sorted(set(curves_of(tmp_path, Columns()).seed)) == [0, 1, 2]
     long, wide = tmp_path / "long.csv", tmp_path / "wide.csv"
     table = pd.DataFrame({"name": list("xxyy"), "t": [1, 2, 1, 2], "score": [1.0, 2.0, 3.0, 4.0], "kind": list("ppqq")})
     table.to_csv(long, index=False)
@@ -104,8 +107,12 @@ def test_runs_of_cleanrl_are_grouped_evaluations_averaged_and_our_own_table_read
     history = pd.DataFrame({"_step": [1, 2], "_runtime": [0.1, 0.2], "episodic_return": [3.0, 4.0], "loss": [1.0, 2.0]})
     history.to_csv(tmp_path / "history.csv", index=False)
     assert curves_of(tmp_path / "history.csv", Columns())["return"].tolist() == [3, 4]
-    pd.DataFrame({"step": [1, 2], "seed 0": [1.0, 2.0], "seed 1": [3.0, 4.0]}).to_csv(tmp_path / "n.csv", index=False)
-    assert curves_of(tmp_path / "n.csv", Columns()).groupby("seed")["return"].sum().tolist() == [3, 7]
+    for names in (["seed 0", "seed 1"], ["a - score", "b - score"], ["alone"]):  # a run may lack a step
+        columns = dict(zip(names, ([1.0, 2.0, 3.0], [4.0, np.nan, 5.0]), strict=False))
+        wide = pd.DataFrame({"step": [1, 2, 3]} | columns)
+        wide.to_csv(tmp_path / "n.csv", index=False)
+        found = curves_of(tmp_path / "n.csv", Columns()).groupby("seed")["return"].agg(["size", "sum"])
+        assert found.to_numpy().tolist() == [[3, 6], [2, 9]][: len(names)]
     rows = [(arm, seed, step, step * 1.0) for arm in "ab" for seed in (0, 1) for step in (1, 2)]
     pd.DataFrame(rows, columns=["arm", "seed", "step", "return"]).to_csv(tmp_path / "tidy.csv", index=False)
     assert curves_of(tmp_path / "tidy.csv", Columns()).groupby("group").seed.nunique().to_dict() == {"a": 2, "b": 2}
@@ -137,11 +144,10 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, told:
     assert set(pd.read_csv(tmp_path / "arm.csv").arm) == {"stored", "twice"}
 
 
-STEPS = "has no column step or global_step or Step or timesteps or _step; name one with --step"
 SEVERAL = "the sources are of several environments; choose one with --env: CartPole-v1, Acrobot-v1"
 BROKEN = [
     ("", "cannot be read"),
-    ("run,t,score\na,1,2\n", STEPS),
+    ("run,t,score\na,1,2\n", "has no column step or global_step or Step or timesteps or _step; name one with --step"),
     ("step,return\n1,1\n3,2\n2,3\n", "steps go back, at step 2"),
     ("step,return\n1,1\n", "has a run of one point; a curve needs two"),
     ("step,return\n1,x\n2,y\n", "has no column of numbers besides 'step'"),

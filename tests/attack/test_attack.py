@@ -40,7 +40,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("attack") / "cut"
-    folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         interrupted(folder, replace(TINY, steps=900, horizon=50), PPO, 2, patch)
     return folder
@@ -70,8 +69,7 @@ def test_environments_that_misbehave(count: int) -> None:
     survives(environments.FAULTY, environments.attack, count)
 
 
-Content = Callable[[Path], object]
-Targets = dict[str, tuple[Path, Content, list[str]]]
+Targets = dict[str, tuple[Path, Callable[[Path], object], list[str]]]
 
 
 @pytest.fixture(scope="session")

@@ -128,7 +128,10 @@ def test_nothing_of_the_library_is_copied_into_a_chapter_which_needs_its_depende
                 assert body not in bodies
     links = re.findall(r"\]\(([\w./-]+)\)", script(name))
     assert links and [link for link in links if not (CHAPTERS / link).exists()] == []
-    roots = imported(script(name))
+    nodes = [*ast.walk(ast.parse(script(name)))]
+    modules = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    modules += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    roots = {module.partition(".")[0] for module in modules}
     assert "chapters" in roots and roots - THERE - {*EXTRAS.get(name, ())} == set()
 
 
@@ -430,10 +433,9 @@ THIS, ATARI = f"{DISTRIBUTION}=={__version__}", f"{DISTRIBUTION}[atari]=={__vers
 NUMBA = 'numba>=0.61; python_version < "3.15"'
 NEEDS = ["torch<2.14,>=2.5", "pandas>=2.2", NUMBA, 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
 ROOT = CHAPTERS.parent
-OWN = {"tricks", "ablations", "chapters"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 THERE = {re.split(r"[^\w-]", each)[0] for each in PROJECT["dependencies"]}
-THERE |= {*OWN, *sys.stdlib_module_names, "PIL", "IPython"}  # pillow's module, and what runs the cells
+THERE |= {"tricks", "ablations", "chapters", *sys.stdlib_module_names, "PIL", "IPython"}  # ours, pillow's, Jupyter's
 CPU = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
 
 
@@ -481,14 +483,6 @@ def test_the_set_up_keeps_a_torch_that_is_there(name: str, torch: bool, asked: A
     monkeypatch.setattr("importlib.metadata.requires", lambda name: NEEDS)
     exec(code(name), {})
     assert found == [["--quiet", *words] for words in asked]
-
-
-def imported(code: str) -> set[str]:
-    """The packages that this code imports."""
-    nodes = [*ast.walk(ast.parse(code))]
-    names = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
-    names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in names}
 
 
 def test_what_chapters_import_from_us_needs_no_extra() -> None:

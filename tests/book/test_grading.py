@@ -244,15 +244,9 @@ def test_moved_cells_and_lost_headings_keep_an_answer_where_it_belongs(tmp_path:
 
 
 @pytest.fixture
-def judged(monkeypatch: Patch) -> list[str]:
-    """The labels of exercises that were judged, without running any."""
-    found: list[str] = []
-
-    def right(_: object, asked: Asked, __: object) -> Verdict:
-        found.append(asked.label)
-        return Verdict("right", "yes.")
-
-    monkeypatch.setattr(grade, "judge", right)
+def judged(monkeypatch: Patch) -> Mock:
+    """In place of `judge`: every answer is right, and none is run."""
+    monkeypatch.setattr(grade, "judge", found := Mock(return_value=Verdict("right", "yes.")))
     return found
 
 
@@ -264,7 +258,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "class"
 
 
-def test_after_an_interruption_it_goes_on(folder: Path, judged: list[str], monkeypatch: Patch, capsys: Capture) -> None:
+def test_after_an_interruption_it_goes_on(folder: Path, judged: Mock, monkeypatch: Patch, capsys: Capture) -> None:
     out, graded = folder.parent / "grades.csv", grade.sheet
     command = ["grade", str(folder), "--out", str(out), "--workers", "1", "--seed", "4"]
 
@@ -279,21 +273,21 @@ def test_after_an_interruption_it_goes_on(folder: Path, judged: list[str], monke
     with out.open(newline="") as file:
         assert [row[:2] for row in csv.reader(file)] == [["notebook", "points"], ["ada.ipynb", "1"]]
     monkeypatch.setattr(grade, "sheet", graded)
-    judged.clear()
+    judged.reset_mock()
     assert main(command) == 0
-    assert (len(judged), "1 of 3 notebooks" in capsys.readouterr().out) == (2, True)
+    assert (judged.call_count, "1 of 3 notebooks" in capsys.readouterr().out) == (2, True)
     handed_in(folder / "eve.ipynb", RIGHT + "\n# better")
     shutil.copy(folder / "ada.ipynb", folder / "new.ipynb")
     (folder / "bob.ipynb").unlink()
-    judged.clear()
+    judged.reset_mock()
     assert main([*command[:-2]]) == 0  # the seed is that of before
     shown = capsys.readouterr().out
-    assert (len(judged), "--seed 4" in shown, "Not in this run, and kept: bob.ipynb." in shown) == (2, True, True)
+    assert (judged.call_count, "--seed 4" in shown, "Not in this run, and kept: bob.ipynb." in shown) == (2, True, True)
     assert main([*command[:-1], "5"]) == 0  # with another one, everything is graded anew
-    assert len(judged) == 2 + 3
+    assert judged.call_count == 2 + 3
 
 
-def test_whatever_is_wrong_is_a_row_and_ends_nothing(folder: Path, judged: list[str], capsys: Capture) -> None:
+def test_whatever_is_wrong_is_a_row_and_ends_nothing(folder: Path, judged: Mock, capsys: Capture) -> None:
     good = (folder / "ada.ipynb").read_text(encoding="utf-8")
     cell = {"cell_type": "markdown", "metadata": {}, "source": "**Exercise " + "9" * 5000 + ": x.**"}
     strange = {

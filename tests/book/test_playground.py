@@ -90,6 +90,12 @@ def opened(browser: Browser, address: str) -> Browser:
     return browser
 
 
+@pytest.fixture
+def empty(browser: Browser) -> Browser:
+    """A playground with one short agent, for what does not depend on it, or to put small playgrounds in."""
+    return opened(browser, "playground.html#steps=1000&agents=1&a=")
+
+
 def flip(browser: Browser, trick: str) -> None:
     browser.run("document.querySelector(`.play-switches input[name=${arguments[0]}]`).click()", trick)
 
@@ -184,10 +190,6 @@ def test_flags_of_replies_are_offered_where_there_are_prompts_and_what_excludes_
     assert "replies to “" in until(lambda: browser.text(".play-stage figcaption").strip())
     browser.ask("set", ".play-row select", "CartPole-v1")
     assert "a=&" in browser.run(f"{HASH} + '&'") and "group_norm" not in browser.run(shown)
-    opened(browser, "playground.html#world=tricks/Odds-v0&a=group_baseline&lanes=30&b=kl_penalty&kl_in=nowhere")
-    said = browser.text(".play-problem")
-    assert "30 lanes are no whole groups of 8" in said and "kl_in is loss or reward, not nowhere" in said
-    assert browser.complaints() == []
 
 
 def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(browser: Browser) -> None:
@@ -242,35 +244,32 @@ def test_every_rate_is_trained_by_a_group_of_each_setting(browser: Browser) -> N
     assert browser.run("return document.querySelector('.play-rates svg').checkVisibility()") is False
 
 
-def test_rates_at_which_settings_differ_are_told_by_intervals_for_all_of_them_together(browser: Browser) -> None:
-    opened(browser, "playground.html#steps=1000&agents=1&a=")
+def test_rates_at_which_settings_differ_are_told_by_intervals_for_all_of_them_together(empty: Browser) -> None:
     random = np.random.default_rng(0)
     having, without = random.normal(1, 1, 5), random.normal(0, 2, 5)
     low, high = ttest_ind(having, without, equal_var=False).confidence_interval(1 - 0.05 / RATES)
-    found = browser.run("return Book.playground.welch(...arguments, PLAYED.joint)", having.tolist(), without.tolist())
+    found = empty.run("return Book.playground.welch(...arguments, PLAYED.joint)", having.tolist(), without.tolist())
     assert [found["low"], found["high"]] == pytest.approx([low, high], rel=0.01)
-    assert browser.run("return Book.playground.RATES.length") == RATES
+    assert empty.run("return Book.playground.RATES.length") == RATES
 
 
-def test_of_twenty_comparisons_of_a_setting_with_itself_one_gets_a_verdict(browser: Browser) -> None:
-    opened(browser, "playground.html#steps=1000&agents=1&a=")
+def test_of_twenty_comparisons_of_a_setting_with_itself_one_gets_a_verdict(empty: Browser) -> None:
     arms = [(kept, arm) for kept in studies() for design in kept.designs for arm in design.arms]
     areas = [area(kept.grid(arm)) for kept, arm in arms if kept.env == "CartPole-v1"]
-    found = [browser.ask("falseVerdicts", each.tolist(), 10, 400) for each in areas if len(each) >= 30]
+    found = [empty.ask("falseVerdicts", each.tolist(), 10, 400) for each in areas if len(each) >= 30]
     assert len(found) > 20 and 0.035 < np.mean(found) < 0.055
 
 
-def test_curves_are_scored_on_the_grid_of_the_harness_and_intervals_are_its_own(browser: Browser) -> None:
-    opened(browser, "playground.html#a=&steps=1000&agents=1")
+def test_curves_are_scored_on_the_grid_of_the_harness_and_intervals_are_its_own(empty: Browser) -> None:
     late = [(100, None), (250, 3.0), (700, 5.0), (900, None), (1005, 2.0)]
     early = [(250, 3.0), (700, 5.0), (710, 2.0)]
     for rows, diverged in ((late, False), (late, True), (early, True)):
         frame = pd.DataFrame(rows, columns=["step", "return"]).astype(float).assign(seed=0)
         theirs = on_grid(frame, 1000, {0: rows[-1][0]} if diverged else {}).to_numpy()[0]
-        assert browser.ask("scores", rows, diverged) == pytest.approx(theirs.tolist())
+        assert empty.ask("scores", rows, diverged) == pytest.approx(theirs.tolist())
     values = np.random.default_rng(0).lognormal(size=10)
     low, high = map(float, interval(values))
-    found = browser.run("return Book.playground.interval(arguments[0])", values.tolist())
+    found = empty.run("return Book.playground.interval(arguments[0])", values.tolist())
     assert found == pytest.approx([low, high], abs=0.05 * (high - low))
 
 
@@ -287,12 +286,17 @@ def test_a_link_brings_back_what_was_seen(browser: Browser) -> None:
 
 
 def test_a_link_with_impossible_things_says_which(browser: Browser) -> None:
-    opened(browser, "playground.html#world=Chess&a=clip&b=&b.lr=fast&return_first_batch=1&agents=1000&speed=3")
-    said = browser.text(".play-problem")
-    parts = ["no world Chess", "clip needs reuse", "b.lr is a number of at least 0, not fast", "called speed"]
-    parts += ["return_first_batch is true or false, not 1", "agents is a whole number from 1 to 30"]
-    assert [part for part in parts if part not in said] == []
-    assert browser.complaints() == []
+    numbers = "world=Chess&a=clip&b=&b.lr=fast&return_first_batch=1&agents=1000&speed=3"
+    said = ["no world Chess", "clip needs reuse", "b.lr is a number of at least 0, not fast", "called speed"]
+    said += ["return_first_batch is true or false, not 1", "agents is a whole number from 1 to 30"]
+    replies = "world=tricks/Odds-v0&a=group_baseline&lanes=30&b=kl_penalty&kl_in=nowhere"
+    of_replies = ["30 lanes are no whole groups of 8", "kl_in is loss or reward, not nowhere"]
+    own = "steps=1000&a=&a.objective=ratio&b=baseline,reuse,clip&b.objective=ratio*&b.fault=magic"
+    of_own = ["so it needs clip", "in b.objective, something is missing after the `*`", "unknown fault magic"]
+    for link, parts in ((numbers, said), (replies, of_replies), (own, of_own)):
+        opened(browser, f"playground.html#{link}")
+        assert [part for part in parts if part not in browser.text(".play-problem")] == []
+        assert browser.complaints() == []
 
 
 def test_paused_it_steps_one_update_and_slowly_it_marks_the_line_that_is_worked_on(browser: Browser) -> None:
@@ -366,27 +370,22 @@ def test_who_wants_no_motion_starts_the_training_and_sees_how_each_update_ended(
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_every_world_is_drawn(browser: Browser) -> None:
-    opened(browser, "playground.html#a=&agents=1&steps=1000")
-    ids = browser.run("return [...document.querySelector('.play-row select').options].map((each) => each.value)")
-    kinds = browser.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
-    assert {*kinds} == {*browser.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
+def test_every_world_is_drawn(empty: Browser) -> None:
+    ids = empty.run("return [...document.querySelector('.play-row select').options].map((each) => each.value)")
+    kinds = empty.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
+    assert {*kinds} == {*empty.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
     for id in dict(zip(kinds, ids, strict=True)).values():
-        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=6000")
-        trained(browser)
+        trained(opened(empty, f"playground.html#world={id}&a=&agents=1&steps=6000"))
         time.sleep(0.2)
-        assert not browser.ask("blank", ".play-stage canvas"), id
-        assert browser.complaints() == []
+        assert not empty.ask("blank", ".play-stage canvas"), id
+        assert empty.complaints() == []
 
 
 def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:
-    browser.open("genindex.html")
-    source = {"source": COUNT_WORKERS}
     browser.driver.execute_cdp_cmd("Page.enable", {})
-    added = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)
+    added = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNT_WORKERS})
     try:
-        browser.open(f"playground.html#{CORRIDOR}&a=baseline,reuse")
-        browser.wait_for("#playground .play-main")
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
         for _ in range(3):
             browser.ask("press", "restart")
         assert 1 <= browser.run("return born - gone") <= browser.run("return navigator.hardwareConcurrency")
@@ -470,14 +469,6 @@ def test_what_is_said_of_the_agents_moves_nothing(browser: Browser) -> None:
 
 
 PLACE = r'class="train-here[^>]*data-setting="([^"]*)"'
-
-
-@pytest.fixture
-def empty(browser: Browser) -> Browser:
-    """A page in which to put small playgrounds."""
-    browser.open("playground.html#steps=1000&agents=1&a=")
-    browser.wait_for("#playground .play-main")
-    return browser
 
 
 def clicked(browser: Browser, selector: str = "#tried", seconds: float = 60) -> dict[str, Any]:
@@ -581,17 +572,7 @@ def test_an_advantage_that_is_written_trains_against_the_standardized_one(browse
     assert browser.complaints() == []
 
 
-def test_an_objective_in_a_link_that_cannot_be_is_refused_in_words(browser: Browser) -> None:
-    arms = "a=&a.objective=ratio&b=baseline,reuse,clip&b.objective=ratio*&b.fault=magic"
-    opened(browser, f"playground.html#steps=1000&{arms}")
-    said = browser.text(".play-problem")
-    parts = ["so it needs clip", "in b.objective, something is missing after the `*`", "unknown fault magic"]
-    assert [part for part in parts if part not in said] == []
-    assert browser.complaints() == []
-
-
-def test_presets_are_the_functions_that_they_are_named_after(browser: Browser) -> None:
-    opened(browser, "playground.html#steps=1000&agents=1&a=")
+def test_presets_are_the_functions_that_they_are_named_after(empty: Browser) -> None:
     ratio = torch.tensor([0.3, 0.8, 0.9, 1.0, 1.1, 1.2, 2.0, 3.0, 3.5], dtype=torch.float64).repeat(2).unsqueeze(0)
     advantage = torch.tensor([1.0, -1.0], dtype=torch.float64).repeat_interleave(9).unsqueeze(0)
     epsilon = torch.tensor([0.2], dtype=torch.float64)
@@ -606,7 +587,7 @@ def test_presets_are_the_functions_that_they_are_named_after(browser: Browser) -
     }
     columns = "Float64Array.from(arguments[0]), Float64Array.from(arguments[1]), 0.2"
     mine = "Object.entries(Book.playground.PRESETS).map(([name, text]) => [name, [...Playground.writtenObjective(text)"
-    found = browser.run(f"return {mine}({columns}).value]])", ratio[0].tolist(), advantage[0].tolist())
+    found = empty.run(f"return {mine}({columns}).value]])", ratio[0].tolist(), advantage[0].tolist())
     assert [name for name, _ in found] == [*theirs]
     for name, values in found:
         assert values == pytest.approx(theirs[name][0].tolist(), abs=1e-12), name
@@ -633,15 +614,14 @@ def test_a_fault_to_be_guessed_is_hidden_until_then_and_its_line_is_lit_up(brows
     assert browser.complaints() == []
 
 
-def test_every_fault_has_a_line_in_the_loop_and_the_chapter_s_name(browser: Browser) -> None:
-    opened(browser, "playground.html#steps=1000&agents=1&a=")
-    names, chapter = fault_names(browser), (ROOT / "chapters/27_reading_the_diagnostics.py").read_text()
+def test_every_fault_has_a_line_in_the_loop_and_the_chapter_s_name(empty: Browser) -> None:
+    names, chapter = fault_names(empty), (ROOT / "chapters/27_reading_the_diagnostics.py").read_text()
     assert [*names] == [*FAULTS]
     for fault, name in names.items():
         assert f"- **{name}" in chapter
-        opened(browser, f"playground.html#steps=1000&agents=1&a={','.join(PPO.on)}&a.fault={fault}")
-        assert lines_lit(browser) and browser.text(".play-riddle p").startswith(f"{name}. ")
-    riddles = browser.run("return Array.from({ length: 300 }, (_, number) => Book.playground.riddle(number))")
+        opened(empty, f"playground.html#steps=1000&agents=1&a={','.join(PPO.on)}&a.fault={fault}")
+        assert lines_lit(empty) and empty.text(".play-riddle p").startswith(f"{name}. ")
+    riddles = empty.run("return Array.from({ length: 300 }, (_, number) => Book.playground.riddle(number))")
     places = [riddle["choices"].index(riddle["fault"]) for riddle in riddles]
     assert {len({*riddle["choices"]}) for riddle in riddles} == {3}
     assert min(np.bincount([[*names].index(riddle["fault"]) for riddle in riddles], minlength=5)) > 30  # of 60

@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -49,11 +48,9 @@ from tricks.ladder import FILES, NEEDS, PRESETS
 from tricks.popart import renormalize
 from tricks.value_clip import clipped_error
 
-README = pages.PAGES["README.md"]
 EVERY = {name: pages.commands(name) for name in ("tricks", "ablations")}
 SHELL, ABLATIONS = ([command for command in every if "--trick " not in command] for every in EVERY.values())
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
-PRINTS = [command for command in SHELL if command and command not in TRAINS]
 HERE = os.environ | {"PYTHONPATH": str(ROOT)}
 KINDS = [command_at(place)[1]["chosen"] for place in COMMANDS.values()]
 
@@ -67,7 +64,7 @@ def asked_by(words: list[str]) -> list[Question]:
 
 
 def test_the_readme_fits_one_sitting_and_lists_every_page_and_preset() -> None:
-    assert len(README.splitlines()) <= 180
+    assert len(PAGES["README.md"].splitlines()) <= 180
     listed = [str(page.relative_to(pages.ROOT)) for found in documentation().values() for page in found]
     assert sorted(listed) == sorted({*pages.PAGES} - {"README.md", "chapters/README.md"})
     assert ", ".join(f"`{name}`" for name in PPO.on) in pages.PAGES["chapters/README.md"]
@@ -87,7 +84,7 @@ def test_links_and_pictures_lead_somewhere(page: str) -> None:
         assert not anchor or anchor in pages.anchors(there.read_text(encoding="utf-8")), target
 
 
-@pytest.mark.parametrize("command", PRINTS)
+@pytest.mark.parametrize("command", [command for command in SHELL if command and command not in TRAINS])
 def test_the_commands_that_print_work_as_written(command: str, told: Told) -> None:
     assert told(command)
 
@@ -194,11 +191,9 @@ TERMS = re.findall(r"^\| (\w[\w ]*) \|.*\| (`.*`) \|$", PAGES["docs/internal/glo
 
 
 def test_all_37_details_and_each_term_has_one_row() -> None:
-    known = Counter(re.split(r" \d+\. ", row[0])[0] for row in DETAILS)
-    assert known == {"core": 13, "Atari": 9, "continuous": 9, "LSTM": 5, "MultiDiscrete": 1, "auxiliary": 4}
-    for group in known:
-        found = [int(m[1]) for row in DETAILS if (m := re.match(rf"{group} (\d+)\. ", row[0]))]
-        assert found == [*range(1, known[group] + 1)]
+    counts = {"core": 13, "Atari": 9, "continuous": 9, "LSTM": 5, "MultiDiscrete": 1, "auxiliary": 4}
+    numbered = [f"{group} {k}" for group, count in counts.items() for k in range(1, count + 1)]
+    assert [row[0].partition(". ")[0] for row in DETAILS] == numbered
     assert 25 <= len(TERMS) <= 36 and len({term for term, _ in TERMS}) == len(TERMS)
     assert len(TERMS) == PAGES["docs/internal/glossary.md"].count("\n| ") - 1  # without the head
 

@@ -29,11 +29,6 @@ from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
 SCREEN = 940  # pixels: the first screen, and room for other fonts
-SEARCHED = """
-const done = arguments[0];
-const look = () => (document.querySelector('ul.search li') ? done(1) : setTimeout(look, 50));
-look()
-"""
 SHOWN = "return document.documentElement.classList.contains('loop-shown')"
 FLAWS = r"Alias for field|system-message|\*values|``"
 
@@ -45,7 +40,6 @@ def pages(site: Path) -> list[str]:
 def test_every_chapter_has_its_page_in_reading_order_with_its_agent_and_its_bug(site: Path) -> None:
     front = (site / "index.html").read_text()
     assert re.findall(r"class=.card. href=.chapters/(\w+)\.html", front) == names()
-    assert {f"chapters/{name}.html" for name in names()} <= {*pages(site)}
     page = (site / "chapters" / "03_clip.html").read_text()
     assert re.findall(r"clips/(\w+)\.gif", page) == ["clip", "clip_bug"]
     assert "This episode lasted 500 steps" in page
@@ -171,9 +165,7 @@ def test_a_slider_says_its_value_not_its_position(page: str, browser: Browser) -
     unsaid = "input[type=range]:not([aria-valuetext]), input[type=range][aria-valuetext='']"
     assert browser.run("return document.querySelectorAll(arguments[0]).length", unsaid) == 0
     own = ":is(.mechanism label, .play-sliders label)"
-    said = (
-        "const [input, output] = ['input', 'output'].map((each) => document.querySelector(arguments[0] + ' ' + each));"
-    )
+    said = "const [input, output] = ['input', 'output'].map((x) => document.querySelector(arguments[0] + ' ' + x));"
     move = "input.value = input.min; input.dispatchEvent(new Event('input'));"
     told = browser.run(f"{said} {move} return [input.getAttribute('aria-valuetext'), output.textContent]", own)
     assert told[0] == told[1] != ""
@@ -196,7 +188,6 @@ def test_a_heading_that_is_jumped_to_and_a_slider_whose_chart_is_read_are_not_co
 
 def test_the_search_lists_the_tricks_chapter_first_and_shows_where_a_word_is(browser: Browser) -> None:
     browser.open("search.html?q=clip")
-    assert browser.told(SEARCHED)
     browser.wait_for("ul.search li a[href^='reference/']")  # they come last
     found = browser.run("return [...document.querySelectorAll('ul.search li a')].map((a) => a.getAttribute('href'))")
     assert found[0] == "chapters/03_clip.html"
@@ -231,7 +222,7 @@ def test_dark_is_dark_for_the_loop_too_and_mathematics_is_set(browser: Browser) 
 
 def test_what_a_reader_is_to_predict_is_covered_and_revealed_with_its_outcome(browser: Browser) -> None:
     browser.open("search.html?q=surrogate")
-    assert browser.told(SEARCHED)
+    browser.wait_for("ul.search li")
     guess = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["predict", "hide-input"]})
     shown = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     notebook = covered(nbformat.v4.new_notebook(cells=[guess, shown]))

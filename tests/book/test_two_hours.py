@@ -46,16 +46,13 @@ def test_a_stored_stop_is_made_of_the_chapters_cells_and_asks_for_nothing_that_i
 
 
 CODE = "from ablations import read\nfrom tricks import listing, train as play\nplay('CartPole-v1', 'ppo')"
+EMPTY = "tricks/listing.py", "tricks/fused/losses.py", "ablations/analysis/records.py", "ablations/results/x.csv"
 REACHED = {
     "tricks/loop.py": "from tricks.clip import clipped\nfrom tricks.squash import squashed\nimport tricks.worlds\n",
     "tricks/worlds/__init__.py": "from tricks.worlds.dial import DIAL",
     "tricks/clip.py": "def late():\n    from tricks.core import (\n        adam,\n    )\n",
     "tricks/core/adam.py": "import os",
-    "tricks/listing.py": "",
-    "tricks/fused/losses.py": "",
-    "ablations/analysis/records.py": "",
-    "ablations/results/x.csv": "",
-}
+} | dict.fromkeys(EMPTY, "")
 OTHERS = {
     "tricks/__init__.py": "if late:\n    from tricks.loop import train\n    from tricks.listing import listing\n",
     "tricks/core/__init__.py": "",

@@ -6,23 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces, wrappers
-from support.probes import Endless as Ours
+from support.contracts import Counting
 from support.probes import like
 
 from tricks.cli import checking
 from tricks.cli.main import main
 
 
-class Room(Ours):
+class Room(Counting):
     """Episodes of five steps with random observations."""
 
-    observation_space, length = spaces.Box(-1, 1, (3,), np.float32), 5
+    observation_space, action_space = spaces.Box(-1, 1, (3,), np.float32), spaces.Discrete(2)
 
     def see(self) -> Any:
         return self.np_random.uniform(-1, 1, 3).astype(np.float32)
-
-    def info(self) -> dict[str, Any]:
-        return {}
 
 
 def room(**members: Any) -> Any:

@@ -15,8 +15,6 @@ from tricks.cli.main import main
 from tricks.cli.shell import parse
 from tricks.ladder import NEEDS, named
 
-TINY = "--env ShortCartPole-v0 --steps 120 --lanes 2 --horizon 16"
-
 
 def test_list_listing_and_diff_print(told: Told) -> None:
     shown = told("list")
@@ -67,13 +65,10 @@ def test_the_one_line_is_the_same_where_no_box_can_be_drawn() -> None:
 
 
 def test_ctrl_c_during_imports_is_one_line_and_other_ends_hand_on_a_status(monkeypatch: Patch, capsys: Capture) -> None:
-    def stopped(_: str) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(sys, "argv", ["tricks", "teach"])
     assert start.start("tricks.cli.main") == 2
     capsys.readouterr()
-    monkeypatch.setattr(start, "import_module", stopped)
+    monkeypatch.setattr(start, "import_module", Mock(side_effect=KeyboardInterrupt))
     assert start.start("tricks.cli.main") == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -99,7 +94,8 @@ def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys:
 
 
 def test_a_run_in_which_every_seed_diverges_says_so(capsys: Capture) -> None:
-    assert main(f"train reinforce {TINY} --seeds 2 --lr 1e38 --steps 2000".split()) == 2
+    small = "--env ShortCartPole-v0 --steps 2000 --lanes 2 --horizon 16 --seeds 2"
+    assert main(f"train reinforce {small} --lr 1e38".split()) == 2
     captured = capsys.readouterr()
     assert "seed 0: diverged at step" in captured.out
     assert "every seed diverged" in captured.err

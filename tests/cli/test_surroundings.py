@@ -116,7 +116,6 @@ from support.probes import Endless
 def make():
     return gym.wrappers.TimeLimit(Endless(), LIMIT)
 """
-SMALL = ["--env", "rooms:make", "--steps", "40", "--seeds", "1", "--lanes", "2", "--horizon", "10", "--hidden", "4"]
 
 
 def test_a_module_of_the_current_folder_is_found_after_all_that_is_installed(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_a_module_of_the_current_folder_is_found_after_all_that_is_installed(tmp
     script.parent.mkdir()
     script.write_text("import sys\nfrom tricks.__main__ import main\nsys.exit(main())")  # as pip writes it
     paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, str(script), "train", "reinforce", *SMALL]
+    command = [sys.executable, str(script), "train", "reinforce", "--env", "rooms:make", *TINY]
     done = subprocess.run(command, env=paths, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "return 5.0" in done.stdout

@@ -20,14 +20,13 @@ from tricks.runs import checkpoint, progress
 from tricks.runs.files import CHECKPOINT
 from tricks.runs.learning_curve import over
 
-CONFIG = Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,))
 TINY = "train ppo --env ShortCartPole-v0 --steps 120 --lanes 2 --horizon 16 --hidden 8 --seeds"
 ONE = f"{TINY} 1"
 
 
 def test_the_folder_holds_what_run_save_writes_and_a_figure(told: Told) -> None:
     told(f"{TINY} 2 --out run")
-    run = train(CONFIG, PPO)
+    run = train(Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,)), PPO)
     run.save("same")
     for name in ("curve.csv", "agent.pt"):
         assert Path("run", name).read_bytes() == Path("same", name).read_bytes()

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 from support.fixtures import Patch, Refuses, Told, refusal
 from support.probes import AnySpace
 from support.studies import finished, made_up
+from support.training import spied
 
 from ablations import Arm, cli, compare, holm, judge, load_all, read
 from ablations.analysis.effects import moved
@@ -84,18 +85,13 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(tmp_path: 
 
 
 def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(tmp_path: Path, monkeypatch: Patch) -> None:
-    first, trained, real = compare(BOTH, TINY, seeds=10, out=tmp_path, workers=1), list[Any](), workers.in_pool
-
-    def noting(jobs: Any, *rest: Any) -> Any:
-        trained.extend(jobs)
-        return real(jobs, *rest)
-
-    monkeypatch.setattr(workers, "in_pool", noting)
+    first = compare(BOTH, TINY, seeds=10, out=tmp_path, workers=1)
+    trained = spied(monkeypatch, workers, "compute", lambda job: job.config.seeds)
     again = compare({"ppo": PPO, "reinforce": REINFORCE}, TINY, seeds=10, out=tmp_path, workers=1)
     assert not trained
     pd.testing.assert_frame_equal(first.table, again.table)
     compare(BOTH, TINY, seeds=12, out=tmp_path, workers=1)
-    assert [job.config.seeds for job in trained] == [(10, 11)] * 2
+    assert trained == [(10, 11)] * 2
     monkeypatch.setattr(workers, "in_pool", lambda jobs, *_: ((job, "no luck") for job in jobs))
     refusal("arm 'ppo' failed", compare, BOTH, TINY, seeds=13, out=tmp_path, workers=1)
 
@@ -310,14 +306,12 @@ def faked(monkeypatch: Patch) -> Callable[[float], list[tuple[int, ...]]]:
     def set_to(better: float) -> list[tuple[int, ...]]:
         asked: list[tuple[int, ...]] = []
 
-        def in_turn(some: Any, *_: Any) -> Iterator[tuple[Job, Result]]:
-            for job in some:
-                seeds = job.config.seed_list
-                asked.append(tuple(seeds))
-                rng = np.random.default_rng([seeds[0], len(job.tricks.on)])
-                yield job, made_up(job, 200 + better * (job.tricks == PPO), rng)
+        def compute(job: Job) -> Result:
+            asked.append(tuple(job.config.seed_list))
+            rng = np.random.default_rng([asked[-1][0], len(job.tricks.on)])
+            return made_up(job, 200 + better * (job.tricks == PPO), rng)
 
-        monkeypatch.setattr(workers, "in_pool", in_turn)
+        monkeypatch.setattr(workers, "compute", compute)
         return asked
 
     return set_to

@@ -5,7 +5,7 @@ behind, and `refresh` trains it anew."""
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -36,18 +36,15 @@ TINY = ["--steps", "1024", "--workers", "1"]
 TRIAL = Trial("baseline", (), (Dose(1, Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)),), 1, "why")
 
 
-@pytest.fixture(autouse=True)
-def trials(tmp_path: Path, monkeypatch: Patch) -> Iterator[Callable[..., None]]:
-    """Sets the trials; the rates of a test's own table, and what was derived from them, are forgotten."""
+@pytest.fixture
+def trials(rates: Path, monkeypatch: Patch) -> Callable[..., None]:
+    """Sets the trials, whose table of rates is still empty."""
 
     def these(*trials: Trial) -> None:
-        monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
         for module in (worlds, outcomes):
             monkeypatch.setattr(module, "TRIALS", trials)
-        rate_table.table.cache_clear()
 
-    yield these
-    rate_table.table.cache_clear()
+    return these
 
 
 def run_worlds(folder: Path, *more: str, seeds: str = "2") -> int:

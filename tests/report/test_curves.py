@@ -19,7 +19,7 @@ from support.studies import MADE_BY, about
 from ablations import SCALES, effects, interval, style
 from ablations.analysis.records import COLUMNS, SHARES, Study
 from ablations.findings.our_designs import beyond
-from ablations.question.arms import Arm, Design, Label, added, flags, taken
+from ablations.question.arms import Design, Label, added, flags, taken
 from ablations.question.designs import add_one_in, ladder, leave_one_out
 from ablations.report import multiples as curves
 from ablations.report.cells import forest_figure, heatmap_figure, told_apart
@@ -107,11 +107,6 @@ def rising(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
     return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), about(seeds))
 
 
-def lacking(whole: Study, arm: Arm, seeds: int) -> Study:
-    gone = (whole.runs.tricks == flags(arm.tricks)) & (whole.runs.seed >= seeds)
-    return Study(whole.name, whole.designs, whole.runs[~gone], whole.about)
-
-
 def heading(figure: Figure) -> str:
     return figure.get_suptitle().replace("\n", " ")
 
@@ -120,21 +115,15 @@ def effect(design: str, env: str, trick: str, difference: float, p: float, label
     """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
     detected = int(np.sign(difference) * (p < 0.01))
     row: dict[str, Any] = {"design": design, "env": env, "scaled": env in SCALES, "trick": trick}
-    row |= {"label": label or added([trick])}
+    row |= {"label": label or added([trick]), "p": p, "p_holm": p, "detected": detected}
     row |= {"difference": difference, "low": difference - 0.1, "high": difference + 0.1}
-    row |= {"p": p, "p_holm": p, "detected": detected}
-    row |= {"without": 0.5, "with": 0.5 + difference}
-    row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
+    row |= {"without": 0.5, "with": 0.5 + difference, "verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
     return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)
 
 
 def panel(figure: Figure, name: str) -> plt.Axes:
     (axis,) = (axis for axis in figure.axes if axis.get_title("left") == name)
     return axis
-
-
-def said(figure: Figure) -> str:
-    return " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
 
 
 def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figures: list[Figure]) -> None:
@@ -180,7 +169,8 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     for data in (few, silent):
         curves.curves_figure(data, design, tmp_path / "x")
     assert "no band: fewer than 5 seeds" in figures[0].get_supxlabel()
-    assert "no episode ended in 1 seeds: mean of the others" in " ".join(said(figures[1]).split())
+    said = " ".join(text.get_text() for axis in figures[1].axes for text in axis.texts)
+    assert "no episode ended in 1 seeds: mean of the others" in " ".join(said.split())
     behind = pd.read_csv(tmp_path / "x.csv").set_index("arm")
     np.testing.assert_allclose(behind.loc["reinforce"]["return"], silent.grid(REINFORCE).loc[2], rtol=1e-5)
     assert behind.loc["reinforce"].low.isna().all() and behind.loc["+ baseline"].low.notna().all()
@@ -190,7 +180,8 @@ def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: lis
     design, other = ladder(NAMES[:2]), add_one_in(NAMES[:2])
     whole = rising(design, other)
     for seeds in (4, 0):  # a seed is missing, all are
-        data = lacking(whole, design.arms[-1], seeds)
+        gone = (whole.runs.tricks == flags(design.arms[-1].tricks)) & (whole.runs.seed >= seeds)
+        data = Study(whole.name, whole.designs, whole.runs[~gone], whole.about)
         curves.curves_figure(data, design, tmp_path / "curves")
         found = pd.concat([effects(data, one) for one in (design, other)])
         for draw in (forest_figure, heatmap_figure):
@@ -234,8 +225,8 @@ def test_what_other_seeds_show_stands_below_and_hatches_what_they_refute(tmp_pat
 
 
 def corner(line: Line2D) -> tuple[float, float]:
-    (x, *_), (y, *_) = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
-    return round(x, 6), round(y, 6)
+    x, y = np.asarray(line.get_xydata(), float)[0].round(6).tolist()
+    return x, y
 
 
 def hatched(axis: plt.Axes) -> set[tuple[int, int]]:

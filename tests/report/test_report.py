@@ -190,14 +190,13 @@ def test_a_new_design_needs_no_other_change(tmp_path: Path, monkeypatch: Patch) 
     assert set(pd.read_csv(tmp_path / "heatmap.csv").design) == {"two-on-gae"}
 
 
-STEPS = ["baseline", "clip", "entropy"]
 THREE = ["shared_trunk", "ppg", "ppg_buffers"]
 
 
 def several(env: str, value: int) -> Study:
     """A study of three designs in which clip adds `value` and entropy always takes 60."""
     value_of = lambda on: value * ("clip" in on) - 60 * ("entropy" in on)  # noqa: E731
-    made = [study(design(STEPS), value_of, env) for design in (ladder, leave_one_out, add_one_in)]
+    made = [study(make(["baseline", "clip", "entropy"]), value_of, env) for make in (ladder, leave_one_out, add_one_in)]
     runs = pd.concat([one.runs for one in made]).drop_duplicates(["tricks", "seed"])
     return replace(made[0], designs=tuple(one.designs[0] for one in made), runs=runs)
 
@@ -275,21 +274,16 @@ ATTRIBUTES = {"lang", "charset", "name", "content", "src", "alt"}
 
 
 class Seen(HTMLParser):
-    """The elements, the attributes, the sources of images and the text of a page."""
+    """The images' sources, the rows' lengths, and the text of a page that has only our elements and attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.tags, self.attributes = set[str](), set[str]()
-        self.sources: list[str] = []
-        self.rows: list[int] = []
-        self.text = ""
+        self.sources, self.rows, self.text = list[str](), list[int](), ""
         self.feed(text)
         self.close()
-        assert self.tags <= OURS and self.attributes <= ATTRIBUTES
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
+        assert tag in OURS and {name for name, _ in attrs} <= ATTRIBUTES
         self.sources += [value or "" for name, value in attrs if name == "src"]
         if tag == "tr":
             self.rows.append(0)

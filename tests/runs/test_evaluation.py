@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import torch
 from support.fixtures import refusal
-from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted
+from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted, same
 
-from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Run, Tricks, further, load, named, resume, train
+from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, named, resume, train
 from tricks.cli.train import summary
 from tricks.core.env import Env
 from tricks.envs.make import make_env
@@ -64,12 +64,6 @@ FOUR = replace(SMALL, seeds=(3, 1, 0, 2))
 KEPT = Evaluation(200, 3, keep_best=True)
 
 
-def alike(one: Run, other: Run) -> None:
-    mine, theirs = one.agent.state_dict(), other.agent.state_dict()
-    assert mine.keys() == theirs.keys()
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
-
-
 @pytest.mark.parametrize("tricks", [PPO, UNMASKED, named("recurrent"), named("shared_trunk")])
 def test_each_seed_s_best_agent_is_that_of_its_first_best_evaluation(tricks: Tricks) -> None:
     seen: dict[tuple[int, int], dict[str, torch.Tensor]] = {}
@@ -109,7 +103,8 @@ def test_the_best_can_be_that_of_a_recorded_number() -> None:
     assert run.at_best().evaluate(3, greedy=True).mean(1).tolist() == worst.tolist()
     assert "\neach agent's best evaluation is the one with the highest mean lost" in summary(run)
     pd.testing.assert_frame_equal(run.curve, train(config, PPO, env=Lost, evaluation=KEPT).curve, check_exact=True)
-    alike(resume("x", env=Lost).at_best(), run.at_best())
+    mine, theirs = (each.at_best().agent.state_dict() for each in (resume("x", env=Lost), run))
+    assert mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
 def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,21 +119,19 @@ def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pyt
 
 def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, plain = (train(SMALL, PPO, evaluation=each) for each in (KEPT, replace(KEPT, keep_best=False)))
-    pd.testing.assert_frame_equal(plain.curve, whole.curve, check_exact=True)  # it changes nothing that is learned
-    alike(plain, whole)
-
+    same(plain, whole)  # it changes nothing that is learned
     interrupted(Path("x"), SMALL, PPO, 3, monkeypatch, evaluation=KEPT)
     run = resume("x")
-    alike(run.at_best(), whole.at_best())
+    same(run.at_best(), whole.at_best())
     run.save("x")
     loaded = load("x")
-    alike(loaded, whole)
-    alike(loaded.at_best(), whole.at_best())
+    same(loaded, whole)
+    same(loaded.at_best(), whole.at_best())
     one = loaded.only(1).at_best()
     assert torch.equal(one.agent.policy_net.head.weight[0], loaded.at_best().agent.policy_net.head.weight[1])
     loaded.at_best().save("best")
     refusal("kept no best agents; only one trained with --keep-best", plain.at_best)
-    alike(load("best").at_best(), whole.at_best())
+    same(load("best").at_best(), whole.at_best())
     longer = further("x", 1, "end")
     best = longer.curve.groupby("seed")["eval_return"].max()
     assert longer.at_best().evaluate(3, greedy=True).mean(1).tolist() == best[list(SMALL.seed_list)].tolist()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -91,11 +92,8 @@ def test_one_process_may_hold_a_folder_several_times_and_checkpoints_hold_it_as_
 
 @pytest.mark.skipif(sys.platform == "win32", reason="flock is of Unix")
 def test_without_locks_nothing_is_locked(monkeypatch: Patch) -> None:
-    def refuse(file: int, how: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
     HERE.mkdir()
-    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     release = hold(HERE).close
     with hold(HERE):
         pass
@@ -147,7 +145,7 @@ def test_a_folder_is_really_written_to_before_the_training(monkeypatch: Patch) -
     with opened(HERE):
         pass
     assert not list(HERE.iterdir())
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
     refusal(r"^cannot write to x: No space left on device$", Checkpoints, HERE, 9)
     assert not list(HERE.iterdir())
 

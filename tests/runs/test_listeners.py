@@ -17,7 +17,6 @@ from tricks.runs.log import Rows
 
 PENDULUM = replace(SMALL, env="Pendulum-v1")
 EVALUATED = Evaluation(300, 1)
-HEADER = ",".join(COLUMNS) + "\n"
 CURVE = Path("curve.csv")
 
 
@@ -60,7 +59,7 @@ def test_an_earlier_run_in_the_folder_is_replaced_when_the_first_update_is_there
     row = dict.fromkeys(COLUMNS, 0.5) | {"update": 0, "return": float("nan")}
     file([row])
     assert sorted(path.name for path in Path().iterdir()) == ["curve.csv", "notes.txt"]
-    assert CURVE.read_text() == HEADER + as_line(row)
+    assert CURVE.read_text() == ",".join(COLUMNS) + "\n" + as_line(row)
 
 
 def test_a_file_that_cannot_be_written_is_named() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.studies import SMALL, result
@@ -24,11 +25,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(nowhere: pytest.MonkeyPatch) -> None:
-    def unknown(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
-
     nowhere.setenv("PATH", "here")  # no git
-    nowhere.setattr(metadata, "version", unknown)
+    nowhere.setattr(metadata, "version", Mock(side_effect=metadata.PackageNotFoundError("any")))
     made = result(SMALL)
     not_known = {name for name, said in made.made_with.items() if said is None}
     assert not_known == {*version.BENEATH, "commit", "dirty"}

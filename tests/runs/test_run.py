@@ -28,8 +28,6 @@ from tricks.envs.make import make_env
 from tricks.runs.about import read_back
 from tricks.state_norm import ObsStats
 
-SMALL = Config("ShortCartPole-v0", seeds=(3, 1), steps=200, lanes=2, horizon=16, hidden=(8,))
-
 
 @pytest.fixture(scope="module")
 def run() -> Run:
@@ -48,7 +46,8 @@ def test_a_saved_run_acts_the_same_and_keeps_its_statistics(run: Run) -> None:
 
 
 def test_a_run_with_a_rate_per_seed_is_loaded_evaluated_and_taken_apart() -> None:
-    run = train(replace(SMALL, lr=(0.01, 0.002)), PPO)
+    numbers: dict[str, Any] = {"steps": 200, "lanes": 2, "horizon": 16, "hidden": (8,), "lr": (0.01, 0.002)}
+    run = train(Config("ShortCartPole-v0", seeds=(3, 1), **numbers), PPO)
     run.save("x")
     again = load("x")
     assert again.config.rates == (0.01, 0.002)

@@ -31,7 +31,6 @@ SPACES: dict[str, Any] = {
     "nested": (Dict(b=Tuple((VECTOR, Discrete(3))), a=PICTURES[0]), CHOICE),
     **{f"picture {k}": (picture, CHOICE) for k, picture in enumerate(PICTURES)},
 }
-TRICKS = replace(PPO, recurrent=True)
 BEGINS = [True, False, False, False, True, True, False]
 FORMS = {"torch": as_program, "onnx": as_onnx}
 
@@ -132,7 +131,7 @@ def test_a_saved_run_becomes_a_policy_from_the_shell(told: Callable[..., str]) -
     train(Config("Pendulum-v1", **SMALL, wrap=(wrap,), rescale_actions=True), PPO).save("wrapped")
     assert f"--wrap {wrap}" in told("save-policy wrapped --out w.pt2", 2)
     told(f"save-policy wrapped --out w.pt2 --wrap {wrap}")
-    train(Config(**SMALL), TRICKS).save("remembers")
+    train(Config(**SMALL), replace(PPO, recurrent=True)).save("remembers")
     assert "the input state is [batch, 128]: zeros where an episode begins" in told("save-policy remembers --out r.pt2")
 
 

@@ -16,12 +16,11 @@ from tricks.ladder import rungs, switched
 from tricks.runs.learning_curve import read_table
 from tricks.runs.run import WINDOWS, curve_figure, in_windows, rows, rung
 
-TINY = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
-
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return train(TINY, replace(PPO, gae=False))
+    config = Config("ShortCartPole-v0", seeds=5, steps=600, lanes=4, horizon=16, hidden=(8,))
+    return train(config, replace(PPO, gae=False))
 
 
 def test_a_run_is_one_short_line(run: Run) -> None:

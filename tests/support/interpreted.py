@@ -4,7 +4,6 @@ import ctypes
 import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -18,11 +17,12 @@ BLOCK = 5  # rows that go through all layers together: few, so that a few rows a
 @contextmanager
 def interpreted() -> Iterator[None]:
     """Within it, every kernel is the function that numba compiled, and what no Python could run has a twin here."""
+    twins = {"matrix": matrix, "product": product}
     with ExitStack() as stack, np.errstate(all="ignore"):
         for module in map(importlib.import_module, MODULES):
             for name, each in list(vars(module).items()):
                 if hasattr(each, "py_func"):
-                    stack.enter_context(patch.object(module, name, TWINS.get(name, each.py_func)))
+                    stack.enter_context(patch.object(module, name, twins.get(name, each.py_func)))
             if hasattr(module, "BLOCK"):
                 stack.enter_context(patch.object(module, "BLOCK", BLOCK))
         yield
@@ -44,6 +44,3 @@ def product(a: int, a_row: int, a_column: int, b: int, c: int, rows: int, column
         B, C = matrix(b, depth, columns), matrix(c, rows, columns)
         for k in range(depth):  # as the kernel adds up: only sums are rounded
             C[:] += A[:, k : k + 1].astype(np.float64) * B[k]
-
-
-TWINS: dict[str, Any] = {"matrix": matrix, "product": product}

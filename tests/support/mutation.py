@@ -229,9 +229,14 @@ def explained() -> set[str]:
     return {line[2:] for line in EXPLAINED.read_text().splitlines() if line.startswith("- ")}
 
 
-def known() -> dict[tuple[str, str], str]:
+def noted() -> dict[tuple[str, str], dict[str, Any]]:
+    """What was noted last of each mutant."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return {(entry["file"], entry["digest"]): entry["outcome"] for entry in map(json.loads, lines)}
+    return {(entry["file"], entry["digest"]): entry for entry in map(json.loads, lines)}
+
+
+def known() -> dict[tuple[str, str], str]:
+    return {mutant: entry["outcome"] for mutant, entry in noted().items()}
 
 
 def note(mutant: Mutant, code: int, test: str) -> None:

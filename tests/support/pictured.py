@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from support.probes import SeenActionReward, like, register
+from support.probes import SeenActionReward, chance, like, register
 
 from tricks import REINFORCE, Config, Run, train
 
@@ -14,14 +14,10 @@ class Pictured(SeenActionReward):
     """Ten steps, and in every one the action that pays is the one that is seen; drawn as a growing bar."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 - Gymnasium's own interface
-    length = 10
-    size = (30, 40)
+    length, size, later = 10, (30, 40), chance  # another one is seen in every step
 
     def __init__(self, render_mode: str | None = None) -> None:
         self.render_mode = render_mode
-
-    def later(self) -> float:
-        return self.first()
 
     def render(self) -> np.ndarray:
         frame = np.zeros((*self.size, 3), np.uint8)

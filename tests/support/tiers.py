@@ -12,7 +12,7 @@ import os
 from collections import Counter
 
 import pytest
-from support.mutation import RESULTS, ROOT
+from support.mutation import ROOT, noted
 
 MEASURED, WHOLE = ROOT / "runs" / "tiers.jsonl", ROOT / "tests" / "whole.txt"
 NEEDED = ("tests/laws/", "tests/cli/", "tests/findings/test_results.py")
@@ -32,13 +32,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             costs.write(json.dumps([report.nodeid, report.duration]) + "\n")
 
 
-def killers() -> set[str]:
-    """The cheapest test that notices each mutant."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    last = {(entry["file"], entry["digest"]): entry for entry in map(json.loads, lines)}
-    return {entry["test"] for entry in last.values() if entry["outcome"] != "survived"} - {""}
-
-
 def main() -> None:
     costs = Counter[str]()
     for test, seconds in map(json.loads, MEASURED.open()):
@@ -46,7 +39,7 @@ def main() -> None:
             costs[test] += seconds
     cheapest = {test.partition("[")[0]: test for test in sorted(costs, key=costs.__getitem__, reverse=True)}
     first = {test for test in cheapest.values() if costs[test] <= (AT_MOST if test.startswith(NEEDED) else LONG)}
-    noticing = killers()
+    noticing = {entry["test"] for entry in noted().values() if entry["outcome"] != "survived"} - {""}
     needed = first | noticing
     before = {test for test in WHOLE.read_text().splitlines() if test not in costs}  # not measured this time
     whole = {test for test, cost in costs.items() if cost > CHEAP and test not in needed} | (before - noticing)

@@ -63,7 +63,7 @@ def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkey
 def same(one: Run, other: Run) -> None:
     pd.testing.assert_frame_equal(one.curve, other.curve, check_exact=True)
     mine, theirs = one.agent.state_dict(), other.agent.state_dict()
-    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
     assert (one.config, one.tricks, one.diverged) == (other.config, other.tricks, other.diverged)
 
 

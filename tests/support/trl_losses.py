@@ -64,7 +64,8 @@ def computed(kind: str, x: dict[str, Tensor]) -> dict[str, Any]:
     own = USUAL | KINDS[kind] | {"max_completion_length": LONGEST, "top_entropy_quantile": 1.0}
     own |= {"current_gradient_accumulation_steps": 1, "aux_loss_enabled": False, "off_policy_mask_threshold": None}
     own |= {"use_vllm": False, "_entropy_bonus_enabled": False, "model": SimpleNamespace(training=True)}
-    own |= {"args": SimpleNamespace(steps_per_generation=1, **absent), "accelerator": Alone(), "_metrics": Ignored()}
+    alone = SimpleNamespace(num_processes=1, gather=lambda x: x, reduce=lambda x, reduction: x)
+    own |= {"args": SimpleNamespace(steps_per_generation=1, **absent), "accelerator": alone, "_metrics": Ignored()}
     trainer = SimpleNamespace(**own)
     trainer._get_per_token_logps_and_entropies = lambda *_, **__: (new[kept], torch.zeros_like(mask), None)
     ids = torch.zeros(mask.shape, dtype=torch.int64)
@@ -73,18 +74,6 @@ def computed(kind: str, x: dict[str, Tensor]) -> dict[str, Any]:
     given |= {"old_per_token_logps": x["old"][kept], "ref_per_token_logps": x["ref"][kept]}
     loss = trainers.GRPOTrainer._compute_loss(trainer, None, given)
     return {"loss": loss.item(), "slope": torch.autograd.grad(loss, new)[0].tolist()}
-
-
-class Alone:
-    """One process."""
-
-    num_processes = 1
-
-    def gather(self, x: Tensor) -> Tensor:
-        return x
-
-    def reduce(self, x: Tensor, reduction: str) -> Tensor:
-        return x
 
 
 class Ignored(dict[str, Any]):

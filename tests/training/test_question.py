@@ -35,8 +35,6 @@ from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 from tricks.version import ALGORITHM
 
-BARE = Arm("reinforce", REINFORCE)
-
 
 def asked_for(seeds: str = "10", **what: Any) -> Question:
     (found,) = questions(What(**what), seeds)
@@ -140,7 +138,7 @@ def test_seeds_come_in_fixed_blocks_and_an_arm_that_many_share_has_as_many_again
     twice = [name for name, count in counts.items() if count == 60]  # the last rung is the full set, too
     assert twice == ["+ clip_anneal"] and set(counts.values()) == {30, 60}
     assert {seed for job in jobs_of(asked) for seed in job.config.seed_list} == {*range(30, 60), *range(90, 120)}
-    assert asked_for("100").seeds_of(BARE) == tuple(range(100))
+    assert asked_for("100").seeds_of(Arm("reinforce", REINFORCE)) == tuple(range(100))
 
 
 def test_no_two_tries_or_rates_share_a_seed_and_none_is_ever_reported() -> None:

@@ -144,9 +144,6 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(tmp_path: P
     assert files() == before
 
 
-KINDS = ("cuda", "cuda:1", "cpu")
-
-
 def on(device: str) -> Job:
     return replace(JOB, config=replace(JOB.config, device=device))
 
@@ -163,7 +160,8 @@ def test_any_gpu_may_train_a_job_and_the_default_device_by_any_name_finds_it(tmp
 
 def test_there_is_one_worker_on_a_gpu_and_its_jobs_take_no_memory_of_the_host(monkeypatch: Patch) -> None:
     monkeypatch.setattr(workers, "find_device", lambda name: torch.device(name))
-    assert [worker_count(0, device) for device in KINDS] == [1, 1, os.cpu_count()] and worker_count(5, "cuda") == 5
+    assert [worker_count(0, device) for device in ("cuda", "cuda:1", "cpu")] == [1, 1, os.cpu_count()]
+    assert worker_count(5, "cuda") == 5
     monkeypatch.setattr(machine, "free_memory", lambda device="cpu": 10**9)
     large = Config(seeds=1000, steps=100, lanes=64, horizon=512)
     refusal("of memory", workers.refuse_too_many, [Job(large, JOB.tricks)], 1)

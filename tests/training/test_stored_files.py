@@ -2,12 +2,10 @@
 damaged is noticed, and that alone trains anew; and what another algorithm or tree made is never mixed with ours."""
 
 import gzip
+import multiprocessing
 import os
 import re
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.commands import ROOT
 from support.fixtures import Capture, Patch, Refuses, refusal
-from support.studies import FILE, JOB, JOBS, SMALL, content, finished, flips, result, study
+from support.studies import FILE, JOB, JOBS, SMALL, content, finished, flips, in_turn, made_up, result, study
+from support.training import spied
 
 from ablations import compare, read
 from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
@@ -28,7 +26,7 @@ from ablations.question.designs import ladder
 from ablations.training import jobs, store, workers
 from ablations.training import rates as rate_table
 from ablations.training.jobs import Job, Result, compute
-from ablations.training.rates import COLUMNS, read_table, store_table, use
+from ablations.training.rates import COLUMNS, read_table, store_table
 from ablations.training.scores import area, late, on_grid, scored
 from ablations.training.store import Store, prepare
 from ablations.training.tagged import tagged, untagged
@@ -43,7 +41,6 @@ from tricks.version import ALGORITHM
 DEAD = 999_999_999  # no process has this number
 OTHER = Job(replace(SMALL.config, lr=0.5), REINFORCE)
 Made = dict[Job, Result]
-MADE = study(ladder(["baseline"]), lambda on: 0, seeds=5)
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +51,8 @@ def made() -> dict[Job, Result]:
 @pytest.fixture
 def here(monkeypatch: Patch) -> list[Job]:
     """Jobs train in this process; the value is those that do."""
-    trained: list[Job] = []
-
-    def in_turn(some: Any, *_: Any) -> Iterator[Any]:
-        for job in some:
-            trained.append(job)
-            yield job, compute(job)
-
     monkeypatch.setattr(workers, "in_pool", in_turn)
-    return trained
+    return spied(monkeypatch, workers, "compute", lambda job: job)
 
 
 def test_a_result_is_read_back_with_the_scores_of_its_curve(made: Made, tmp_path: Path, monkeypatch: Patch) -> None:
@@ -125,10 +115,9 @@ def test_a_trick_s_own_file_counts_in_the_jobs_that_have_it(monkeypatch: Patch) 
 
 def test_a_row_under_the_key_of_another_job_is_damage(made: Made, tmp_path: Path, capsys: Capture) -> None:
     disk = Store(tmp_path)
-    disk.put(OTHER, made[OTHER])
-    with disk._disk as each:
-        each.execute("UPDATE jobs SET key = ?", (SMALL.key,))
-    assert disk.read(SMALL) is None and "is damaged" in capsys.readouterr().err
+    disk.put(SMALL, made[SMALL])
+    changed(tmp_path, "key", OTHER.key)
+    assert disk.read(OTHER) is None and "is damaged" in capsys.readouterr().err
 
 
 def changed(folder: Path, column: str, value: bytes | str) -> None:
@@ -174,43 +163,27 @@ def test_a_file_that_is_no_database_is_kept_aside_unless_one_looks(made: Made, t
         path.unlink()
 
 
-WRITES = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-import numpy as np
-from support.studies import JOBS, made_up
-from ablations.training.store import Store
-print(flush=True)
-sys.stdin.readline()
-disk, first = Store(Path(sys.argv[1])), int(sys.argv[2])
-for k in range(first, first + 30):
-    job = replace(JOBS[0], config=replace(JOBS[0].config, seeds=(k,)))
-    disk.put(job, made_up(job, 200.0, np.random.default_rng(0)))
-"""
+EVERY = [replace(JOBS[0], config=replace(JOBS[0].config, seeds=(k,))) for k in range(60)]
 
 
-def writer(folder: Path, first: int) -> subprocess.Popen[str]:
-    """A process that stores 30 results once it is told to."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    command, pipe = [sys.executable, "-c", WRITES, str(folder), str(first)], subprocess.PIPE
-    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, stdin=pipe, stdout=pipe, text=True)
+def writes(folder: Path, some: slice, ready: Any) -> None:
+    ready.wait(60)  # until both processes are there: neither makes the file before that
+    disk = Store(folder)
+    for job in EVERY[some]:
+        disk.put(job, made_up(job, 200.0, np.random.default_rng(0)))
 
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    both = [writer(tmp_path, first) for first in (0, 30)]
-    for each in both:  # both are ready before either makes the file
-        assert each.stdout is not None and each.stdout.readline() == "\n"
+    context: Any = multiprocessing.get_context(workers.METHOD)
+    ready = context.Barrier(2)
+    both = [context.Process(target=writes, args=(tmp_path, some, ready)) for some in (slice(30), slice(30, 60))]
     for each in both:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
+        each.start()
     for each in both:
-        each.communicate(timeout=120)
-        assert each.returncode == 0
-    disk, job = Store(tmp_path), JOBS[0]
-    every = [replace(job, config=replace(job.config, seeds=(k,))) for k in range(60)]
-    assert all(disk.has(job) for job in every) and len(finished(tmp_path)) == 60
+        each.join(120)
+        assert each.exitcode == 0
+    disk = Store(tmp_path)
+    assert all(disk.has(job) for job in EVERY) and len(finished(tmp_path)) == 60
 
 
 def test_anothers_endless_writing_is_one_line_and_loses_nothing(made: Made, tmp_path: Path, monkeypatch: Patch) -> None:
@@ -287,7 +260,7 @@ def test_a_study_that_is_torn_or_has_a_flipped_bit_is_refused_by_its_path(tmp_pa
 
 
 def asking(question: str, seeds: int = 5) -> Study:
-    made = study(MADE.designs[0], lambda on: len(question), seeds=seeds)
+    made = study(ladder(["baseline"]), lambda on: len(question), seeds=seeds)
     return replace(made, about=made.about | {"question": question})
 
 
@@ -428,18 +401,15 @@ def test_comparisons_and_rates_are_of_one_algorithm(tmp_path: Path, here: list[J
     by(NOW, monkeypatch)
     path = tmp_path / "rates.csv"
     rows = pd.DataFrame([("CartPole-v1", 100, "", "", 0.01, 1.0, 1.0, 1, "1")], columns=COLUMNS)
-    use(path)
-    try:
-        store_table(rows)
-        assert len(read_table(path)) == 1
-        by(NOW + 1, monkeypatch)
-        refusal(f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}", rate_table.table)
-        for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
-            path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
-            refusal(f"ALGORITHM {NOW} chose", read_table, path)
-        assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
-    finally:
-        use(None)
+    monkeypatch.setattr(rate_table, "user_table", [path])
+    store_table(rows)
+    assert len(read_table(path)) == 1
+    by(NOW + 1, monkeypatch)
+    refusal(f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}", rate_table.table)
+    for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
+        path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
+        refusal(f"ALGORITHM {NOW} chose", read_table, path)
+    assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
 
 
 def test_curves_meet_a_common_grid_and_the_last_tenth_counts_episodes() -> None:

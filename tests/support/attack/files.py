@@ -169,9 +169,4 @@ def study_content(folder: Path) -> object:
 
 
 def rates_content(folder: Path) -> object:
-    with mock.patch.object(rate_table, "TABLE", folder / rate_table.TABLE.name):
-        rate_table.table.cache_clear()
-        try:
-            return rate_table.table().to_csv()
-        finally:
-            rate_table.table.cache_clear()
+    return rate_table.read_table(folder / rate_table.TABLE.name).to_csv()
