@@ -99,7 +99,8 @@ def _confirmed_rungs(studies: Sequence[Study]) -> str:
     return (
         f"In {len(frames)} environments, with each arm at its own best rate, confirmed as helping as the next rung: "
         f"{often}; {(up == 1).sum()} more in one; as hurting: {hurting}. "
-        f"Of {every.trick.nunique()} tricks, {len({*every.trick} - {*sure.trick})} are not confirmed as the next rung in any of them."
+        f"Of {every.trick.nunique()} tricks, {len({*every.trick} - {*sure.trick})} are not confirmed as the next rung "
+        "in any of them."
     )
 
 

@@ -111,8 +111,8 @@ def test_runs_of_cleanrl_are_grouped_evaluations_averaged_and_our_own_table_read
         columns = dict(zip(names, ([1.0, 2.0, 3.0], [4.0, np.nan, 5.0]), strict=False))
         wide = pd.DataFrame({"step": [1, 2, 3]} | columns)
         wide.to_csv(tmp_path / "n.csv", index=False)
-        found = curves_of(tmp_path / "n.csv", Columns()).groupby("seed")["return"].agg(["size", "sum"])
-        assert found.to_numpy().tolist() == [[3, 6], [2, 9]][: len(names)]
+        of_runs = curves_of(tmp_path / "n.csv", Columns()).groupby("seed")["return"].agg(["size", "sum"])
+        assert of_runs.to_numpy().tolist() == [[3, 6], [2, 9]][: len(names)]
     rows = [(arm, seed, step, step * 1.0) for arm in "ab" for seed in (0, 1) for step in (1, 2)]
     pd.DataFrame(rows, columns=["arm", "seed", "step", "return"]).to_csv(tmp_path / "tidy.csv", index=False)
     assert curves_of(tmp_path / "tidy.csv", Columns()).groupby("group").seed.nunique().to_dict() == {"a": 2, "b": 2}
