@@ -1,8 +1,8 @@
 """From REINFORCE to PPO and beyond: play, judge, learn.
 
 S seeds, T steps, N lanes, B rows, A actions. Every tensor leads with S, and every reduction stays within a seed. Masks:
-`valid` are the rows that count in a loss, `t.active` the seeds with budget left, `t.having_rows(b)` those with rows in a
-minibatch, `t.moving` those whose policy still takes steps. `one_agent.py` is the ladder for one agent.
+`valid` are the rows that count in a loss, `t.active` the seeds with budget left, `t.having_rows(b)` those with rows in
+a minibatch, `t.moving` those whose policy still takes steps. `one_agent.py` is the ladder for one agent.
 """
 
 from collections.abc import Iterable
