@@ -145,7 +145,8 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 
 def _at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
     config = dose.config
-    here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
+    here = runs[runs.env == config.env]
+    here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]
     here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
     without, having = (here[here.tricks == flags(arm)].drop_duplicates("seed") for arm in (trial.without, trial.having))
     return Outcome(trial, dose, without, having) if len(without) and len(having) else None
