@@ -338,9 +338,9 @@ found
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: a variant.** Make the same matrix without `qr`, and without any signs, by Gram-Schmidt: take from each
-# column what the columns before it say already, and scale what is left to length 1. (There are at least as many rows as
-# columns.)
+# **Exercise 1: a variant.** Make the same matrix without `qr`, and without any signs, by Gram-Schmidt: subtract from
+# each column its projections onto the columns before it, and scale what is left to length 1. (There are at least as
+# many rows as columns.)
 
 
 # %%
@@ -353,7 +353,7 @@ check_orthogonal(my_orthogonal)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A column $q$ of length 1 says $(q \cdot x)\, q$ of a column $x$.
+# The projection of a column $x$ onto a column $q$ of length 1 is $(q \cdot x)\, q$.
 #
 # </details>
 #

@@ -107,8 +107,8 @@ def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
 
 
 @cache
-def compared() -> pd.DataFrame:
-    """Every stored comparison that answers a question, once: of two designs with the same arms, the larger one's."""
+def stored_comparisons() -> pd.DataFrame:
+    """Every stored comparison that answers a question, once: that of the design whose comparisons share more arms."""
     stored = [*studies(), *beyond(), *around_robots()]
     told = [(study, design) for study in stored for design in study.designs if story_of(design).phrases.question]
     told.sort(key=lambda pair: -len(pair[1].shared))
@@ -123,7 +123,7 @@ def compared() -> pd.DataFrame:
         frames.append(found)
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
-    table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"], kind="stable")
+    table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"])
     return table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[["trick", *COLUMNS]]
 
 
@@ -132,7 +132,7 @@ def evidence(trick: str) -> Evidence:
     """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
-    table = compared()
+    table = stored_comparisons()
     table = table[table.trick == trick][COLUMNS].reset_index(drop=True)
     worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
