@@ -326,7 +326,7 @@ looks = style.INK, style.SOFT, style.COLORS["return_norm"], style.COLORS["popart
 for (name, share), color in zip(shares.items(), looks, strict=True):
     axis.plot(range(4), share, "o--" if name == "heads, both tricks" else "o-", color=color, label=name)
 axis.axhline(0.5, color=style.SOFT, lw=1, ls=":", zorder=0)
-axis.text(0, 0.505, "guessing", color=style.SOFT, size=8)
+axis.text(3.2, 0.49, "guessing", color=style.SOFT, ha="right", va="top", size=8)
 axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.03), xlim=(-0.2, 3.2))
 axis.set_xticks(range(4), ["1", "10", "100", "1000"])
 label_lines(axis)
