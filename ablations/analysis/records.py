@@ -396,11 +396,15 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:
-    """The second try, if all of its seeds are others, and its arms ran as they did in the first."""
+    """The second try, if all of its seeds are others, and every arm of the first ran in it at the rate it had there.
+
+    (It can have one more arm: the full set without all the tricks that do practically nothing.)
+    """
     if again is None or set(again.runs.seed) & set(study.runs.seed):
         return None
-    first, second = ({*found.runs[["numbers", "tricks", "lr"]].itertuples(index=False)} for found in (study, again))
-    return again if second <= first else None
+    known = study.runs[[*SETTING, "lr"]].drop_duplicates()
+    common = again.runs[[*SETTING, "lr"]].drop_duplicates().merge(known[SETTING].drop_duplicates())
+    return again if len(common) == len(common.merge(known)) > 0 else None
 
 
 def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:

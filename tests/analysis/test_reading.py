@@ -307,6 +307,8 @@ def test_a_second_try_is_of_some_arms_at_the_same_rates_on_seeds_that_have_not_j
     some = tried_again(first, runs[runs.tricks.ne("")], tmp_path).again
     assert some is not None and set(some.runs.tricks) == {"baseline"}
     assert effects(tried_again(first, runs, tmp_path), ONE).confirmed.tolist() == [1]
+    more = runs[runs.tricks.eq("")].assign(tricks="baseline gae")  # an arm of its own, as of what several do together
+    assert effects(tried_again(first, pd.concat([runs, more]), tmp_path), ONE).confirmed.tolist() == [1]
     every = pd.concat([first.runs, runs], ignore_index=True)
     save(replace(first, runs=every, about=first.about | {"seeds": [0, 20]}), tmp_path)  # the same seeds are reported
     (longer,) = load_all(tmp_path)
