@@ -299,7 +299,8 @@ plt.show()
 
 # %% [markdown]
 # It helps with eight hidden layers, on the walk with constant features, and added to REINFORCE on LunarLander, all on
-# two sets of seeds. On the plain walk, each arm at its own best rate, nothing is detected.
+# two sets of seeds. On the plain walk, each arm at its own best rate, nothing is detected. In Pendulum's full set it
+# hurts, on two sets of seeds, and we don't know why.
 
 # %% tags=["hide-input"]
 constants = found.worlds.set_index("dose").loc["constant features"]
@@ -312,8 +313,9 @@ assert dict(zip(found.worlds.place, found.worlds.seen, strict=True)) == {
 assert found.worlds.confirmed[found.worlds.seen == 1].eq(1).all()
 assert (found.table.verdict == "unknown").mean() > 0.5
 again = found.table[(found.table.detected != 0) & (found.table.confirmed == 1)]
-assert again.env.tolist() == ["LunarLander-v3"] and again.kind.item() == "alone, on what it needs"
-assert not (found.table.detected < 0).any()
+helped, hurt = again[again.detected > 0], again[again.detected < 0]
+assert helped.env.tolist() == ["LunarLander-v3"] and helped.kind.item() == "alone, on what it needs"
+assert hurt.env.tolist() == ["Pendulum-v1"] and hurt.kind.item() == "in the full set"
 found
 
 # %% [markdown]
@@ -332,7 +334,7 @@ found
 # | **defaults** | $g=\sqrt2$ in hidden layers, 0.01 in the policy's head, 1 in the value net's |
 # | **watch** | `entropy` at first: the log of the number of actions |
 # | **skip it when** | you start from trained weights, or know a good first policy |
-# | **evidence** | Helps in LunarLander. Practically nothing in Acrobot. In 6 of 8 environments, these seeds can't tell. It helps in 2 of 3 trials in worlds made for it. |
+# | **evidence** | Helps in LunarLander. Hurts in Pendulum. Practically nothing in Acrobot. In 5 of 8 environments, these seeds can't tell. It helps in 2 of 3 trials in worlds made for it. |
 # | **also called** | `ortho_init` in stable-baselines3, `layer_init` in CleanRL |
 
 # %% [markdown]

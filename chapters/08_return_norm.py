@@ -260,20 +260,20 @@ plt.show()
 
 (trial,) = found.worlds[found.worlds.dose == "reward"].itertuples()
 assert trial.growth_low > 0 and trial.doses.startswith("1:-0.00")
-cartpole = found.table[found.table.env == "CartPole-v1"]
-assert cartpole.confirmed[cartpole.detected != 0].eq(0).all()
+assert (found.table.detected[found.table.env == "CartPole-v1"] == 0).all()
 assert (found.worlds.seen == 1).all() and len(found.worlds) == 3 and not (found.table.detected < 0).any()
 assert found.table.verdict[found.table.env == "tricks/BricksByRow-v0"].item() == "helps"
 again = found.table[(found.table.detected > 0) & (found.table.confirmed == 1)]
 speeds = best_at("return_beta")
 assert speeds["Pendulum-v1"].idxmax() == 0.3 and speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].max() - 50
-assert sorted(again.env) == ["Acrobot-v1", "LunarLander-v3", "Pendulum-v1", "Pendulum-v1", "Taxi-v4"]
+assert set(again.env) == {"Acrobot-v1", "LunarLander-v3", "Pendulum-v1", "Taxi-v4"}
+assert set(again.question[again.env == "Taxi-v4"]) == {"taken out of everything, with popart"}
 
 # %% [markdown]
 # It helps in the worlds made for it, where rewards are a hundred times larger, ten thousand times smaller, or differ a
 # thousandfold between tasks. Of the usual environments, it helps on Pendulum, Acrobot, LunarLander, and, together with
 # PopArt, on Taxi, all on two sets of seeds, and in `BricksByRow`, a game in pixels, on one. On CartPole, returns are
-# small enough, and two gains on the first set of seeds weren't confirmed on the second.
+# small enough, and nothing is detected.
 
 # %% tags=["hide-input"]
 found
@@ -302,7 +302,7 @@ found
 # | **defaults** | `return_beta` $\beta=0.1$; `return_first_batch` off, but take it for small rewards |
 # | **watch** | `explained_variance`; `return_mean` and `return_std`, which should settle |
 # | **skip it when** | returns are already around 1, or nearly all the same |
-# | **evidence** | Helps in Acrobot, Pendulum, Taxi, LunarLander. Helps in BricksByRow, not tried again. Practically nothing in CartPole. In 3 of 9 environments, these seeds can't tell. It helps in 3 of 3 trials in worlds made for it. |
+# | **evidence** | Helps in Acrobot, Pendulum, Taxi, LunarLander. Helps in BricksByRow, not tried again. In 4 of 9 environments, these seeds can't tell. It helps in 3 of 3 trials in worlds made for it. |
 # | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* [reward scaling](a5_reward_scaling.ipynb) |
 
 # %% [markdown]

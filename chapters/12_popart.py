@@ -408,7 +408,7 @@ assert batch.mean(1).min() > 0.75 * batch.mean(1).max()
 # | **defaults** | `return_beta` and `return_first_batch`, from `return_norm` |
 # | **watch** | `return_mean` and `return_std`: do they jump? On a [shared trunk](17_shared_trunk.ipynb), a smaller $W$ sends it a smaller gradient |
 # | **skip it when** | a rough baseline will do, the statistics creep, or all returns grow by one factor |
-# | **evidence** | Hurts in Acrobot. Hurts in BricksByRow, not tried again. Practically nothing in Pendulum, LunarLander. In 5 of 9 environments, these seeds can't tell. It helps in 1 of 4 trials in worlds made for it. |
+# | **evidence** | Hurts in Acrobot. Hurts in BricksByRow, not tried again. Practically nothing in LunarLander. In 6 of 9 environments, these seeds can't tell. It helps in 1 of 4 trials in worlds made for it. |
 # | **also called** | POP; with ART (`return_norm`), *PopArt* |
 
 # %% [markdown]

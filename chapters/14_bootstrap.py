@@ -236,7 +236,7 @@ plt.show()
 assert not found.table.verdict.isin(["hurts"]).any()
 detected = found.table[found.table.verdict == "helps"]
 assert set(detected.env) == {"CartPole-v1", "Pendulum-v1", "Taxi-v4"} and detected.confirmed.eq(1).all()
-assert len(detected) == 5
+assert len(detected) == 7
 assert found.worlds.verdict.tolist() == ["helps", "no detectable effect"] and found.worlds.growth_low[0] > 0
 
 # %% [markdown]

@@ -92,12 +92,12 @@ axes[1].set_xticks((1, 3, 10, 30), ("1", "3", "10", "30"))
 axes[1].minorticks_off()
 plt.show()
 assert all(len(found) == 60 for found in scores.values())
-assert 0.25 < wrong["baseline", "reuse"][1] < 1 / 3 and 0.14 < wrong["baseline", "reuse"][2] < 0.18
+assert 0.18 < wrong["baseline", "reuse"][1] < 0.22 and 0.06 < wrong["baseline", "reuse"][2] < 0.08
 assert wrong["reuse", "clip"][1] < 0.03
 
 # %% [markdown]
 # Three seeds nearly always get the *sign* of the clip's effect right. The step to reuse is smaller: three seeds get it
-# wrong almost a third of the time, and ten one time in six. So seeds had better be cheap.
+# wrong one time in five, and ten one time in fifteen. So seeds had better be cheap.
 #
 # ## One tensor for all nets
 #

@@ -179,5 +179,13 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
 
 
 def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
-    """`trial_table` of all trials in these studies, with their second tries."""
-    return trial_table(outcomes(studies), outcomes([study.again for study in studies if study.again]))
+    """`trial_table` of each study's trials, with their second tries: corrected are those that were trained together.
+
+    Of a trial that two studies have, the first one's row counts, as in `outcomes`.
+    """
+    tables, known = list[pd.DataFrame](), set[Trial]()
+    for study in (study for study in studies if study.kind == "worlds"):
+        if found := [each for each in outcomes([study]) if each.trial not in known]:
+            tables.append(trial_table(found, outcomes([study.again] if study.again else [])))
+            known |= {each.trial for each in found}
+    return pd.concat(tables, ignore_index=True)

@@ -379,16 +379,17 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
     between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
 
     told: of studies of different origins, take those by this version's algorithm, and tell which are left out. Raises
-    InputError if a file is damaged, or if all are of other origins, and these differ.
+    InputError if a file is damaged, or if all are of other origins, and these differ. (The studies that ship with this
+    package are retrained one after the other, so there different origins stand side by side; no estimate mixes them.)
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    compared = [study for study in every if study.kind != "games"]
+    compared = [study for study in every if study.kind != "games" and folder != RESULTS]
     others = [study for study in compared if study.stale]
     if told and 0 < len(others) < len(compared):
         out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
         print(f"left out: {', '.join(out)}; `python -m ablations refresh` retrains them", file=sys.stderr)
-        every = [study for study in every if study not in others]
-    refuse_mixed((study.name, each) for study in every if study.kind != "games" for each in study.origins)
+        every, compared = ([study for study in some if study not in others] for some in (every, compared))
+    refuse_mixed((study.name, each) for study in compared for each in study.origins)
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = [study for study in every if "confirms" not in study.about]
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]

@@ -216,7 +216,7 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
     train([(again, rates)], store, chosen.processes, what)
     saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
     if together:
-        print(taken_out(effects(saved, saved.designs[-1]).iloc[0]))
+        print(f"{study.env}: {taken_out(effects(saved, saved.designs[-1]).iloc[0])}")
     return saved
 
 

@@ -30,7 +30,6 @@ from tricks.runs.files import write_whole
 from tricks.runs.learning_curve import read_table
 
 PAGES = ("README.md", "chapters/README.md", "docs/**/*.md")
-NEXT = RESULTS / "next"  # studies of a newer algorithm, which no table mixes with the others
 REGION = re.compile(r"(?P<start><!-- (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?=<!-- /(?P=name) -->)", re.DOTALL)
 
 
@@ -105,17 +104,16 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
     )
     whole = {study.env: study for study, _ in having(designed, "ladder")}
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
-    waiting = load_all(NEXT)
-    newer, worded = trial_table_of(waiting), [study for study in waiting if study.subject == "grpo"]
+    worded = [study for study in designed if study.subject == "grpo"]
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
     games = [study for study in played if study.env.startswith("ALE/")]
     return {
+        "made": f"{sentences.made(every)}\n",
         "sentences": listed([*sentences.of(whole["CartPole-v1"]), sentences.across(ladders)]),
         **{name: listed(sentences.of(whole[env])) for name, env in envs.items()},
         "worlds": f"{tally(trials)}\n",
         "tricks": f"{by_trick(trials)}\n",
-        "language": f"{tally(newer)}\n\n{by_trick(newer)}\n",
         "grpo": listed([*(said for study in worded for said in sentences.of(study)), sentences.across(worded)]),
         "beyond": listed(sentences.beyond(beyond)),
         "games": listed(games_in_words(study) for study in games),

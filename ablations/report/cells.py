@@ -194,9 +194,11 @@ def heatmap_figure(
 
     A cell is hatched if its effect is unknown or was not confirmed, and "≈ 0" if it is practically nothing. Detected:
     at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
-    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
+    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments. A design
+    that compares a trick twice has no place here.
     """
-    effects = told_apart(effects)
+    twice = effects[effects.duplicated(["env", "design", "trick"])].design
+    effects = told_apart(effects[~effects.design.isin(twice)])
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
     unit = effects.env.where(known, effects.env + " (return)")
     shown = {design: effects.assign(at=unit)[effects.design == design.name] for design in designs}
@@ -310,22 +312,25 @@ def strip(panels: Sequence[Panel]) -> Figure:
 def forest_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """One environment's effects: one row per trick, one mark per design, Welch's 95% interval.
+    """One environment's effects: a band per trick, a row per comparison with its design's mark, Welch's 95% interval.
 
     effects: rows of `ablations.analysis.effects`, of one or more of the designs. missing: names of arms that lack
     runs. path: without suffix.
     """
     style.use()
-    tricks = tricks_of(effects)
-    figure, axis = plt.subplots(figsize=(10.5, 0.36 * len(tricks) + 1.6), layout="constrained")
+    tricks, count = tricks_of(effects), effects.trick.value_counts()
     shown = by_rank(design for design in designs if design.name in set(effects.design))
     marks = [story_of(design).mark for design in shown]
     places = {design.name: place for place, design in enumerate(shown)}
-    for row in effects.to_dict("records"):
-        place, label = places[row["design"]], row["label"]
-        y = tricks.index(row["trick"]) + 0.27 * (place - (len(shown) - 1) / 2)
+    ordered = effects.assign(place=effects.design.map(places)).sort_values("place", kind="stable")
+    ordered["row"], ordered["twice"] = ordered.groupby("trick").cumcount(), ordered.duplicated(["trick", "design"])
+    most = max(3, int(ordered["row"].max()) + 1)
+    figure, axis = plt.subplots(figsize=(10.5, 0.12 * most * len(tricks) + 1.6), layout="constrained")
+    for row in ordered.to_dict("records"):
+        place, label = row["place"], row["label"]
+        y = tricks.index(row["trick"]) + 0.81 / most * (row["row"] - (count[row["trick"]] - 1) / 2)
         _effect(axis, y, row, marks[place].shape)
-        if label.sign == "−" and label.others:
+        if label.others and (label.sign == "−" or row["twice"]):
             said = fill(f"{marks[place].glyph} {label}", 42, subsequent_indent="     ")
             axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
     for stripe in range(0, len(tricks), 2):

@@ -6,12 +6,14 @@ from typing import Any
 import pandas as pd
 
 from ablations.analysis.effects import effects
+from ablations.analysis.outcomes import outcomes
 from ablations.analysis.records import Study
 from ablations.question.arms import Design, Label
 from ablations.question.story import Phrases, by_rank, story_of
 from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import arms_table, distinct
+from tricks.version import ALGORITHM
 
 
 def phrases(design: Design) -> Phrases:
@@ -27,14 +29,35 @@ def of(study: Study) -> list[str]:
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
     said = [_climb(study, design, frame) for design, frame in told if phrases(design).climb]
     said += [_shared(told)] if any(phrases(design).detected for design, _ in told) else []
+    again = study.again
+    both = [effects(again, design) for design in again.designs if design.name == "together"] if again else []
+    said += [taken_out(frame.iloc[0]) for frame in both if len(frame)]
     return [f"On {plain(study.env)} ({study.seeds} seeds), {sentence}" for sentence in said]
 
 
 def taken_out(row: Any) -> str:
     """What several tricks that do practically nothing do together, seen from the full set. row: an effect of theirs."""
+    names = ", ".join(f"`{name}`" for name in (row.label.trick, *row.label.others))
     return (
-        f"Each alone does practically nothing; taking out {', '.join((row.label.trick, *row.label.others))} together "
-        f"changes the area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
+        f"each of these does practically nothing in the full set; taking all of them out, {names}, changes the "
+        f"normalized area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
+    )
+
+
+def made(studies: Sequence[Study]) -> str:
+    """Which of these studies this version's algorithm trained; the others are by earlier ones."""
+    found: dict[str, list[str]] = {}
+    for study in (study for study in studies if not study.stale):
+        if study.designs:
+            found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
+        else:
+            tricks = dict.fromkeys(f"`{each.trial.trick}`" for each in outcomes([study]))
+            found.setdefault("trials of", []).extend(tricks)
+    fresh = "; ".join(f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items())
+    older = sum(study.stale for study in studies)
+    return (
+        f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older or 'none'} of "
+        f"{len(studies)} studies."
     )
 
 

@@ -39,12 +39,6 @@ def everything() -> tuple[Study, ...]:
 
 
 @cache
-def newer() -> tuple[Study, ...]:
-    """Studies of a newer algorithm, which wait until all others are trained again; no table mixes the two."""
-    return tuple(load_all(RESULTS / "next"))
-
-
-@cache
 def studies() -> tuple[Study, ...]:
     """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
     return _sorted(_with(["ladder", "leave-one-out", "add-one-in"]), "classic")
@@ -111,8 +105,8 @@ def all_effects() -> pd.DataFrame:
 
 @cache
 def verdicts_of_trials() -> pd.DataFrame:
-    """The tables of all stored trials, each algorithm's corrected by itself; see `ablations.trial_table_of`."""
-    return pd.concat([trial_table_of(each) for each in (everything(), newer())], ignore_index=True)
+    """The table of all stored trials; see `ablations.trial_table_of`."""
+    return trial_table_of(everything())
 
 
 @cache

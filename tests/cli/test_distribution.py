@@ -68,7 +68,7 @@ def test_the_page_of_the_index_has_no_relative_link(metadata: Message) -> None:
     text = str(metadata.get_payload())
     assert pages.links(text) == []
     assert len(re.findall(r"\]\(https://", text)) >= len(pages.links(pages.PAGES["README.md"])) > 20
-    ladder = "ablations/results/ladder+leave-one-out+add-one-in_CartPole-v1_from30/curves_ladder.png"
+    ladder = "ablations/results/ladder+leave-one-out+add-one-in+presets_CartPole-v1_from30/curves_ladder.png"
     home = f"https://github.com/OWNER/ppo-tricks/{{}}/v{tricks.__version__}/{{}}"
     assert f"]({home.format('raw', ladder)})" in text
     assert f"]({home.format('blob', 'docs/running.md')})" in text

@@ -13,7 +13,7 @@ from support.studies import MADE_BY, study
 
 from ablations.analysis import outcomes
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.analysis.outcomes import Outcome, trial_table
+from ablations.analysis.outcomes import Outcome, trial_table, trial_table_of
 from ablations.analysis.records import COLUMNS, RESULTS, grid, load_all
 from ablations.analysis.stats import LEVEL
 from ablations.findings import claims
@@ -169,7 +169,7 @@ def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monke
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}
-    for row in trial_table(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
+    for row in trial_table_of(load_all(RESULTS)).to_dict("records"):
         if row["world"] in SPECIMENS:
             world = SPECIMENS[row["world"]]
             modules = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - SHARED
