@@ -236,7 +236,7 @@ def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: Patch) -> None:
 
 
 def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_comparison_once() -> None:
-    study = next(s for s in everything() if s.env == "CartPole-v1" and len(s.designs) == 3)
+    study = next(s for s in everything() if s.env == "CartPole-v1" and "ladder" in {d.name for d in s.designs})
     ladder = next(design for design in study.designs if design.name == "ladder")
     row = effects(study, ladder).set_index("trick").loc["clip"]
     found = evidence("clip")
