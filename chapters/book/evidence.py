@@ -119,8 +119,9 @@ def stored_comparisons() -> pd.DataFrame:
         found, story = effects(study, design), story_of(design)
         found = found[found.label.isin(list(new))]
         asked = [story.phrases.asked(label) for label in found.label]
-        found = found.assign(subject=subject(design), question=asked, kind=story.mark.meaning, rank=story.rank)
-        frames.append(found)
+        others = found.label.map(lambda label: f", with {', '.join(label.others)}" * bool(label.others))
+        kind = story.mark.meaning + others.where(found.duplicated("trick", keep=False), "")
+        frames.append(found.assign(subject=subject(design), question=asked, kind=kind, rank=story.rank))
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
     table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"])
