@@ -219,7 +219,7 @@ def elsewhere(run: Run, folder: str, said: str) -> None:
 def test_a_run_that_cannot_be_saved_where_it_should_is_kept_elsewhere(run: Run, other: Run) -> None:
     for _ in range(2):  # the same run again
         run.save("x")
-    elsewhere(other, "x", "holds a finished run; add --overwrite ")
+    elsewhere(other, "x", "--overwrite")
     assert load("x").config == run.config
     other.save("x", overwrite=True)
     assert load("x").config == other.config
@@ -232,7 +232,7 @@ def test_a_run_that_cannot_be_saved_where_it_should_is_kept_elsewhere(run: Run, 
 @pytest.mark.parametrize("part", ["agent", "curve"])
 def test_a_run_with_the_curve_or_the_agents_of_another_is_not_the_same(part: str, run: Run, other: Run) -> None:
     run.save("x")
-    elsewhere(replace(run, **{part: getattr(other, part)}), "x", "holds a finished run; add --overwrite ")
+    elsewhere(replace(run, **{part: getattr(other, part)}), "x", "--overwrite")
     same(load("x"), run)
 
 

@@ -15,13 +15,14 @@ from ablations import (
     SCALES,
     Study,
     area,
+    effects,
     effects_by_rate,
     flags,
     in_general,
     interval,
     rows_of,
 )
-from chapters.book.evidence import evidence, in_short
+from chapters.book.evidence import bare, evidence, in_short
 from chapters.book.results import beyond, rounded, studies
 from chapters.book.site.playground import sets
 from chapters.book.site.rungs import chapter_of
@@ -57,7 +58,7 @@ def atlas() -> dict[str, Any]:
         "starts": sets(),
         "environments": [environment_data(same) for same in settings.values()],
         "effects": {name: effects_data(name) for name in NEEDS},
-        "says": {name: in_short(evidence(name)) for name in NEEDS},
+        "says": {name: " ".join([in_short(evidence(name)), *jointly(name)]) for name in NEEDS},
         "made": {name: made_for(name) for name in NEEDS},
         "general": {name: general.get(name, []) for name in NEEDS},
         "rates": {name: rates.get(name, {}) for name in NEEDS},
@@ -74,6 +75,18 @@ def made_for(name: str) -> list[dict[str, Any]]:
 
 def _ends(row: Mapping[Hashable, Any]) -> dict[str, float]:
     return {side: rounded([row[side]])[0] for side in ("without", "with")}
+
+
+def jointly(name: str) -> list[str]:
+    """What becomes of a full set without this trick and all others that each do practically nothing in it."""
+    said = []
+    for again in (study.again for study in studies() if study.again):
+        for design in (design for design in again.designs if name in design.names and design.name == "together"):
+            row = effects(again, design).iloc[0]
+            others = f"{len(design.names) - 1} others that do practically nothing there"
+            gain = f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}]"
+            said.append(f"Taken out of {bare(again.env)}'s full set with {others}: {gain}, on other seeds.")
+    return said
 
 
 def generally() -> dict[str, list[list[Any]]]:
