@@ -306,8 +306,8 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # The strip shows *ablations*, a trick on or off, as differences in *normalized* area under the curve: a random policy
 # has 0, the ceiling 1. The first row is what a trick does alone; the second, what is lost when it and everything that
 # needs it are taken out of the *full set*, all tricks up to chapter 16. Later, a third row asks what it adds to the
-# *rung* before, the loop with all tricks of earlier chapters; and for a few tricks, a fourth one what it does in the code
-# of CleanRL, which many copy. Hopper, Walker2d, and HalfCheetah are simulated robots:
+# *rung* before, the loop with all tricks of earlier chapters; and for a few tricks, a fourth one: what it does on the
+# way from CleanRL's set to the preset `ppo`. Hopper, Walker2d, and HalfCheetah are simulated robots:
 # there, the trick is taken out of a [preset](a8_robots.ipynb), a fixed set of tricks, or added if the
 # preset lacks it. On the right are *worlds* made for the trick. Blue helps, red hurts, and other seeds confirmed it.
 # White cells were detected *once* and not tried again, or are practically nothing (≈ 0), or are in points, which have

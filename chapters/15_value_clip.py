@@ -278,14 +278,14 @@ plt.show()
 
 table, sure = found.table, found.table[(found.table.detected != 0) & (found.table.confirmed == 1)]
 assert (sure.detected == -1).all() and set(sure.env) == {"CartPole-v1", "Pendulum-v1"}
-assert set(sure.kind[sure.env == "CartPole-v1"]) == {"in what CleanRL does"}
+assert set(sure.kind[sure.env == "CartPole-v1"]) == {"from CleanRL's set to ppo"}
 full = sure[sure.question.str.startswith("taken out")]
 assert full.env.tolist() == ["Pendulum-v1"] and full.difference.item() > -0.05 and set(found.worlds.seen) == {-1, 0}
 
 # %% [markdown]
-# We don't see it help anywhere. In what CleanRL does, it hurts on CartPole and Pendulum. In the full set, where values
-# are normalized, it costs a little on Pendulum. (The damage there when it's alone says little: without PPO's clip,
-# neither arm learns anything.)
+# We don't see it help anywhere. In CleanRL's set, it hurts on CartPole and Pendulum. In the full set, where values
+# are normalized, it costs a little on Pendulum. (The damage that it does alone there says little: without PPO's
+# clip, neither arm learns anything.)
 
 # %% tags=["hide-input"]
 found
@@ -343,11 +343,11 @@ assert [both["normed"].detected for both in other.values()] == [-1, 0, 0]
 assert other["CartPole-v1"]["normed"].confirmed == 0
 
 # %% [markdown]
-# Where the set was chosen, this line costs a tenth to a sixth of the way from a random policy to the ceiling on three
-# tasks of five, and gains 0.01 and 0.03 on Taxi and LunarLander, if that holds. On other seeds, it costs most on
-# Pendulum, less on CartPole, and on Acrobot nothing is detected. With `return_norm`, the damage on Pendulum is gone, and
-# on CartPole some of it may be left. So drop `value_clip`, or at least normalize the returns. The preset `ppo` does
-# both.
+# On the seeds that chose the preset, this line costs a tenth to a sixth of the way from a random policy to the ceiling
+# on three tasks of five, and gains 0.01 and 0.03 on Taxi and LunarLander, if that holds. On other seeds, it costs most
+# on Pendulum, less on CartPole, and on Acrobot nothing is detected. With `return_norm`, the damage on Pendulum is
+# nearly gone, and on CartPole some of it may be left. So drop `value_clip`, or at least normalize the returns. The
+# preset `ppo` does both.
 
 # %% [markdown]
 # ## At a glance

@@ -268,8 +268,9 @@ assert clips.worlds.verdict.tolist() == ["helps", "no detectable effect"]
 
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training: `lr_anneal` at one large rate for both arms, `clip_anneal` with many
-# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum in what
-# CleanRL does, with normalized returns and the bootstrap, and, seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals the rate already.
+# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum on top
+# of the preset `ppo`, and, seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals the rate
+# already.
 
 # %% tags=["hide-input"]
 evidence("lr_anneal")

@@ -71,7 +71,7 @@ assert len(small) == 5 and steps.confirmed[small].sum() == 4
 
 # %% [markdown] tags=["two-hours"]
 # Three of sixteen, and they make up most of the climb: the clip, advantage normalization, and bootstrapping at the time
-# limit. Five others are *practically nothing*: their whole interval lies within ±0.05 (of four, on other seeds, too).
+# limit. Five others are *practically nothing*: their whole interval lies within ±0.05 (for four, on other seeds, too).
 # About the remaining eight, thirty seeds can't tell. All of that is *on top of the rungs before them, on CartPole, at
 # each arm's best learning rate*.
 
@@ -152,7 +152,7 @@ assert 1.8 < norm["add-one-in"] / norm["ladder"] < 2.5
 # A bar can miss zero while its mark is hollow: "detected" corrects for all the questions asked, and a filled mark also
 # needs the second try.
 #
-# Advantage normalization does twice as much alone as on its rung. Three tricks hurt, in one position each:
+# Advantage normalization does about twice as much alone as on its rung. Three tricks hurt, in one position each:
 # [segments](13_segments.ipynb) alone, [GAE](04_gae.ipynb) and [state normalization](07_state_norm.ipynb) in the full
 # set. The square of `reuse`, far to the right, belongs to a group: everything that needs `reuse` goes with it. All
 # groups:
@@ -216,7 +216,14 @@ kinds = {
     "hurts somewhere, helps nowhere": ~tally.helps & tally.hurts,
     "never seen by itself": ~tally.helps & ~tally.hurts,
 }
-Markdown(markdown([("by itself", "tricks"), *((kind, ", ".join(tally.index[which])) for kind, which in kinds.items())]))
+Markdown(
+    markdown(
+        [
+            ("by itself, in these designs", "tricks"),
+            *((kind, ", ".join(tally.index[which])) for kind, which in kinds.items()),
+        ]
+    )
+)
 
 # %% tags=["hide-input"]
 second = next(study.again for study in studies() if study.env == "Acrobot-v1")
@@ -226,8 +233,8 @@ assert len((gone.trick, *gone.others)) == 9 and -0.035 < cost < -0.015
 
 # %% [markdown]
 # The second row is the reason for this project: a single environment would have told you half the truth. The last row
-# does *not* list useless tricks, only tricks whose own effect these runs can't make out. And small costs add up: nine
-# tricks that each do practically nothing in Acrobot's full set, taken out together, *gain* 0.025.
+# does *not* list useless tricks, only tricks whose own effect these runs can't make out. And small costs add up: taking
+# out the nine that each do practically nothing in Acrobot's full set *gains* 0.025, at the full set's rate.
 #
 # **So what do you switch on first?** Confirmed effects support this:
 #

@@ -179,13 +179,14 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
 
 
 def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
-    """`trial_table` of each study's trials, with their second tries: corrected are those that were trained together.
+    """`trial_table` of each study's trials, with their second tries. Holm's correction is over the trials of a study.
 
-    Of a trial that two studies have, the first one's row counts, as in `outcomes`.
+    A trial that an earlier study has, too, doesn't count again. Trials are in the order of TRIALS.
     """
     tables, known = list[pd.DataFrame](), set[Trial]()
     for study in (study for study in studies if study.kind == "worlds"):
         if found := [each for each in outcomes([study]) if each.trial not in known]:
-            tables.append(trial_table(found, outcomes([study.again] if study.again else [])))
+            table = trial_table(found, outcomes([study.again] if study.again else []))
+            tables.append(table.assign(place=[TRIALS.index(each.trial) for each in found]))
             known |= {each.trial for each in found}
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables).sort_values("place", ignore_index=True).drop(columns="place")

@@ -383,7 +383,8 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
     package are retrained one after the other, so there different origins stand side by side; no estimate mixes them.)
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    compared = [study for study in every if study.kind != "games" and folder != RESULTS]
+    ours = folder.resolve() == RESULTS.resolve()
+    compared = [study for study in every if study.kind != "games" and not ours]
     others = [study for study in compared if study.stale]
     if told and 0 < len(others) < len(compared):
         out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
@@ -397,11 +398,11 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:
-    """The second try, if all of its seeds are others, and every arm of the first ran in it at the rate it had there.
+    """The second try, if the same algorithm made it, on other seeds, with each arm that both have at the same rate.
 
-    (It can have one more arm: the full set without all the tricks that do practically nothing.)
+    (It can have an arm of its own: the full set without all the tricks that do practically nothing.)
     """
-    if again is None or set(again.runs.seed) & set(study.runs.seed):
+    if again is None or again.origins != study.origins or set(again.runs.seed) & set(study.runs.seed):
         return None
     known = study.runs[[*SETTING, "lr"]].drop_duplicates()
     common = again.runs[[*SETTING, "lr"]].drop_duplicates().merge(known[SETTING].drop_duplicates())

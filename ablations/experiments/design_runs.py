@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from ablations.analysis.effects import decided_arms, effects, joint
+from ablations.analysis.effects import decided_arms, joint
 from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
 from ablations.question.arms import Arm, Comparison, Design, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite, suite_named
 from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
-from ablations.report.sentences import spoken, taken_out
+from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.question import TABLE, Question, train
 from ablations.training.rates import FINALISTS, KEY, OWN_RATES, Rate, best_of, target, use
@@ -214,10 +214,9 @@ def confirm(asked: Question, study: Study, store: Store, chosen: Options, comman
         rates.setdefault(without, Rate(rates[full].value, "that of the full set"))
     what = f"{study.name}: rerunning {len(arms)} arms of decided effects on seeds {again.seeds[0]} to {again.seeds[-1]}"
     train([(again, rates)], store, chosen.processes, what)
-    saved = save_again(study_of(again, rates, {}, store, command), study, chosen.out)
-    if together:
-        print(f"{study.env}: {taken_out(effects(saved, saved.designs[-1]).iloc[0])}")
-    return saved
+    found = study_of(again, rates, {}, store, command)
+    found.about["rates"] = study.about.get("rates", asked.rates_in_words)  # those of the first try
+    return save_again(found, study, chosen.out)
 
 
 def _span(job: Job) -> str:

@@ -53,7 +53,7 @@ STORIES |= {
             question_with="alone, on {others}",
         ),
     ),
-    "presets": on_top(" to ppo", Mark("h", "⬡", "in what CleanRL does"), ", presets", 3),
+    "presets": on_top(" to ppo", Mark("h", "⬡", "from CleanRL's set to ppo"), ", presets", 3),
     "language": Story(
         Panels("From REINFORCE to GRPO, one trick at a time, and around it", ON_TOP),
         Mark("d", "◆", "from REINFORCE to GRPO"),

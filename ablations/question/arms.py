@@ -242,6 +242,11 @@ class Design:
         """Whether it is about tricks beyond the ladder."""
         return any(name not in LADDER for name in self.names)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether it compares a trick more than once."""
+        return len({pair.trick for pair in self.comparisons}) < len(self.comparisons)
+
     def factors_of(self, arm: Arm) -> frozenset[str]:
         """Which of the crossed tricks and numbers an arm has on."""
         numbers, found = dict(arm.numbers), {*arm.tricks.on} & {*self.names}

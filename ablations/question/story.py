@@ -54,6 +54,8 @@ class Phrases:
 
     def asked(self, label: Label) -> str:
         """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
+        if self.base and label.sign == "−":  # the arm without it is the last one: everything else is in it
+            return f"{self.question}, with all that was added"
         if not label.others:
             return self.question
         return (self.question_with or f"{self.question}, with {{others}}").format(others=", ".join(label.others))

@@ -194,11 +194,9 @@ def heatmap_figure(
 
     A cell is hatched if its effect is unknown or was not confirmed, and "≈ 0" if it is practically nothing. Detected:
     at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
-    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments. A design
-    that compares a trick twice has no place here.
+    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
     """
-    twice = effects[effects.duplicated(["env", "design", "trick"])].design
-    effects = told_apart(effects[~effects.design.isin(twice)])
+    effects = told_apart(effects)
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
     unit = effects.env.where(known, effects.env + " (return)")
     shown = {design: effects.assign(at=unit)[effects.design == design.name] for design in designs}

@@ -223,16 +223,19 @@ SECTIONS |= {"designs": _of_designs, "worlds": _worlds}
 def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
     """The section on several environments together; empty with only one. studies: one per environment."""
     scaled = [study for study in studies if study.env in SCALES]
-    found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
+    every = [(study, design) for study in scaled for design in study.designs]
+    found = [frame for study, design in every if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:
         return "", []
-    designs = {design.name: design for study in scaled for design in study.designs}
-    lacking = [(f"{d.name} on {study.env}", study.missing(d)) for study in scaled for d in study.designs]
+    designs = {design.name: design for _, design in every}
+    drawn = {name: design for name, design in designs.items() if not design.repeats}  # a cell holds one effect
+    lacking = [(f"{d.name} on {study.env}", study.missing(d)) for study, d in every if d.name in drawn]
     missing = [f"{what}: {', '.join(arms)}" for what, arms in lacking if arms]
     where, path = WHERE.get(subject, f"around {subject}"), folder / f"heatmap_{subject}".removesuffix("_ladder")
-    paths = heatmap_figure(pd.concat(found), [*designs.values()], path, missing)
+    cells = [frame for frame in found if frame.design.iloc[0] in drawn]
+    paths = heatmap_figure(pd.concat(cells), [*drawn.values()], path, missing) if cells else []
     parts = [f"## Across environments{where and f', {where}'}", *sentences.beyond(scaled), sentences.across(scaled)]
-    parts += [image(paths, f"Effect of each trick{where and f' {where}'} in each environment")]
+    parts += [image(paths, f"Effect of each trick{where and f' {where}'} in each environment")] if paths else []
     for name in designs:
         if len(frame := in_general(scaled, name)):
             paths.append(save_table(frame, folder / f"in_general_{name}.csv"))

@@ -39,7 +39,7 @@ def taken_out(row: Any) -> str:
     """What several tricks that do practically nothing do together, seen from the full set. row: an effect of theirs."""
     names = ", ".join(f"`{name}`" for name in (row.label.trick, *row.label.others))
     return (
-        f"each of these does practically nothing in the full set; taking all of them out, {names}, changes the "
+        f"{names} each do practically nothing in the full set; taking them all out, at its learning rate, changes the "
         f"normalized area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
     )
 
@@ -47,7 +47,7 @@ def taken_out(row: Any) -> str:
 def made(studies: Sequence[Study]) -> str:
     """Which of these studies this version's algorithm trained; the others are by earlier ones."""
     found: dict[str, list[str]] = {}
-    for study in (study for study in studies if not study.stale):
+    for study in (study for study in studies if not study.stale and study.kind != "games"):
         if study.designs:
             found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
         else:

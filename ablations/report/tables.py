@@ -174,7 +174,7 @@ def arms_text(table: pd.DataFrame) -> str:
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
-    """Effects in one environment: one row per trick, one column per design.
+    """Effects in one environment: one row per trick, or comparison if a design has several of it, a column per design.
 
     `*` marks what is detected, with what was seen when it was tried again; `≈` what is practically nothing.
     """
@@ -187,6 +187,8 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
 
     both = pd.concat(frames)
     heads = both.design + ": difference, P(better)"
+    twice = both.duplicated(["trick", "design"])
+    both = both.assign(trick=both.trick.where(~twice, both.label.map(str)))
     cells = both.assign(over=heads, said=[said(row) for row in _rows(both)]).groupby(["trick", "over"]).said.last()
     grid = cells.unstack(fill_value="").reindex(both.trick.unique())[[*heads.unique()]]
     return markdown([("trick", *grid), *((plain(trick), *row) for trick, *row in grid.itertuples())])

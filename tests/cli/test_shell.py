@@ -45,7 +45,7 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ("train --env Zzzz", "`Zzzz` doesn't exist; if a module of yours"),
         ("train --tensorboard", "--tensorboard needs --out, the folder to write into"),
         ("train --tensorboard --out x", 'install it with: pip install "ppo-tricks[tensorboard]"'),
-        ("train --eval-every 0", "step apart, not 0"),
+        ("train --eval-every 0", "evaluations must be at least"),
         ("train --eval-every 9 --eval-episodes 0", "an evaluation needs at least 1 episode, not 0"),
         ("train --eval-episodes 3", "--eval-episodes needs --eval-every"),
         ("diff ppo", "diff takes two rungs"),

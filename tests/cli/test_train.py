@@ -148,7 +148,7 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--resume DIR/complete", "there is no checkpoint.pt; its run is complete"),
         ("ppo --out DIR", "holds an unfinished run; resume it with: python -m tricks train --resume"),
         ("ppo --checkpoint-every 9", "--checkpoint-every needs --out, the folder to write into"),
-        ("ppo --checkpoint-every 0 --out DIR/new", "step apart, not 0"),
+        ("ppo --checkpoint-every 0 --out DIR/new", "checkpoints must be at least"),
     ],
 )
 def test_what_cannot_be_resumed_is_one_clear_line(words: str, message: str, unfinished: Path, refuses: Refuses) -> None:

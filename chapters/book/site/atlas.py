@@ -85,7 +85,8 @@ def jointly(name: str) -> list[str]:
             row = effects(again, design).iloc[0]
             others = f"{len(design.names) - 1} others that do practically nothing there"
             gain = f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}]"
-            said.append(f"Taken out of {bare(again.env)}'s full set with {others}: {gain}, on other seeds.")
+            what = f"Taking it out of {bare(again.env)}'s full set, with {others}, changes the normalized area by"
+            said.append(f"{what} {gain}, on other seeds.")
     return said
 
 
