@@ -224,8 +224,11 @@ def heatmap_figure(
 
 
 def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
-    """Save `rate_map` and the numbers behind it. path: without suffix. Draws nothing if there are no rows."""
-    if found.empty:
+    """Save `rate_map` and the numbers behind it. path: without suffix.
+
+    Draws nothing if there are no rows, or if the design compares a trick twice, for which there is one row.
+    """
+    if found.empty or design.repeats:
         return []
     figure = rate_map(found, design, common)
     return save(figure, path, found.drop(columns=["label", "scaled"]).assign(label=found.label.map(str)))

@@ -33,7 +33,7 @@ CAPTION = (
     "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
     "ceiling, so any effect would be small. Again: the same on other seeds; where it is empty, nothing was tried "
     "again. In worlds made for a trick (italics): from without to with, in the world's own units, corrected for the "
-    "number of trials in their study.*"
+    "number of trials.*"
 )
 WITH = "with it, beside without"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something

@@ -15,6 +15,7 @@ import pytest
 from support.fixtures import Patch, Refuses, Told
 from support.studies import study
 
+from ablations.analysis.effects import effects
 from ablations.analysis.records import SUFFIX, Study, load, save
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
@@ -354,3 +355,16 @@ def test_a_picture_is_found_whatever_its_study_is_called(name: str, tmp_path: Pa
     seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert len(seen.sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 4
     assert name in seen.text
+
+
+def test_of_a_trick_that_a_design_compares_twice_both_effects_are_told_and_no_cell_hides_one(tmp_path: Path) -> None:
+    twice = DESIGNS["presets"](())
+    made = [study(twice, lambda on: 50 * len(on & {"value_clip"}), env, seeds=6) for env in ENVS]
+    assert twice.repeats and not DESIGNS["beyond"](()).repeats
+    table = tables.effects_text([effects(made[0], twice)])
+    assert [row.split("|")[1].strip() for row in table.splitlines() if "value_clip" in row] == [
+        "value_clip",
+        "+ return_norm, value_clip",
+    ]
+    assert page.document(made, tmp_path, [], "x", listed=True) == 0
+    assert not list(tmp_path.glob("heatmap*")) and len(list(tmp_path.glob("**/effects*.png"))) == len(ENVS)
