@@ -116,5 +116,4 @@ def test_of_three_at_the_first_look_each_can_win_and_every_seed_is_drawn_as_ofte
     # without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins.
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
-    for areas in (looks, worse):
-        assert set(redrawn([np.repeat(each, 5) for each in areas])) == {1}
+    assert all(set(redrawn([np.repeat(each, 5) for each in areas])) == {1} for areas in (looks, worse))

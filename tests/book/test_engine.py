@@ -313,8 +313,7 @@ def test_chances_are_the_policy_s_orders_as_likely_and_streams_apart(engine: Bro
     assert len(orders) == 6
     assert (abs(counts - 1000) < 4 * (6000 * 5 / 36) ** 0.5).all()
     numbers = np.array(found["numbers"])
-    for stream in numbers:
-        assert kstest(stream, "uniform").pvalue > 1e-3
+    assert all(kstest(stream, "uniform").pvalue > 1e-3 for stream in numbers)
     assert (abs(np.corrcoef(numbers) - np.eye(4)) < 4 / 6000**0.5).all()
 
 

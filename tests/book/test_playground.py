@@ -349,8 +349,7 @@ def test_ratios_and_numbers_are_of_the_arm_that_is_turned_to_and_stay_on_their_a
     browser.ask("press", "A")
     time.sleep(0.3)
     assert browser.text(".play-ratios-said") == "Each batch is used once: no ratios." and browser.run(bars) == []
-    for axis, line in browser.ask("ends"):
-        assert line <= axis + 0.2
+    assert all(line <= axis + 0.2 for axis, line in browser.ask("ends"))
 
 
 def test_who_wants_no_motion_starts_the_training_and_sees_how_each_update_ended(browser: Browser) -> None:
@@ -835,8 +834,7 @@ def test_a_card_has_the_effect_at_each_rate_and_in_general(atlas: Browser) -> No
     rows = rows[rows.trick.eq("clip") & ~rows["at"].isin([OVER_ALL, AT_BEST])]
     assert cells == [signed(x) for x in rows.difference]
     means = in_general(studies(), "ladder").query("label == '+ clip'")["mean"]
-    said = [row.split(": ")[1].split(" ")[0] for row in atlas.texts(".atlas-card li")[:2]]
-    assert said == [*map(signed, means)]
+    assert [row.split(": ")[1].split(" ")[0] for row in atlas.texts(".atlas-card li")[:2]] == [*map(signed, means)]
 
 
 def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:

@@ -297,9 +297,6 @@ def test_the_syllabus_has_the_chapters_exercises_hours_and_slides() -> None:
         assert heading == "One lucky pull" or heading not in slides[: int(place) - 1]
 
 
-REUSE = "-0.51", "+0.47", "+0.07", "+0.004", "+0.14"  # its effect at 0.01, at 0.0003, and at each arm's best
-
-
 @pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")
 def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_library_computes() -> None:
     _, *answers = re.split(r"^\d+\. ", EXAM.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -332,13 +329,13 @@ def test_the_exam_has_an_answer_to_each_question_with_the_numbers_that_the_libra
         (8, *(f"ln {k} ≈ {math.log(k):.3f} nats" for k in (4, 2))),
         (10, *(f"= {each}, from" for each in listed(loss).split(", "))),
         (11, listed(torch.tensor(holm(np.array([0.01, 0.03, 0.04]))))),
-        (12, *REUSE),
+        (12, *(reuse := ("-0.51", "+0.47", "+0.07", "+0.004", "+0.14"))),
     )
     for question, *said in table:
         answer = " ".join(answers[question - 1].split()).replace("−", "-")
         assert [each for each in said if each not in answer] == [], question
     told = next(line for line in region("take-home").splitlines() if line.startswith("2. "))
-    assert all(each in told for each in REUSE)
+    assert all(each in told for each in reuse)
 
 
 PARTS = pages.PAGES["docs/recipes.md"].split("\n## ")[1:]

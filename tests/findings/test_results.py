@@ -92,6 +92,5 @@ def test_no_rung_is_better_than_ppo_on_other_seeds_and_value_clip_costs_what_is_
     column = [row[2 + PLACES.index(env)].strip() for row in rows]
     assert [column[0], column[1], column[4]] == means
     assert [column[2], column[5], column[6]] == [minus(PPO, best), *(minus(*pair) for pair in clips)]
-    if env == PLACES[0]:
-        study = study.again or study
+    if env == PLACES[0] and (study := study.again or study):
         assert f"{' and '.join(minus(*pair).split(' ')[0] for pair in clips)})" in page

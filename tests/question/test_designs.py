@@ -46,8 +46,7 @@ def test_the_ladder_has_a_rung_per_trick_and_beyond_compares_each_to_ppo() -> No
     assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
     assert (taxi.arms[-1].tricks, set(LADDER) - set(NAMES)) == (EVERY, {"action_mask"})
     assert len(cartpole.arms) == len(taxi.arms) - 1
-    for k, pair in enumerate(cartpole.comparisons):
-        assert (pair.without, pair.having) == cartpole.arms[k : k + 2]
+    assert all((pair.without, pair.having) == cartpole.arms[k : k + 2] for k, pair in enumerate(cartpole.comparisons))
     masks = ("Taxi-v4", "auto"), ("Taxi-v4", "gymnasium"), ("tricks/Trading-v0", "auto")  # whatever steps them
     assert all("action_mask" in usable(Config(*each)) for each in masks)
     assert "action_mask" not in usable(Config("tricks/Corridor-v0"))

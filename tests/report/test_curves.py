@@ -40,8 +40,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
 
 def test_a_trick_has_one_color_whatever_goes_along() -> None:
     for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
-        for pair in design.comparisons:
-            assert style.color(pair.label) == style.color(pair.trick)
+        assert all(style.color(pair.label) == style.color(pair.trick) for pair in design.comparisons)
     assert style.color(taken("clip", ["clip_anneal"])) == style.color(added(["reuse", "clip"])) == style.color("clip")
     assert style.color(Label("reuse")) == style.INK  # the name of an arm that is about no trick
     assert style.color("reinforce") == style.color("all") == style.color("anything else") == style.INK

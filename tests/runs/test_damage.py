@@ -91,8 +91,7 @@ def made_by(made: About | None, change: Change) -> Change:
 
 
 def refused(said: str, *doors: Callable[[], object]) -> None:
-    for door in doors:
-        assert "damaged" not in refusal(said, door)
+    assert all("damaged" not in refusal(said, door) for door in doors)
 
 
 @pytest.mark.parametrize("made", [OLD, NEW, None], ids=["older", "newer", "first"])

@@ -79,8 +79,7 @@ def test_a_loaded_run_imports_nothing(backend: str) -> None:
 
 @STRANGER
 def test_commands_import_only_what_the_command_line_names(told: Told, refuses: Callable[..., None]) -> None:
-    for words in ("play run --no-gif", "play run"):
-        assert "add --env 'carts:Mine-v0'" in told(words, 2)
+    assert all("add --env 'carts:Mine-v0'" in told(words, 2) for words in ("play run --no-gif", "play run"))
     assert "was trained in 'carts:Mine-v0', not in 'x:Y'" in told("play run --env x:Y", 2)
     assert "carts" not in sys.modules
     told(f"play run --no-gif --env {ID} --episodes 1")
@@ -122,8 +121,7 @@ def test_a_pickled_object_is_named_and_not_built(content: object, said: str) -> 
 @MINE
 @pytest.mark.parametrize("name", ["carts:Mine-v0", "carts:make"])
 def test_every_command_takes_the_environment_by_name_or_says_what_to_add(name: str, told: Told) -> None:
-    for words in ("play run --no-gif", "train --continue run --steps 100"):
-        assert SAID in told(words, 2)
+    assert all(SAID in told(words, 2) for words in ("play run --no-gif", "train --continue run --steps 100"))
     told(f"play run --env {name} --episodes 2 --no-gif")
     told(f"save-policy run --env {name} --out policy.pt2")
     told(f"train --continue run --steps 100 --env {name}")

@@ -28,8 +28,7 @@ def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(now
     nowhere.setenv("PATH", "here")  # no git
     nowhere.setattr(metadata, "version", Mock(side_effect=metadata.PackageNotFoundError("any")))
     made = result(SMALL)
-    not_known = {name for name, said in made.made_with.items() if said is None}
-    assert not_known == {*version.BENEATH, "commit", "dirty"}
+    assert {name for name, said in made.made_with.items() if said is None} == {*version.BENEATH, "commit", "dirty"}
 
 
 def repository(folder: Path) -> str:

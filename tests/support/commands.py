@@ -54,8 +54,7 @@ def ruff(*words: str) -> str:
 def largest_file(size: int) -> Iterator[None]:
     """No file can grow beyond this, as on a disk that is nearly full.
 
-    No bytecode is written meanwhile: Python would save a module that is first imported here cut off at this size, and
-    the next process to import it would fail.
+    No bytecode is written meanwhile: Python would save a module cut off at this size, and its next import would fail.
     """
     import resource  # which Windows does not have
 

@@ -133,10 +133,9 @@ class Reach:
         return self
 
     def nearest(self, mutant: Mutant, patience: float) -> tuple[list[str], float]:
-        """The tests that run the mutant's lines, and then others of their modules; their seconds, up to `patience`.
+        """The tests that run its lines, the cheapest first, then others of their modules; seconds up to `patience`.
 
-        The others may reach the mutant through what an earlier test has cached. The cheapest comes first: the first
-        that fails is the one by which the fast tests notice the mutant.
+        The others may reach it through what an earlier test has cached. By the first that fails, it is noticed.
         """
         first, last = mutant.reach
         of_file = {int(line): at for line, at in self.lines.get(mutant.file, {}).items()}

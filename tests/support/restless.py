@@ -15,8 +15,8 @@ SHOWN: dict[float, Any] = {}  # the first number of each nested observation, whi
 class Restless(gym.Env):
     """Random observations and rewards. A step in ten terminates and one in ten truncates, now and then both at once.
 
-    With several tasks, the first features of an observation say which one the episode has, and its rewards are that
-    many times as large. Actions are Discrete(3), of which chance forbids some, or a Box of two dimensions.
+    An observation's first features say which of several tasks an episode has; rewards are that many times as large.
+    Actions are Discrete(3), of which chance forbids some, or a Box of two dimensions.
     """
 
     counts: tuple[int, ...] = (3,)

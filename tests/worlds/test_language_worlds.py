@@ -177,8 +177,7 @@ def test_lanes_of_a_group_get_the_same_prompts_in_their_own_time_and_others_get_
         assert fewest > 15 and all(asked[:fewest] == lanes[0][:fewest] for asked in lanes)
         assert len({*map(len, lanes)}) > 1 and len({*lanes[0]}) > 12
     assert len({tuple(lanes[0][:5]) for lanes in lists.values()}) == len(lists) == 8
-    alone = prompts(group=4, resets=2, seeds=(7,))
-    assert alone == {key: asked for key, asked in found.items() if key[1] == 7}
+    assert prompts(group=4, resets=2, seeds=(7,)) == {key: asked for key, asked in found.items() if key[1] == 7}
     assert len({tuple(asked[:5]) for asked in prompts(group=1, resets=1).values()}) == 16
 
 

@@ -48,8 +48,7 @@ def test_gold_pays_and_a_guard_ends_the_game_on_touch(kind: int, action: int, mo
 def test_things_leave_at_the_edge_and_arrive_on_a_free_track_when_things_move() -> None:
     after, *_ = goes(crossing(1, 0, (4, GOLD, 9, 1), (5, GUARD, 0, 1)), treasure.UP, NOW)
     assert after[:3].tolist() == [1, 0, 1] and [cells(TREASURE, after, k) for k in (1, 2)] == [[], [(5, 1)]]
-    for action in (treasure.DOWN, treasure.RIGHT):
-        assert goes(crossing(8, 9), action)[0][:2].tolist() == [8, 9]
+    assert all(goes(crossing(8, 9), action)[0][:2].tolist() == [8, 9] for action in (treasure.DOWN, treasure.RIGHT))
     last = 0.99  # of the tracks
     for side, kind, seen in ((0.2, 0.1, [[(8, 9)], []]), (0.8, 0.1, [[(8, 0)], []]), (0.2, 0.9, [[], [(8, 9)]])):
         after, *_ = goes(crossing(1, 5), treasure.STAY, NOW, NOW, last, side, kind)
