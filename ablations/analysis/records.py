@@ -380,7 +380,8 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
 
     told: of studies of different origins, take those by this version's algorithm, and tell which are left out. Raises
     InputError if a file is damaged, or if all are of other origins, and these differ. (The studies that ship with this
-    package are retrained one after the other, so there different origins stand side by side; no estimate mixes them.)
+    package are retrained one by one, so different origins stand side by side there; no estimate in one environment
+    mixes them.)
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     ours = folder.resolve() == RESULTS.resolve()

@@ -39,8 +39,8 @@ def taken_out(row: Any) -> str:
     """What several tricks that do practically nothing do together, seen from the full set. row: an effect of theirs."""
     names = ", ".join(f"`{name}`" for name in (row.label.trick, *row.label.others))
     return (
-        f"{names} each do practically nothing in the full set; taking them all out, at its learning rate, changes the "
-        f"normalized area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
+        f"{names} each do practically nothing in the full set; taking them all out, at the set's own rate, changes "
+        f"the normalized area by {-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}], on other seeds."
     )
 
 

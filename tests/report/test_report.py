@@ -328,7 +328,7 @@ def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Pat
 
 def test_an_effect_that_is_taken_out_has_the_other_sign_and_its_interval_the_other_ends() -> None:
     row = pd.Series({"label": taken("clip", ["gae"]), "difference": 0.02, "low": -0.01, "high": 0.05})
-    said = "all out, at its learning rate, changes the normalized area by -0.020 [-0.050, +0.010], on other seeds."
+    said = "all out, at the set's own rate, changes the normalized area by -0.020 [-0.050, +0.010], on other seeds."
     assert sentences.taken_out(row).endswith(said)
 
 
