@@ -82,7 +82,7 @@ def jointly(name: str) -> list[str]:
     said = []
     for again in (study.again for study in studies() if study.again):
         for design in (design for design in again.designs if name in design.names and design.name == "together"):
-            (row,) = effects(again, design).itertuples()
+            row = effects(again, design).iloc[0]
             others = f"{len(design.names) - 1} others that do practically nothing there"
             gain = f"{-row.difference:+.3f} [{-row.high:+.3f}, {-row.low:+.3f}]"
             what = f"Taking it out of {bare(again.env)}'s full set, with {others}, changes the normalized area by"
