@@ -260,7 +260,7 @@ evidence("bootstrap")
 # |---|---|
 # | **problem** | the clock stops an episode, and its last state looks like a dead end |
 # | **formula** | $\hat G_t = r_t + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c)$ if the clock stopped it before step $c$ |
-# | **in the loop** | `rollout = with_limits_cut(rollout)` <br> `dead = done & ~rollout.cut` |
+# | **in the loop** | `rollout = time_limits_as_cuts(rollout)` <br> `dead = done & ~rollout.cut` |
 # | **defaults** | none: truncated rows count as cuts |
 # | **watch** | $V$ in a state that you know: it must not depend on the time |
 # | **skip it when** | the deadline is part of the task |

@@ -34,17 +34,17 @@ from ablations import style
 from chapters.book import begin, caption, curves, evidence, label_lines
 from tricks import Config, source, train
 from tricks.ladder import switched
-from tricks.separate_optimizers import in_turn
+from tricks.separate_optimizers import epochs_of_each_net
 
 begin()
 OWN = style.COLORS["separate_optimizers"]
 
 # %% [markdown]
 # With `separate_optimizers`, each net has its own Adam, as in Spinning Up's PPO (Achiam 2018), and its own norm.
-# `in_turn` deals out minibatches until both nets have had all their epochs.
+# `epochs_of_each_net` deals out minibatches until both nets have had all their epochs.
 
 # %%
-source(in_turn)
+source(epochs_of_each_net)
 
 # %% [markdown]
 # `CartPoleReward100` pays 100 per step. Here is PPO with one norm for both nets, and with one for each:
@@ -118,7 +118,7 @@ norms_apart
 # |---|---|
 # | **problem** | under one norm, a large value gradient leaves the policy nothing |
 # | **formula** | each net: $g \cdot \min(1, c / \lVert g \rVert)$ of its own |
-# | **in the loop** | `batches = in_turn(batch, config, t.update)` |
+# | **in the loop** | `batches = epochs_of_each_net(batch, config, t.update)` |
 # | **defaults** | `value_lr_factor`, `max_value_grad_norm`, `value_epochs`: as the policy's |
 # | **watch** | `value_grad_norm` beside `grad_norm` |
 # | **skip it when** | returns are normalized, or there is no limit on the norm |

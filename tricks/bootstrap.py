@@ -9,7 +9,7 @@ from tricks.core.rollout import Rollout
 from tricks.core.seeds import per_seed
 
 
-def with_limits_cut(rollout: Rollout) -> Rollout:
+def time_limits_as_cuts(rollout: Rollout) -> Rollout:
     """The rollout, with `cut` also where a time limit ended the episode, because it would have gone on.
 
     Pardo et al. 2018, arXiv:1712.00378, sec. 3.

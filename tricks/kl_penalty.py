@@ -38,7 +38,9 @@ def estimated_kl(log_prob: Tensor, reference: Tensor, estimator: str) -> Tensor:
     return 0.5 * log_ratio.square() if estimator == "k2" else log_ratio.expm1() - log_ratio
 
 
-def kept_near(reward: Tensor, batch: Batch, agent: Agent, reference: Agent, config: Config) -> tuple[Tensor, Tensor]:
+def penalized_reward(
+    reward: Tensor, batch: Batch, agent: Agent, reference: Agent, config: Config
+) -> tuple[Tensor, Tensor]:
     """r − β·k of each row, if that is where the penalty goes: [S, T, N]; and the mean of k3: [S].
 
     Adds log π_ref(a|s) to the batch. Scores and curves keep the reward as it was. Ouyang et al. 2022, arXiv:2203.02155.
@@ -51,7 +53,7 @@ def kept_near(reward: Tensor, batch: Batch, agent: Agent, reference: Agent, conf
     return reward, mean(estimated_kl(log_prob, batch.reference_log_prob, "k3"), batch.valid)
 
 
-def less_kl(objective: Tensor, log_prob: Tensor, reference: Tensor, config: Config) -> Tensor:
+def penalized_objective(objective: Tensor, log_prob: Tensor, reference: Tensor, config: Config) -> Tensor:
     """The objective − β·k of each row, if that is where the penalty goes. [S, B]. Shao et al. 2024, eq. 3 and 4."""
     if config.kl_in == "reward":
         return objective

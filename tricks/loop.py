@@ -16,7 +16,7 @@ from tricks.action_mask import mask_logits
 from tricks.advantage_norm import standardize
 from tricks.annealing import following_decay, linear_decay
 from tricks.baseline import explained_variance, squared_error
-from tricks.bootstrap import value_at_cut, with_limits_cut
+from tricks.bootstrap import time_limits_as_cuts, value_at_cut
 from tricks.clip import clipped_surrogate
 from tricks.clip_higher import clipped_apart
 from tricks.config import Config
@@ -39,7 +39,7 @@ from tricks.group_baseline import leave_one_out, reply_numbers, whole_replies
 from tricks.group_norm import in_deviations
 from tricks.huber import linear_beyond
 from tricks.imitate import demonstrator, equally_good
-from tricks.kl_penalty import kept_near, less_kl
+from tricks.kl_penalty import penalized_objective, penalized_reward
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.mixed_groups import has_contrast
@@ -59,7 +59,7 @@ from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
 from tricks.segments import play_segment
-from tricks.separate_optimizers import in_turn
+from tricks.separate_optimizers import epochs_of_each_net
 from tricks.shared_trunk import share_trunk_
 from tricks.squash import squashed
 from tricks.state_norm import add_obs_stats_, follow_observations_
@@ -155,7 +155,7 @@ def play(t: Training) -> Rollout:
         else:
             rollout = play_episodes(t.player, policy, config.horizon * config.lanes, t.active)
     if tricks.bootstrap:
-        rollout = with_limits_cut(rollout)
+        rollout = time_limits_as_cuts(rollout)
     if tricks.reward_scaling:
         rollout, reward_std = scale_rewards_(t.agent, rollout, config.gamma)
         t.note(reward_std=reward_std)
@@ -170,7 +170,7 @@ def judge(t: Training, rollout: Rollout) -> Batch:
         batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
     if tricks.kl_penalty:
-        reward, kl = kept_near(reward, batch, agent, t.reference, config)
+        reward, kl = penalized_reward(reward, batch, agent, t.reference, config)
         t.note(reference_kl=kl)
     returns = reward_to_go(reward, done, config.gamma)
     advantage = returns
@@ -266,7 +266,7 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
         if tricks.recurrent:
             batches = whole_lanes(batch, config.seed_list, t.update, config.epochs, config.minibatches)
         if tricks.separate_optimizers:
-            batches = in_turn(batch, config, t.update)
+            batches = epochs_of_each_net(batch, config, t.update)
         if tricks.group_baseline:
             batches = whole_replies(batch, config, t.update)
     if tricks.recompute:
@@ -304,7 +304,7 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
     if tricks.dual_clip:
         objective = bounded_below(objective, advantage, config.dual_clip_limit)
     if tricks.kl_penalty:
-        objective = less_kl(objective, log_prob, b.reference_log_prob, config)
+        objective = penalized_objective(objective, log_prob, b.reference_log_prob, config)
     loss = -mean(objective, b.valid)  # [S]
     if tricks.reply_mean:
         loss = -mean_of_replies(objective, b.reply, b.valid, config.reply_divisor, config.lanes)

@@ -13,7 +13,7 @@ from tricks.reuse import minibatches, refuse_endless
 WATCHED = ("value_grad_norm",)  # see `runs/log`
 
 
-def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
+def epochs_of_each_net(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches for as many epochs as either net makes; a net that has made its own has no rows in them."""
     longer = max(config.epochs, config.value_epochs)
     dealt = minibatches(batch, config.seed_list, update, longer, config.minibatches)

@@ -119,7 +119,7 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
     ("dealer", "tricks", "optimizers", "both"),
     [
         ("minibatches", PPO, 1, True),
-        ("in_turn", named("separate_optimizers"), 2, True),
+        ("epochs_of_each_net", named("separate_optimizers"), 2, True),
         ("minibatches", PPG, 1, True),
         ("dealt_apart", named("ppg_buffers"), 1, True),
         ("dealt_apart", named("ppg_buffers"), 1, False),  # with buffers, rows of either net are enough

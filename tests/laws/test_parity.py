@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from tricks import CLEANRL, CLEANRL_CONFIG, PPO, SB3, SB3_CONFIG, Config
 from tricks.baseline import squared_error
-from tricks.bootstrap import with_limits_cut
+from tricks.bootstrap import time_limits_as_cuts
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.core.adam import Adam
 from tricks.core.agent import RecurrentState
@@ -266,7 +266,7 @@ def test_the_preset_sb3_makes_the_update_that_stable_baselines3_makes_by_default
     optimizer = Adam(agent.parameters(), config.adam_eps)
     optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
     t, everyone = between(agent, config, SB3, optimizer), torch.ones(1, dtype=torch.bool)
-    rollout = with_limits_cut(play_segment(Player(env, config.horizon), agent.policy, config.horizon, everyone))
+    rollout = time_limits_as_cuts(play_segment(Player(env, config.horizon), agent.policy, config.horizon, everyone))
     batch = judge(t, rollout)
     batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
 

@@ -87,7 +87,7 @@ export function* judge({ agent, reference, config, tricks, log }, rollout) {
   const { obs, legal, action, lane, done, cut } = rollout;
   const batch = legal ? { obs, legal, action } : { obs, action };
   if (tricks.kl_penalty) {
-    yield "kept_near";
+    yield "penalized_reward";
     const { reward, kl } = keptNear(rollout, batch, agent, reference, config);
     rollout = rollout.having({ reward });
     log.note({ reference_kl: kl });
@@ -207,7 +207,7 @@ export function* policyLoss(t, b) {
     log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
   }
   if (tricks.kl_penalty) {
-    yield "less_kl";
+    yield "penalized_objective";
     objective = lessKl(objective, logProb, b.referenceLogProb, config);
   }
   log.note({ policy_loss: -call.mean(objective.value), entropy: call.mean(entropy) });
