@@ -219,9 +219,7 @@ spread = {}
 for i, n in enumerate((1, 10, 100, 1000)):
     estimates = samples[torch.randint(len(samples), (400, n)), 2].mean(1)
     spread[n] = estimates.std().item()
-    axis.scatter(
-        estimates, i + 0.5 * (torch.rand(400) - 0.5), s=6, color=style.COLORS["orthogonal_init"], alpha=0.35, lw=0
-    )
+    axis.scatter(estimates, i + 0.5 * (torch.rand(400) - 0.5), s=6, color=style.OTHERS[2], alpha=0.35, lw=0)
 axis.axvline(exact[2].item(), color=style.INK, lw=1.2)
 axis.text(exact[2].item(), 3.6, " exact", color=style.INK)
 axis.set_yticks(range(4), [f"{n} pull{'s' * (n > 1)}" for n in spread])

@@ -257,7 +257,7 @@ for env, lr in (("CartPole-v1", 0.003), ("CartPole-v1", 0.01), ("Acrobot-v1", 0.
 # %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.6))
 for axis, (env, lr) in zip(axes, dict.fromkeys(key[:2] for key in losses), strict=True):
-    curves({name: losses[env, lr, name] for name in ("ratio", "no ratio")}, axis)
+    curves({name: losses[env, lr, name] for name in ("ratio", "no ratio")}, axis, ratio=style.COLORS["reuse"])
     axis.set(title=f"{env}, rate {lr:g}", xlabel="steps (thousands)", ylabel="")
 axes[0].set_ylabel("episode return")
 plt.show()
@@ -386,16 +386,16 @@ right = runs["reuse"].curve.query("update < 8").groupby("update").mean()
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "max_ratio", "approx_kl"), strict=True):
     axis.plot(right.step / 1000, right[name], color=style.COLORS["reuse"], label="right")
-    axis.plot(faulty.step / 1000, faulty[name], color=style.INK, label="bug")
-    axis.set(xlabel="steps (thousands)", title=name)
+    axis.plot(faulty.step / 1000, faulty[name], color=style.FAULT, label="bug")
+    axis.set(xlabel="steps (thousands)", title=name.replace("_", " "))
     label_lines(axis)
 plt.show()
 assert faulty.max_ratio.max() < 1.001 and right.max_ratio.max() > 1.2
 assert faulty["return"].iloc[-1] > max(2 * faulty["return"].iloc[0], right["return"].iloc[-1])
 
 # %% [markdown]
-# With the bug, the return rises even faster. What do the other two panels say? Which loss is this agent really
-# descending?
+# With the bug, the return of these five agents rises even faster. What do the other two panels say? Which loss is this
+# agent really descending?
 #
 # <details><summary>Hint</summary>
 #

@@ -175,7 +175,7 @@ stopped, stopped_ratio, _ = ten_epochs(lambda ratio, advantage: clipped_surrogat
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for share, dashes in ((0.5, "-"), (0.05, "--")):
-    said = "median" if share == 0.5 else "worst 5%"
+    said = "median" if share == 0.5 else "5% quantile (dashed)"
     axis.plot(free.quantile(share, 1), dashes, color=style.COLORS["reuse"], label=f"no clip, {said}")
     axis.plot(stopped.quantile(share, 1), dashes, color=style.COLORS["clip"], label=f"clip, {said}")
 axis.set(xlabel="steps on the same batch", ylabel="expected payout")
@@ -402,11 +402,11 @@ with planted(clipped_surrogate=short_surrogate):
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "clip_fraction", "max_ratio"), strict=True):
-    for run, color, label in ((runs["clip"], style.COLORS["clip"], "right"), (faulty, style.INK, "bug")):
+    for run, color, label in ((runs["clip"], style.COLORS["clip"], "right"), (faulty, style.FAULT, "bug")):
         shared = run.curve.groupby("seed")["update"].max().min()  # the last update that every seed has
         mean = run.curve[run.curve["update"] <= shared].groupby("update").mean()
         axis.plot(mean.step / 1000, mean[name], color=color, label=label)
-    axis.set(xlabel="steps (thousands)", title=name)
+    axis.set(xlabel="steps (thousands)", title=name.replace("_", " "))
     if name == "max_ratio":
         axis.set(yscale="log", ylim=(1, 1000))
     label_lines(axis)

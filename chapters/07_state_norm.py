@@ -88,7 +88,9 @@ places = np.arange(4)
 right.scatter(hearing(usual), places, color=style.SOFT, s=50)
 right.scatter(hearing(odd), places, color=ODD, s=50)
 right.set_yticks(places, FEATURES)
-right.set(xscale="log", xlabel="effect of one standard deviation", ylim=(3.5, -0.5), xlim=(1e-7, 1))
+right.set(
+    xscale="log", xlabel="change of preference (logits)\nper standard deviation", ylim=(3.5, -0.5), xlim=(1e-7, 1)
+)
 plt.show()
 
 flat = (1 - first_layer(odd).square() < 1e-6).float().mean()

@@ -67,17 +67,18 @@ def fit(target, steps=2000, rate=0.003):
 small, large = fit(wave), fit(100 * wave)
 
 # %% [markdown]
-# **Predict.** After 2000 steps, how close is each net to its target? And which shape does the one with $c=100$ have: a
+# **Predict.** After 1950 steps, how close is each net to its target? And which shape does the one with $c=100$ have: a
 # flatter wave, or no wave at all?
 
 # %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.7))
 for axis, outputs, scale in zip(axes, (small, large), (1, 100), strict=True):
     axis.plot(x.flatten(), scale * wave.flatten(), color=style.INK, lw=1.2, label="target")
-    for step in (500, 1000, 1950):
-        axis.plot(x.flatten(), outputs[step // 50], color=style.SOFT, alpha=0.35 + step / 4000, label=f"{step} steps")
+    for step, color in ((500, style.FAINT), (1000, style.OTHERS[2]), (1950, style.COLORS["return_norm"])):
+        axis.plot(x.flatten(), outputs[step // 50], color=color, label=f"{step} steps")
     axis.set(xlabel="x", ylim=(0, 75 * scale), title=f"c = {scale}")
-label_lines(axes[1])
+label_lines(axes[0])
+axes[1].text(0, large[-1].mean() + 250, "after 1950 steps", color=style.COLORS["return_norm"], ha="center")
 axes[0].set_ylabel("output")
 plt.show()
 
@@ -175,8 +176,8 @@ for heard, color, name in pairs:
     value, came = heard[-1]
     some = torch.randperm(len(value), generator=torch.Generator().manual_seed(0))[:1500]
     right.scatter(came[some], value[some], s=4, color=color, alpha=0.35, lw=0)
-left.plot([came.mean() for _, came in heard_having], color=style.INK, lw=1.2, label="what came")
-left.set(xlabel="update", ylabel="mean of V(s)", xlim=(0, len(heard_having) - 1))
+left.plot([came.mean() for _, came in heard_having], color=style.INK, lw=1.2, label="what came, with it")
+left.set(xlabel="update", ylabel="mean of V(s), of returns", xlim=(0, len(heard_having) - 1))
 label_lines(left)
 right.plot([0, 10_000], [0, 10_000], color=style.INK, lw=1)
 right.set(xlabel="the return that followed", ylabel="V(s)", title="last update, state by state")

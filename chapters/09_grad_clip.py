@@ -255,10 +255,13 @@ for name, run in runs.items():
             axes[1].plot(rows.step / 1000, rows.approx_kl, color=color, label=name)
             axes[1].plot(shocked.step / 1000, shocked.approx_kl, "o", ms=5, color=color)
 axes[0].set(ylabel="steps per episode")
+for height, name in ((0.94, "grad_clip"), (0.84, "without")):
+    said = f"{name}, one line per agent"
+    axes[0].text(0.03, height, said, color=style.COLORS.get(name, style.SOFT), transform=axes[0].transAxes, va="top")
 axes[1].set(ylabel="approx_kl of agent 0 (nats)", yscale="log", ylim=(1e-4, 1))
 axes[1].text(0.98, 0.94, "● with a shock", transform=axes[1].transAxes, ha="right", va="top", size=9)
 for axis in axes:
-    axis.set(xlabel="environment steps (thousands)", xlim=(0, 41))
+    axis.set(xlabel="environment steps (thousands)", xlim=(0, 44))
 label_lines(axes[1])
 plt.show()
 
@@ -368,13 +371,16 @@ def norms_of_agent_2(config, shorten):
 
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
 apart = []
-for axis, version, title in zip(axes, (shorten, torch_shorten), ("the library's", "this one"), strict=True):
+for axis, version, title in zip(
+    axes, (shorten, torch_shorten), ("the library's version", "the version above"), strict=True
+):
     single, among = norms_of_agent_2(alone, version), norms_of_agent_2(stack, version)
     apart.append(abs(among / single - 1).max())
-    axis.plot(single, color=style.INK, lw=6, alpha=0.2)
-    axis.plot(among, color=COLOR, lw=1.4)
+    axis.plot(single, color=style.INK, lw=6, alpha=0.2, label="alone")
+    axis.plot(among, color=COLOR, lw=1.4, label="as the last of three")
     axis.set(title=title, xlabel="update")
 axes[0].set_ylabel("gradient norm of agent 2")
+label_lines(axes[1])
 plt.show()
 
 assert apart[0] < 0.01 and apart[1] > 0.03

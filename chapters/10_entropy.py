@@ -160,6 +160,7 @@ for scale, color, place in ((1.0, COLOR, 2.2), (0.1, style.SOFT, 0.006)):
     axis.plot(coefs, best, color=color)
     axis.text(place, 0.72, f"pays {scale * 1:g}, {scale * 2:g}, {scale * 4:g}", color=color)
 axis.axhline(1 / 3, color=style.SOFT, lw=0.8, ls=":")
+axis.text(0.0011, 0.31, "all alike", color=style.SOFT, va="top")
 axis.set(
     xscale="log",
     xlabel="weight of the bonus $c_2$",

@@ -11,9 +11,10 @@ from copy import deepcopy
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
-from ablations import style
+from ablations import interval, style
 from chapters.book import at_best_rate, begin, caption, curves, evidence, planted
 from chapters.book.results import trials
 from chapters.exercises.action_mask import careful_mask, check_masked
@@ -62,13 +63,17 @@ masked = teach(60, masked=True)
 
 # %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
-for (_, shares), color in zip(unmasked.items(), (style.INK, style.SOFT, style.FAINT), strict=True):
+shades = {60: style.INK, 10: style.SOFT, 0: style.OTHERS[2]}
+for dead, shares in unmasked.items():
     for axis, share in zip(axes, shares.T, strict=True):
-        axis.plot(share, color=color)
+        axis.plot(share, color=shades[dead])
 axes[0].plot(masked[:, 0], color=COLOR, ls="--")
 axes[0].text(250, 0.83, "60 dead, masked", color=COLOR, ha="right")
-for place, height, dead in ((245, 0.45, 60), (52, 0.42, 10), (40, 0.04, 0)):
-    axes[1].text(place, height, f"{dead} dead", color=style.INK, ha="right")
+for axis, place, height, dead in (
+    *((axes[1], 245, 0.45, 60), (axes[1], 52, 0.42, 10), (axes[1], 40, 0.04, 0)),
+    *((axes[0], 250, 0.28, 60), (axes[0], 95, 0.62, 10), (axes[0], 30, 0.9, 0)),
+):
+    axis.text(place, height, f"{dead} dead", color=shades[dead], ha="right")
 axes[0].set(title="best machine", xlabel="pull", ylabel="probability", ylim=(-0.02, 1.02))
 axes[1].set(title="all dead machines", xlabel="pull")
 plt.show()
@@ -189,12 +194,14 @@ useless = [each.dose.size for each in trial.at_every_dose]
 figure, axes = plt.subplots(1, 2, figsize=(8.2, 2.8))
 curves({"without": without, "action_mask": having}, axes[0])
 falls = {}
-for side, color, name in (("having", COLOR, "with the mask"), ("without", style.INK, "without")):
-    means = [each.scores(getattr(each, side)).mean() for each in trial.at_every_dose]
+for side, color, name in (("having", COLOR, "with the mask"), ("without", style.SOFT, "without")):
+    found = [each.scores(getattr(each, side)) for each in trial.at_every_dose]
+    means = [each.mean() for each in found]
     axes[1].plot(useless, means, "o-", color=color)
-    axes[1].text(useless[-1] + 1.5, means[-1], name, color=color, va="center")
+    axes[1].fill_between(useless, *np.transpose([interval(np.asarray(each)) for each in found]), color=color, alpha=0.2)
+    axes[1].text(useless[-1] + 3, means[-1], name, color=color, va="center")
     falls[side] = means[0] - means[-1]
-axes[1].set(xlabel="actions that do nothing", ylabel="mean return over training", xlim=(5, 85), xticks=useless)
+axes[1].set(xlabel="actions that do nothing", ylabel="mean return over training", xlim=(5, 88), xticks=useless)
 plt.show()
 
 early, late = (run.curve.groupby("seed")["return"].first().mean() for run in (without, having))

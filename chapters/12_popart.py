@@ -183,7 +183,7 @@ for axis, title in zip(axes, (quarter, all_of_it), strict=True):
     for name, trick in (("return_norm alone", "return_norm"), ("with popart", "popart")):
         axis.plot(range(1, 21), ends[title, name], color=style.COLORS[trick], label=name)
     axis.set(title=title, xlabel="batch after the news", ylim=(0, None), xlim=(1, 20))
-axes[0].set_ylabel("mean error of V")
+axes[0].set_ylabel("mean error of V (points)")
 label_lines(axes[1])
 plt.show()
 
@@ -314,25 +314,28 @@ situations = torch.stack(
 
 
 def share_right(run):
-    """Each task's probability of the right action: its share of what the task can pay. [4]."""
+    """Each agent's probability of the right action, by task: its share of what the task can pay. [S, 4]."""
     logits = run.agent.policy(situations.expand(10, -1, -1)).detach()  # [S, 8, 2]
     chance = logits.softmax(-1).gather(-1, right.view(1, 8, 1).expand(10, -1, -1))
-    return chance.view(10, 4, 2).mean((0, 2))
+    return chance.view(10, 4, 2).mean(2)
 
 
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 shares = {name: share_right(run) for name, run in tried.items()}
 looks = style.INK, style.SOFT, style.COLORS["return_norm"], style.COLORS["popart"]
-for (name, share), color in zip(shares.items(), looks, strict=True):
-    axis.plot(range(4), share, "o--" if name == "heads, both tricks" else "o-", color=color, label=name)
+places = (0.12, 0.2, "left"), (1.15, 0.37, "left"), (0.05, 1.06, "left"), (1.6, 1.06, "left")
+for (name, share), color, (x, y, side) in zip(shares.items(), looks, places, strict=True):
+    axis.plot(range(4), share.mean(0), "o--" if name == "heads, both tricks" else "o-", color=color)
+    axis.fill_between(range(4), *interval(share.numpy()), color=color, alpha=0.15)
+    axis.text(x, y, name, color=color, ha=side, va="center")
 axis.axhline(0.5, color=style.SOFT, lw=1, ls=":", zorder=0)
 axis.text(3.2, 0.49, "guessing", color=style.SOFT, ha="right", va="top", size=8)
-axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.03), xlim=(-0.2, 3.2))
+axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.13), xlim=(-0.2, 3.2))
 axis.set_xticks(range(4), ["1", "10", "100", "1000"])
-label_lines(axis)
 plt.show()
 
 end = {name: run.late().mean() for name, run in tried.items()}
+shares = {name: share.mean(0) for name, share in shares.items()}
 assert shares["one head, return_norm"][1:].min() > 0.9 > 0.45 > shares["one head, return_norm"][0]
 assert shares["heads, no trick"][:3].max() < 0.7 and shares["heads, return_norm"].min() > 0.95
 assert end["heads, no trick"] < end["one head, return_norm"] < end["heads, return_norm"] - 1
@@ -359,8 +362,9 @@ assert hurt.env.tolist() == ["Acrobot-v1", "tricks/BricksByRow-v0"] and hurt.con
 assert not (stored.table.detected > 0).any()
 
 # %% [markdown]
-# It helps in `Weather100`, the more the further the statistics jump, and in no usual environment that we tried. It
-# hurts a little as Acrobot's next rung and, seen once, in `BricksByRow`, a [game in pixels](23_atari.ipynb).
+# It helps in `Weather100` (in runs that the strip doesn't show, the more the further the statistics jump), and in no
+# usual environment that we tried. It hurts a little as Acrobot's next rung and, seen once, in `BricksByRow`, a [game in
+# pixels](23_atari.ipynb).
 
 # %% tags=["hide-input"]
 stored

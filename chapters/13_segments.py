@@ -85,6 +85,8 @@ slow, slow_steps = batches_of(WITHOUT, play_episodes)
 # %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 draw_batches(axis, slow, slow_steps, style.SOFT)
+axis.axvline(33, color=style.FAINT)
+axis.text(32.5, 0.98, "budget", color=style.SOFT, ha="right", va="top")
 axis.set(xlim=(0, 50))
 plt.show()
 assert len(slow) == 3 and slow[0].mean() < 0.55
@@ -115,7 +117,7 @@ for run, name, color in ((whole, "whole episodes", style.SOFT), (segmented, "seg
     step, size = batch_sizes(run)
     axis.plot(step / 1000, size, "o-", ms=4, color=color)
     axis.text(28.5, size.iloc[-3:].mean(), f"{name}\n{len(size)} updates", color=color, va="center", weight="bold")
-axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch", ylim=(0, None), xlim=(0, 36))
+axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch (agent 0)", ylim=(0, None), xlim=(0, 36))
 plt.show()
 assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
@@ -318,9 +320,9 @@ assert set(helps.env) == {"Acrobot-v1", "Pendulum-v1", "HalfCheetah-v5"}
 assert helps.kind[helps.env == "Pendulum-v1"].item() == "in the full set"
 
 # %% [markdown]
-# Segments help in `Marathon`, the more so the longer its episodes, on Acrobot, in Pendulum's full set, and, seen once,
-# on HalfCheetah, a [robot](a8_robots.ipynb). They hurt on Taxi without the [bootstrap](14_bootstrap.ipynb), and on
-# CartPole with nothing but a baseline.
+# Segments help in `Marathon` (in runs not drawn here, the more so the longer its episodes), on Acrobot, in Pendulum's full
+# set, and, seen once, on HalfCheetah, a [robot](a8_robots.ipynb). They hurt on Taxi without the
+# [bootstrap](14_bootstrap.ipynb), and on CartPole with nothing but a baseline.
 
 # %% tags=["hide-input"]
 evidence("segments")

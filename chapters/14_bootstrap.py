@@ -218,7 +218,7 @@ small = replace(small, hidden=(32, 32))
 death, cut = train(small, WITHOUT), train(small, WITH)
 
 # %% tags=["hide-input"]
-curves({"limit = death": death, "limit = cut": cut})
+curves({"limit = death": death, "limit = cut": cut}, **{"limit = cut": style.COLORS["bootstrap"]})
 plt.show()
 assert cut.late().mean() > 3.9 > 3.6 > death.late().mean()
 

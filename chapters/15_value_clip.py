@@ -177,7 +177,8 @@ figure, axis = plt.subplots(figsize=(6.5, 2.6))
 colors = {"plain": style.SOFT, "value_clip": style.COLORS["value_clip"], "value_clip, rate 0.03": style.INK}
 for name, run in runs.items():
     curve = run.curve.groupby("update")[["step", "explained_variance"]].mean()
-    axis.plot(curve.step / 1000, curve.explained_variance, color=colors[name], label=name)
+    label = name if "rate" in name else f"{name}, rate {configs[name].lr:g}"
+    axis.plot(curve.step / 1000, curve.explained_variance, color=colors[name], label=label)
 axis.set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1), xlim=(0, 25))
 label_lines(axis)
 plt.show()
@@ -226,7 +227,7 @@ for name, run in lent.items():
     assert off >= 3 and 0.5 < telling < 0.7 if name == "plain" else off == 0 and telling > 0.85
 axes[0].plot(truth[0], color=style.INK, lw=1.2, ls="--")
 axes[0].text(0.9, -8, "dashed: the loan alone", color=style.INK)
-axes[0].text(3, -22.5, f"{(said['plain'][:, 0, 0] < -3).sum()} of 5 plain nets", color=style.SOFT)
+axes[0].text(0.6, -16, f"{(said['plain'][:, 0, 0] < -3).sum()} of 5 plain nets begin too low", color=style.SOFT)
 axes[0].set(xlabel="step of the episode", ylabel="V(s), one line per net")
 axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.03), xlim=(0, 20))
 label_lines(axes[1])
@@ -248,6 +249,8 @@ areas = {name: rows.area for name, rows in rates.items()}
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, area in areas.items():
     axis.semilogx(area, "o-", ms=4, color=colors[name], label=name)
+    kept = {rate: scores for rate, scores in zip(area.index, areas_of(rates[name]), strict=True) if len(scores)}
+    axis.fill_between([*kept], *np.transpose([interval(each) for each in kept.values()]), color=colors[name], alpha=0.2)
 axis.set(xlabel="learning rate", ylabel="area under the curve\n(3 at best)")
 label_lines(axis)
 plt.show()
@@ -300,7 +303,7 @@ found
 #
 # CleanRL's `ppo.py`, which the preset `cleanrl` follows, has `value_clip` but not `return_norm`. There, $\varepsilon$
 # is 0.2 *points*. Here are its flags with and without `value_clip` at five learning rates; the dots are each one's best
-# rate on other seeds.
+# rate on other seeds, and bands and bars 95% intervals.
 #
 # **Predict.** Where does one line cost most?
 
@@ -317,7 +320,9 @@ for axis, study in zip(axes, choice(), strict=True):
             [*tuning], *np.transpose([interval(each) for each in tuning.values()]), color=color, alpha=0.2
         )
         axis.semilogx([*tuning], means, color=color, label="with" if name == "cleanrl" else "without")
-        axis.plot(best, scores(study, arms[name]).area.mean(), "o", color=color)
+        area = scores(study, arms[name]).area.to_numpy()
+        axis.plot((best, best), interval(area), color=color, lw=1.4)
+        axis.plot(best, area.mean(), "o", color=color)
     lost[study.env] = unpaired(*(scores(study, arms[name]).score.to_numpy() for name in ("raw", "cleanrl")))
     axis.set(title=study.env, xlabel="learning rate")
 label_lines(axes[0])
@@ -398,9 +403,9 @@ with planted(clipped_error=cautious_error):  # this function in place of the loo
 # %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run, color in (
-    ("value_clip", runs["value_clip, rate 0.03"], style.COLORS["value_clip"]),
-    ("bug", faulty, style.INK),
-    ("bug, at rate 0.01", slower, style.SOFT),
+    ("value_clip, rate 0.03", runs["value_clip, rate 0.03"], style.INK),
+    ("bug, rate 0.03", faulty, style.FAULT),
+    ("bug, rate 0.01", slower, style.SOFT),
 ):
     curve = run.curve.groupby("update")[["step", "explained_variance"]].mean()
     axis.plot(curve.step / 1000, curve.explained_variance, color=color, label=name)

@@ -260,6 +260,7 @@ for axis, (name, notes) in zip(axes, heard.items(), strict=True):
         axis.semilogy(by_update, color=color, lw=0.7, alpha=0.3)
         axis.semilogy(by_update.median(1).values, color=color, label=label)
     axis.set(xlabel="update", title=name, xlim=(0, len(by_update) - 1))
+for axis in axes:  # whose scale is known only now
     label_lines(axis)
 axes[0].set_ylabel("norm of the gradient\non the body")
 plt.show()

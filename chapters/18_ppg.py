@@ -342,7 +342,7 @@ evidence("ppg")
 # | epochs of the policy = 1, 2, 3, 4, 5, 6 | 0.76, 0.69, 0.68, 0.54, 0.46, 0.39 |
 #
 # There, phases should be rare and long. Here is $\beta_{\text{clone}}$ on two small tasks, with the learning rate
-# retuned:
+# retuned (line: the best rate at each value, with its 95% interval; gray: every combination):
 
 # %% tags=["hide-input"]
 swept("clone_coef", about="ppg")
@@ -426,7 +426,7 @@ for run, color, name in ((normed_runs["ppg"], style.COLORS["ppg"], "right"), (fa
     axes[1].plot(mean.entropy.iloc[:20], color=color, label=name)
     axes[2].plot(mean.step / 1000, mean["return"].rolling(5, min_periods=1).mean(), color=color, label=name)
 axes[1].set(title="entropy", xlabel="update", ylabel="nats", ylim=(0, 0.72), xticks=(0, 4, 8, 12, 16))
-axes[2].set(title="return", xlabel="environment steps (thousands)", ylim=(0, 210))
+axes[2].set(title="return", xlabel="environment steps (thousands)", ylabel="points", ylim=(0, 210))
 for axis in axes[1:]:
     label_lines(axis)
 plt.show()

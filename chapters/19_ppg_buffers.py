@@ -227,7 +227,7 @@ runs["both old"] = kept(8, 8)
 
 # %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 2.8), gridspec_kw={"width_ratios": (1.25, 1)})
-curves(runs, axes[0])
+curves({name: runs[name] for name in ("both fresh", "both old", "old policy rows", "old value rows")}, axes[0])
 axes[1].bar(range(8), [np.mean(shares) for shares in clipped], color=POLICY)
 axes[1].set(xlabel="age of a policy row (updates)", ylabel="share outside\nthe clip range", title="old policy rows")
 plt.show()

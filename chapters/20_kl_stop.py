@@ -136,6 +136,7 @@ axis.set(xlabel="step on the first batch", ylabel="approx_kl (nats)", ylim=(0, 0
 axis.lines[0].set_label("")
 axis.text(9.2, 0.037, "reuse", color=colors[0], weight="bold", size=9)
 label_lines(axis)
+axis.lines[0].set_label("reuse")
 plt.show()
 
 assert kl["reuse"][-1] > 0.5
@@ -363,12 +364,13 @@ with planted(near_enough=forgetful_stop):
     faulty = train(config, stop)
 
 # %% tags=["hide-input"]
+UNITS = {"return": "points per episode", "approx_kl": "nats", "steps_taken": "share of 40"}
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
-for axis, name in zip(axes, ("return", "approx_kl", "steps_taken"), strict=True):
-    for run, color, label in ((runs["kl_stop"], style.COLORS["kl_stop"], "right"), (faulty, style.INK, "bug")):
+for axis, name in zip(axes, UNITS, strict=True):
+    for run, color, label in ((runs["kl_stop"], style.COLORS["kl_stop"], "right"), (faulty, style.FAULT, "bug")):
         means = by_batch(run)
         axis.plot(means.step / 1000, means[name], color=color, label=label)
-    axis.set(xlabel="steps (thousands)", title=name)
+    axis.set(xlabel="steps (thousands)", title=name.replace("_", " "), ylabel=UNITS[name])
     if name == "approx_kl":
         axis.set_yscale("log")
     label_lines(axis)

@@ -126,8 +126,8 @@ for row, sigma in enumerate((1.0, 0.3, 0.1)):
     for axis, score in zip(axes, scores.T, strict=True):
         axis.scatter(score, row + 0.5 * (torch.rand(500) - 0.5), s=5, color=COLOR, alpha=0.4, lw=0)
 axes[0].set_yticks(range(3), [f"σ = {sigma:g}" for sigma in spread])
-axes[0].set(title="for the mean", xlabel="score")
-axes[1].set(title="for log σ", xlabel="score", xlim=axes[0].get_xlim())
+axes[0].set(title="score of the mean", xlabel="score")
+axes[1].set(title="score of log σ", xlabel="score", xlim=axes[0].get_xlim())
 plt.show()
 assert 9 < spread[0.1][0] / spread[1.0][0] < 11 and abs(spread[0.1][1] - spread[1.0][1]) < 0.01
 
@@ -318,8 +318,8 @@ assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 
 # %% [markdown]
 # On its rung, one trick stands out: the [clip](03_clip.ipynb). Our reading: nothing else in this set limits how far a
-# Gaussian may move. Four tricks hurt, as confirmed on other seeds: [advantage normalization](06_advantage_norm.ipynb) on
-# its rung and, by less than 0.08 in the full set, [orthogonal initialization](05_orthogonal_init.ipynb), [state
+# Gaussian may move. Four tricks hurt, as confirmed on other seeds: [advantage normalization](06_advantage_norm.ipynb)
+# on its rung and, by less than 0.08 in the full set, [orthogonal initialization](05_orthogonal_init.ipynb), [state
 # normalization](07_state_norm.ipynb), and [value clipping](15_value_clip.ipynb). In the panel *alone*, no arm is much
 # better than a random policy, so what is detected there is only how badly the other arm failed.
 #

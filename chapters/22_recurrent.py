@@ -180,7 +180,7 @@ assert seconds["recurrent"] > 2 * seconds["positions alone"]
 # %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharex=True)
 kept = {}
-for forget, color in ((0.0, style.FAINT), (2.0, style.SOFT), (5.0, COLOR)):
+for forget, color in ((0.0, "#AAAAAA"), (2.0, style.INK), (5.0, COLOR)):
     unit = Cell((0,), 0, features=2, config=Config(recurrent_size=1))  # its gates are in the order i, f, g, o
     unit.inward.data = torch.tensor([[[0.0, 0.0, 3.0, 0.0], [0.0, 0.0, 0.0, 8.0]]])  # [S, D, 4]
     unit.onward.data.zero_()
@@ -412,9 +412,9 @@ assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Rebuild the states of one lane. `step(x, h)` is the layer, `x[t]` the input of a row, `done[t]`
-# says that the row ends its episode, and `h` is the state before the first row. Return the state of each row after it has
-# seen `x[t]`, as the policy reads it.
+# **Exercise 1: write it.** Rebuild the states of one lane. `step(x, h)` is the layer, `x[t]` the input of a row,
+# `done[t]` says that the row ends its episode, and `h` is the state before the first row. Return the state of each row
+# after it has seen `x[t]`, as the policy reads it.
 
 
 # %%
@@ -453,9 +453,9 @@ print(f"largest first ratio with the bug: {first.max_ratio.max():.4f}")
 assert first.max_ratio.max() < 1.001 and better.any()
 
 # %% [markdown]
-# All first ratios are 1, and yet something is wrong. (a) What is missing? (b) Why does the law of the ratios not notice?
-# (c) Which two numbers of the printout give it away, and why do they differ? (d) What would you check, without training
-# anything?
+# All first ratios are 1, and yet something is wrong. (a) What is missing? (b) Why does the law of the ratios not
+# notice? (c) Which two numbers of the printout give it away, and why do they differ? (d) What would you check, without
+# training anything?
 #
 # <details><summary>Hint</summary>
 #
@@ -496,15 +496,16 @@ with planted(add_recurrence_=add_open_recurrence_):
 chopped = train(replace(eight, horizon=4, lanes=128), RECURRENT)
 
 # %% tags=["predict", "hide-input"]
-curves({"16 steps": long, "16, gates open": wide_open, "8 steps": remembering, "8, segments of 4": chopped})
+shown = {"16 steps": long, "16, gates open": wide_open, "8 steps": remembering, "8, segments of 4": chopped}
+curves(shown, **{"8 steps": style.COLORS["recurrent"]})
 plt.show()
 assert (
     max(long.late().mean(), chopped.late().min()) < 0.7 < 0.9 < min(remembering.late().min(), wide_open.late().mean())
 )
 
 # %% [markdown]
-# With sixteen steps, no agent gets anywhere in this budget; with open gates, all do. But here nothing ever has to be
-# forgotten.
+# With sixteen steps, no agent gets anywhere in this budget of 25,000; with open gates, all do. But here nothing ever
+# has to be forgotten.
 #
 # In four rows, choice and cue are never together, so the layer was never told to write the cue down. An agent can be
 # lucky for a while. No diagnostic gives it away. Keep `horizon` longer than what has to be remembered.

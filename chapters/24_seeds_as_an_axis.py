@@ -242,7 +242,7 @@ axis.plot(list(seconds), [each / seconds[1] for each in seconds.values()], "D", 
 axis.text(60, 90, "one after\nthe other", color=style.SOFT, ha="right")
 axis.text(200, 20, "stored", color=style.INK)
 axis.text(16, 1.6, "here, just now", color=style.OTHERS[2])
-axis.set(xscale="log", yscale="log", xlabel="agents in the stack", ylabel="time, in single runs", ylim=(0.8, 400))
+axis.set(xscale="log", yscale="log", xlabel="agents in the stack", ylabel="time, in single runs", ylim=(0.8, 1200))
 plt.show()
 each = (cost[100] - cost[10]) / 90
 assert 0.3 < each < 0.5

@@ -197,6 +197,9 @@ for x, (study, design) in enumerate(places):
     if x % 3 == 1:
         axis.text(x, -1.0, f"{study.env}\n{study.seeds} seeds", ha="center", va="bottom", size=8.5, weight="bold")
         axis.axvline(x + 1.5, color=style.SOFT, lw=0.8)
+figure.set_label(
+    f"Heat map of confirmed effects: {len(rows)} tricks by {len(studies())} environments, each alone, as a rung, and in the full set"
+)
 axis.set_xticks(range(len(places)), ["alone", "rung", "full set"] * len(studies()), rotation=90, size=8)
 axis.set_yticks(range(len(rows)), rows)
 axis.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(rows) - 0.5, -0.6))
@@ -275,7 +278,11 @@ for axis, study in zip(axes, choice(), strict=True):
     axis.set(xlabel="normalized area", title=study.env)
 axes[0].set_yticks(range(len(SAID)), [*SAID.values()])
 plt.show()
-caption("Mean of the five: " + ", ".join(f"{SAID[name]} {score:.2f}" for name, score in mean.items()) + ".")
+caption(
+    "Mean of the five: "
+    + ", ".join(f"{SAID[name]} {score:.2f}" for name, score in mean.items())
+    + ". Each panel has its own scale."
+)
 best = max(mean, key=mean.get)
 assert best == "normed-bootstrap" and mean[best] - mean["constant"] < 0.01
 assert mean["raw"] - mean["cleanrl"] > 0.05 < mean["normed"] - mean["raw"] and min(mean, key=mean.get) == "cleanrl"

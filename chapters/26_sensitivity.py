@@ -214,6 +214,7 @@ for axis, (epochs, table) in zip(axes, grid.groupby("epochs"), strict=True):
     axis.set_yticks(range(4), [f"{lr:g}" for lr in table.index.get_level_values("lr")])
     axis.set(title=f"{epochs} epoch{'s' * (epochs > 1)}", xlabel="clip range ε")
 axes[0].set_ylabel("learning rate")
+figure.suptitle("CartPole-v1: area under the curve", size=9)
 plt.show()
 column = grid[0.2].unstack("lr")
 assert column.idxmax(axis=1).is_monotonic_decreasing

@@ -44,8 +44,8 @@ def learned(tricks, extra=0.0, **numbers):
 
 
 def by_update(run, column):
-    """Each agent's curve over the first 60 updates: [updates, agents]."""
-    return run.curve.pivot(index="update", columns="seed", values=column).iloc[:60]
+    """Each agent's curve over the first 60 updates, or as many as all have: [updates, agents]."""
+    return run.curve.pivot(index="update", columns="seed", values=column).iloc[:60].dropna()
 
 
 def draw_updates(runs, column, axis, colors):
@@ -179,8 +179,8 @@ assert same < 1e-6
 # %% [markdown] tags=["predict", "two-hours"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
 # the same number of tokens, because it first has to learn the 10. (The mean of the whole batch, as in [chapter
-# 6](06_advantage_norm.ipynb), would remove ten points as well. Only one from the same prompt also removes what makes one
-# prompt pay more than another.)
+# 6](06_advantage_norm.ipynb), would remove ten points as well. Only one from the same prompt also removes what makes
+# one prompt pay more than another.)
 
 # %% [markdown] tags=["two-hours"]
 # With rewards of 0 and 1, on the other hand, it is hard to see any difference:
@@ -203,8 +203,8 @@ print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 # ## Nobody asked it to think
 #
 # Here are an imitator's replies and those of the same agent after training, to the same prompts, each with its
-# advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of both
-# kinds before training, the third has them after it.)
+# advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of
+# both kinds before training, the third has them after it.)
 
 # %% tags=["hide-input", "two-hours"]
 after, first = (replies(run, lanes=400, group=4) for run in (groups[0.0], start))
@@ -334,7 +334,8 @@ check_advantages(my_advantages)
 #
 # </details>
 #
-# **Exercise 2: predict a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$ does
+# **Exercise 2: predict a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$
+# does
 # $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
 # lengths follow.
 #

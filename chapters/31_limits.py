@@ -134,8 +134,8 @@ assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 # ## The upper limit
 #
 # The clip stops pushing a probability up once it has grown by a factor of $1 + \epsilon$ in a batch. For a token of
-# probability 0.9, that's no limit at all. One of 0.005 is pushed to 0.006. DAPO gives the upper side a limit of its own,
-# so that the policy keeps exploring:
+# probability 0.9, that's no limit at all. One of 0.005 is pushed to 0.006. DAPO gives the upper side a limit of its
+# own, so that the policy keeps exploring:
 
 # %%
 source(clipped_apart)
@@ -158,7 +158,7 @@ for high in (0.28, 0.5):
 
 # %% tags=["predict", "thumbnail", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.2, 2.6))
-shades = {"1.2": style.SOFT, "1.28": style.COLORS["clip"], "1.5": COLORS["clip_higher"]}
+shades = {"1.2": style.COLORS["clip"], "1.28": style.SOFT, "1.5": COLORS["clip_higher"]}
 reached = {}
 for name, run in limits.items():
     chance = run.curve.pivot(index="update", columns="seed", values="return")
@@ -209,13 +209,13 @@ def follow(rows, agent):
 train(replace(hole, steps=40_000), TOKENS, start=reference.agent, on_update=follow)
 figure, axis = plt.subplots(figsize=(6.2, 2.5))
 means = []
-for name, each, color in (("what is paid", PAID, style.SOFT), ("what it is worth", TRUE, style.FAULT)):
+for name, each, color in (("what is paid", PAID, style.SOFT), ("what it is worth", TRUE, COLORS["kl_penalty"])):
     by_agent = torch.stack(history) @ each  # [updates, agents]
     axis.plot(by_agent.mean(1), color=color, label=name)
     axis.fill_between(range(len(by_agent)), *interval(by_agent.T.numpy()), color=color, alpha=0.2, lw=0)
     means.append(by_agent.mean(1))
 paid, worth = means
-axis.set(xlabel="updates", ylabel="per reply")
+axis.set(xlabel="updates", ylabel="points per reply")
 label_lines(axis)
 plt.show()
 assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
@@ -248,7 +248,7 @@ proxy = [(point[0] @ PAID).item() for point in points]
 figure, axis = plt.subplots(figsize=(6.2, 2.6))
 axis.plot(far, proxy, color=style.SOFT, label="what is paid")
 axis.plot(far, truth, color=COLORS["kl_penalty"], label="what it is worth")
-axis.set(xlabel="√KL from the reference, as the price falls", ylabel="per reply")
+axis.set(xlabel="√KL from the reference, as the price falls", ylabel="points per reply")
 label_lines(axis)
 plt.show()
 torch.testing.assert_close(torch.stack(best(0.3, shown)[1:]), torch.tensor([0.36, 1.14]), atol=0.01, rtol=0)
@@ -416,8 +416,8 @@ check_penalty(my_penalty)
 #
 # </details>
 #
-# **Exercise 2: a variant.** In later steps on a batch, actions come from the old policy, not from $\pi$. By what would you
-# have to multiply $k_2$ in the loss so that its gradient stays right there? Is it enough to multiply the loss?
+# **Exercise 2: a variant.** In later steps on a batch, actions come from the old policy, not from $\pi$. By what would
+# you have to multiply $k_2$ in the loss so that its gradient stays right there? Is it enough to multiply the loss?
 #
 # <details><summary>Answer</summary>
 #

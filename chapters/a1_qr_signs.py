@@ -70,6 +70,8 @@ for axis, title, found, color in (
 ):
     axis.plot(*np.array([q[:, 0] for q in found]).T, "o", color=color, ms=3, alpha=0.4)
     axis.set(title=title, aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+    axis.set_xlabel("Q[0, 0]")
+axes[0].set_ylabel("Q[1, 0]")
 plt.show()
 assert max(q[0, 0] for q in straight) <= 0
 assert 0.4 < np.mean([q[0, 0] > 0 for q in signed]) < 0.6
@@ -94,7 +96,8 @@ assert 0.4 < np.mean([q[0, 0] > 0 for q in signed]) < 0.6
 #
 # Three things must hold for uniform matrices, here 20,000 of size 4:
 #
-# 1. Rotate half of them by one $U$: the top left entry keeps its distribution. Of the largest gaps between the cumulative distributions of both halves, $m$ samples each (Kolmogorov-Smirnov), 95% are below $1.36 \sqrt{2/m}$.
+# 1. Rotate half of them by one $U$: the top left entry keeps its distribution. Of the largest gaps between the
+#    cumulative distributions of both halves, $m$ samples each (Kolmogorov-Smirnov), 95% are below $1.36 \sqrt{2/m}$.
 # 2. The trace has mean 0 and variance 1.
 # 3. Half of the determinants are $+1$ (rotations), half $-1$ (mirrorings).
 

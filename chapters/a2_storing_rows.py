@@ -65,6 +65,9 @@ for k, (kind, color) in enumerate(kinds.items()):
     )
     axis.text(62.7, 5.4 - 1.1 * k, kind, va="center")
 axis.set_xlim(0, config.horizon)
+figure.set_label(
+    "A grid of lanes by time steps: after each end of an episode comes one filler row, and each lane's last row is cut"
+)
 plt.show()
 
 ends = (played.terminated | played.truncated)[0]

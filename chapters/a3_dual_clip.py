@@ -60,7 +60,11 @@ for axis, sign in zip(axes, (1.0, -1.0), strict=True):
     axis.plot(wide, clipped[0], color=style.COLORS["clip"], lw=2.5)
     axis.plot(wide, bounded[0], color=style.COLORS["dual_clip"], lw=2.5, ls="--")
     low = min(0, 5 * sign)
-    axis.set(xlabel="ratio ρ", title=f"{'good' if sign > 0 else 'bad'} action: A = {sign:+.0f}", xlim=(0, 5))
+    axis.set(
+        xlabel="ratio ρ",
+        title=f"{'good' if sign > 0 else 'bad'} action: A = {sign:+.0f}".replace("-", "−"),
+        xlim=(0, 5),
+    )
     axis.set(ylim=(low - 0.2, low + 5.2), xticks=(0, 1, 2, 3, 4, 5))
 axes[0].set_ylabel("objective")
 axes[0].text(2.0, 1.5, "both", color=style.INK)

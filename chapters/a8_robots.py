@@ -43,6 +43,7 @@ late = {}
 for axis, study in zip(axes, robots(), strict=True):
     theirs = PUBLISHED[study.env, study.steps]
     axis.axhspan(theirs.score - theirs.spread, theirs.score + theirs.spread, color=style.SOFT, alpha=0.3, lw=0)
+    axis.text(0.03 * study.steps, theirs.score, "CleanRL", size=8, color=style.INK, va="center")
     learning_curve(axis, "_", study.grid(CONTINUOUS), COLOR)
     axis.set_title(study.env)
     late[study.env] = study.runs.late.to_numpy()

@@ -91,10 +91,10 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
 
 
 def _small(png: io.BytesIO) -> bytes:
-    """The picture with 256 of its colors, the farthest apart among them, which makes the file a third of its size."""
+    """The picture in 256 colors, most of them where most pixels are, which makes the file a third of its size."""
     from PIL import Image
 
     box = io.BytesIO()
     drawn = Image.open(png).convert("RGB")
-    drawn.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(box, "png")
+    drawn.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE).save(box, "png")
     return box.getvalue()

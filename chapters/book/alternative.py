@@ -12,7 +12,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.collections import PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -59,7 +59,8 @@ def sentence(figure: Figure) -> str:
     """
     if label := str(figure.get_label()):
         return plain(label)
-    panels = [panel(axis) for axis in figure.axes if axis.get_visible() and (axis.axison or axis.has_data())]
+    shown = [axis for axis in figure.axes if axis.get_visible() and axis.get_label() != "<colorbar>"]
+    panels = [panel(axis) for axis in shown if axis.axison or axis.has_data()]
     panels.sort(key=lambda each: KINDS.index(each.kind))
     said = "; ".join(_said([*same]) for _, same in groupby(panels, key=lambda each: each.kind))
     about = plain(figure.get_suptitle())
@@ -86,9 +87,10 @@ def _kind(axis: Axes) -> str:
     drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]
     if any(line.get_linestyle() != "None" for line in drawn):
         return LINES
-    if drawn or any(isinstance(each, PathCollection) for each in axis.collections):
+    dots = any(str(line.get_marker()) != "None" for line in axis.lines)
+    if drawn or dots or any(isinstance(each, PathCollection) for each in axis.collections):
         return POINTS  # a line that has only markers is none
-    if axis.collections:
+    if any(isinstance(each, PolyCollection) for each in axis.collections):
         return AREA
     return CHART if axis.get_xlabel() or axis.get_ylabel() else DIAGRAM
 
@@ -101,11 +103,14 @@ def _names(axis: Axes, kind: str, single: bool) -> list[str]:
     named |= dict.fromkeys((str(each.get_label()) for each in others), "")
     named |= {each.get_text(): "" for each in (legend.get_texts() if legend else ()) if each.get_text() not in named}
     found = [plain(name) + way for name, way in named.items() if name and not name.startswith("_")]
+    inside = [*filter(None, (plain(each.get_text()) for each in axis.texts))]
     if kind == LINES and single and not found:
-        return [f"{len(axis.lines)} lines{_way(axis.lines)}" if len(axis.lines) > 1 else _way(axis.lines).strip()]
+        drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]  # no dots, no straight lines
+        said = f"{len(drawn)} lines{_way(drawn)}" if len(drawn) > 1 else _way(drawn).strip()
+        words = [*filter(LETTER.search, inside)]
+        return [f"{said} ({listed(words)})" if words else said]
     rows = [] if kind in (LINES, PICTURE) else [plain(each.get_text()) for each in axis.get_yticklabels()]
-    inside = [plain(each.get_text()) for each in axis.texts] if kind in (CHART, DIAGRAM, PICTURE) else []
-    return found + ([*filter(LETTER.search, rows)] or [*filter(None, inside)])
+    return found + ([*filter(LETTER.search, rows)] or (inside if kind in (CHART, DIAGRAM, PICTURE) else []))
 
 
 def _way(lines: Sequence[Line2D]) -> str:
@@ -124,6 +129,8 @@ def _way(lines: Sequence[Line2D]) -> str:
 def _said(panels: Sequence[Panel]) -> str:
     """What panels of one kind show."""
     up, across, titles = ([*dict.fromkeys(filter(None, each))] for each in list(zip(*panels, strict=True))[1:4])
+    if panels[0].kind == LINES and not up:
+        up, titles = titles, []  # a panel without a label has what it shows as its title
     said = panels[0].kind if len(panels) == 1 else f"{len(panels)} {panels[0].kind}s"
     said += f" of {' against '.join(listed(each) for each in (up, across) if each)}" if up or across else ""
     said += f", for {listed(titles)}" if titles else ""

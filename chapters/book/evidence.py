@@ -37,7 +37,8 @@ CAPTION = (
 )
 WITH = "with it, beside without"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
-AREA, ROBOTS = "in normalized area under the curve", "on robots, in the same unit"
+AREA = "in normalized area under the curve"
+ROBOTS = "on robots, in the same unit", f"on robots, {AREA}"
 MADE = "its worlds: share of the best score", "in points: no best score"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters and for all panels that have a scale
 VERDICTS = {1: HELPS, -1: HURTS, 0: "no detectable effect"}
@@ -79,11 +80,13 @@ class Evidence:
     def strip(self) -> Figure:
         """All effects at a glance: questions by environments, robots, and the worlds made for the trick."""
         rows, worlds = self.table.to_dict("records"), self.worlds.to_dict("records")
-        usual = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] != "continuous"}
-        robots = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
+        usual, robots = (
+            {(row["kind"], row["env"].removeprefix("tricks/")): _seen(row) for row in rows if row["subject"] in kinds}
+            for kinds in ({*self.table.subject} - {"continuous"}, {"continuous"})
+        )
         shares = {(WITH, row["place"]): _seen(row, "share") for row in worlds if pd.notna(row["share"])}
         points = {(WITH, row["place"]): _seen(row) for row in worlds if pd.isna(row["share"])}
-        scaled = [Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE[0], shares, LIMIT)]
+        scaled = [Panel(AREA, usual, LIMIT), Panel(ROBOTS[not usual], robots, LIMIT), Panel(MADE[0], shares, LIMIT)]
         figure = strip([*scaled, Panel(MADE[1], points, float("nan"))])
         figure.set_label(f"Every verdict on {self.trick}: {'; '.join(self.summary().splitlines())}.")
         return figure
@@ -95,8 +98,14 @@ class Evidence:
         places = f"{(~robots).sum()} comparisons in {envs} usual environment{'s' * (envs != 1)}"
         usual = (places, self.table[~robots])
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
-        counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
+        counted = [(name, _counted(table)) for name, table in rows if len(table)]
         return "\n".join(f"{name}: " + "; ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
+
+
+def _counted(table: pd.DataFrame) -> pd.Series:
+    """How many rows have each verdict; those that nothing confirmed are apart."""
+    once = table.verdict.isin((HELPS, HURTS)) & table.confirmed.ne(1)
+    return table.verdict.mask(once, table.verdict + ", once").value_counts()
 
 
 def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:

@@ -37,16 +37,17 @@ def at_best_rate(config: Config, tricks: Tricks) -> Config:
     return replace(config, lr=best_rate(config, tricks).value)
 
 
-def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
+def curves(runs: Mapping[str, Run], axis: Axes | None = None, **colors: str) -> Axes:
     """Mean return over seeds against steps, with the pointwise 95% bootstrap interval of that mean.
 
-    runs: keyed by the line's name; a line named after a trick gets its color. An interval needs five seeds.
+    runs: keyed by the line's name; a line named after a trick gets its color, and a bug always the same one.
+    colors: those of other lines, by name. An interval needs five seeds.
     """
     axis = plt.subplots()[1] if axis is None else axis
-    colors = iter(style.OTHERS)
+    known, others = style.COLORS | {"with the bug": style.FAULT} | colors, iter(style.OTHERS)
     for name, run in runs.items():
         grid = on_grid(run.curve, run.config.steps, run.diverged)
-        learning_curve(axis, name, grid, style.COLORS.get(name) or next(colors))
+        learning_curve(axis, name, grid, known.get(name) or next(others))
     over_steps(axis)
     axis.set_ylabel("episode return")
     return axis

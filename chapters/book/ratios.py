@@ -41,7 +41,7 @@ def draw_ratios(axis: Axes, epochs: Sequence[np.ndarray], color: str) -> None:
     axis.set(xlabel="ratio ρ", xticks=(-2, -1, 0, 1, 2))
     axis.set_xticklabels(["≤¼", "½", "1", "2", "≥4"])
     last = len(epochs)
-    axis.set_yticks((last, last // 2 + 1, 1), ["epoch 1", f"{last // 2}", f"{last}"])
+    axis.set_yticks((last, last // 2 + 1, 1), ["epoch 1", f"epoch {last // 2}", f"epoch {last}"])
 
 
 def shares_by_epoch(found: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Any]:
