@@ -9,12 +9,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, Run, Tricks, train
 from tricks.cli.shell import parse
 from tricks.ladder import rungs, switched
 from tricks.runs.learning_curve import read_table
-from tricks.runs.run import WINDOWS, curve_figure, in_windows, rows, rung
+from tricks.runs.run import WINDOWS, in_windows, rows, rung
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_a_window_is_the_mean_of_its_episodes() -> None:
 
 
 def test_five_seeds_have_a_mean_and_an_interval() -> None:
-    axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(5)})).axes[0]
+    axes = a_run({seed: [seed, 10.0 + seed] for seed in range(5)}).plot(Figure().subplots())
     (line,) = axes.lines
     assert np.asarray(line.get_xydata()).tolist() == [[100, 2], [200, 12]]
     (band,) = axes.collections
@@ -106,14 +107,14 @@ def test_five_seeds_have_a_mean_and_an_interval() -> None:
 def test_fewer_seeds_have_a_line_each_instead() -> None:
     returns = {seed: [seed, 10.0 + seed] for seed in range(4)}
     for more, seeds in (({}, "4"), ({4: [np.nan, np.nan]}, "4 of 5")):  # one without an episode is not counted as drawn
-        axes = curve_figure(a_run(returns | more)).axes[0]
+        axes = a_run(returns | more).plot(Figure().subplots())
         assert [np.asarray(line.get_ydata())[0] for line in axes.lines[:5]] == [1.5, 0, 1, 2, 3]
         assert not axes.collections
         assert axes.get_title(loc="left") == f"CartPole-v1: mean of {seeds} seeds"
 
 
 def test_evaluations_are_a_line_of_their_own() -> None:
-    axes = curve_figure(a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0)).axes[0]
+    axes = a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0).plot(Figure().subplots())
     assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [[1, 2], [9, 9]]
     legend = axes.get_legend()
     assert legend is not None

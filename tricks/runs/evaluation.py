@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 import torch
@@ -19,7 +19,7 @@ from tricks.core.rollout import Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.runs.log import Log, beginning, means, tallied
+from tricks.runs.log import Log, means, or_better, tallied
 from tricks.texts import as_texts, as_values, recorded
 from tricks.values import Checked, fitted
 
@@ -29,8 +29,7 @@ class Unnamed:
     """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
-    custom: bool
-    """Whether it was made by a function that was passed to `train`."""
+    custom: bool  # whether it was made by a function that was passed to `train`
 
     def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
@@ -76,7 +75,7 @@ class Evaluation(Checked):
 
     def told(self) -> dict[str, Any]:
         """What a file says of it; own: whether env is but the name of a function that made it."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "make"}
+        plain = {name: x for name, x in vars(self).items() if name != "make"}
         return plain | {"own": self.make is not None and getattr(self.make, "custom", True)}
 
     @classmethod
@@ -106,18 +105,15 @@ class Evaluation(Checked):
             raise InputError(f"in evaluations: {error}") from error
         if _seen(env.spaces) != _seen(spaces):
             env.close()
-            theirs, ours = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
-            said = (
-                f"the evaluations' environment, {env.id}, has {theirs}, and that of the training, {spaces.env}, {ours}"
-            )
-            raise InputError(f"{' '.join(said.split())}; they must be the same")
+            here, there = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
+            both = f"environment, {env.id}, has {here}, and that of the training, {spaces.env}, {there}"
+            raise InputError(f"the evaluations' {' '.join(both.split())}; they must be the same")
         return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
-        seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
+        log: of the time before the rollout; it keeps the best agents. A failed evaluation is NaN and a line on stderr.
         """
         steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
@@ -141,7 +137,7 @@ class Evaluation(Checked):
         for reason in failures:
             print(f"an evaluation failed: {reason}", file=sys.stderr)
         if self.keep_best and not judged.isnan().all():
-            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
+            log.kept = or_better(log.kept, judged, agent)
         return scores
 
 
@@ -167,12 +163,7 @@ class Played(NamedTuple):
 
 
 def play_games(
-    config: Config,
-    agent: Agent,
-    games: int,
-    greedy: bool,
-    playing: Tensor | None = None,
-    make: MakeEnv | None = None,
+    config: Config, agent: Agent, games: int, greedy: bool, playing: Tensor | None = None, make: MakeEnv | None = None
 ) -> Played:
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
