@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks`."""
+"""The commands of `python -m tricks`. What needs torch or libcst is imported on use: --help does not wait for it."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tricks.cli.shell import POSITIONAL, Parser, answered, chosen, guarded, options, parse
 from tricks.cli.train import train
@@ -15,9 +15,6 @@ from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.own_trick import load_asked
 from tricks.reading.ladder_table import table
-
-if TYPE_CHECKING:  # whatever needs torch or libcst is imported on use, so that --help does not wait for it
-    from tricks.runs.run import Run
 
 USAGE = f"""usage: python -m tricks COMMAND ...
 
@@ -71,9 +68,6 @@ class Which:
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 
-    def agent_of(self, run: "Run") -> "Run":
-        return run.only(self.seed).at_best() if self.best else run.only(self.seed)
-
 
 @dataclass(frozen=True)
 class Playing(Which):
@@ -109,7 +103,8 @@ def play(arguments: list[str]) -> None:
     from tricks.runs.provenance import in_one_line
 
     clean_up(asked.folder)
-    run = asked.agent_of(load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap))
+    run = load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
     path = asked.gif or asked.folder / "play.gif"
@@ -146,7 +141,8 @@ def save_policy(arguments: list[str]) -> None:
     from tricks.restore import load
     from tricks.runs import save_policy as writer
 
-    run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
+    run = load(asked.folder, env=asked.env, wrap=asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
     print(f"wrote {writer.save_policy(run, asked.out, noise=asked.noise)}")
     if run.agent.state_size:
         print(f"the input state is {writer.STATE.format(run.agent.state_size)}")

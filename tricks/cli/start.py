@@ -66,9 +66,7 @@ def flushed(status: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is still buffered
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
         if not isinstance(error, BrokenPipeError):
             print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
             return status or 2

@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
@@ -33,9 +33,6 @@ class Unnamed:
 
     def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
-
-
-NOT_IN_THE_FILE = Unnamed("this run was evaluated in an environment of your own, which its file does not hold", True)
 
 
 @dataclass(frozen=True)
@@ -81,9 +78,9 @@ class Evaluation(Checked):
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> Self:
         """What `told` gave; without the function, which is no part of a file. Raises InputError or TypeError."""
-        given = dict(told)
+        given, fault = dict(told), "this run was evaluated in an environment of your own, which its file does not hold"
         own = fitted("own", bool, given.pop("own", False))
-        return cls(**given, make=NOT_IN_THE_FILE if own else None)
+        return cls(**given, make=Unnamed(fault, True) if own else None)
 
     @property
     def apart(self) -> bool:
@@ -123,14 +120,14 @@ class Evaluation(Checked):
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
-            played = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
+            games, failed, record = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
             return nothing
-        failures = list(played.failed.values())
-        scores = judged = played.scores.mean(1).masked_fill(~due, torch.nan)
+        failures = list(failed.values())
+        scores = judged = games.mean(1).masked_fill(~due, torch.nan)
         if isinstance(self.keep_best, str):
-            judged = played.record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
+            judged = record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
             without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
             failures += [f"seed {seed} has no {self.keep_best!r}" for seed in without[:1]]
             scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
@@ -154,21 +151,14 @@ def play_needs(config: Config, games: int, spaces: Spaces | None = None, option:
     return [Need(f"{count:,} games at once", count * config.horizon * row_bytes(spaces), (option,))]
 
 
-class Played(NamedTuple):
-    """What came of some games of every seed."""
-
-    scores: Tensor  # [S, games]; NaN for a seed whose environment failed
-    failed: dict[int, str]  # which seeds those are, and why
-    record: dict[str, Tensor]  # the mean of each number of `Config.record`, [S]; NaN where no game gave one
-
-
 def play_games(
     config: Config, agent: Agent, games: int, greedy: bool, playing: Tensor | None = None, make: MakeEnv | None = None
-) -> Played:
+) -> tuple[Tensor, dict[int, str], dict[str, Tensor]]:
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
-    A seed fails if a game is longer than config.episode_limit or an observation or reward is not finite. Raises
-    InputError if all seeds fail at once, or if the environment does not have the agents' spaces.
+    Returns scores [S, games], NaN for a seed that failed; why those failed; and the mean of each number of
+    `Config.record`, [S], NaN where no game gave one. A seed fails if a game is longer than config.episode_limit or an
+    observation or reward is not finite. Raises InputError if all fail at once, or the spaces are not the agents'.
     """
     refuse_too_large(play_needs(config, games))
     config = replace(config, lanes=games, group=1)  # each game has a prompt of its own
@@ -203,4 +193,4 @@ def play_games(
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
             left = left & scores.isfinite()
-    return Played(scores, failed, means(rules, record))
+    return scores, failed, means(rules, record)

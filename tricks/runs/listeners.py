@@ -1,5 +1,6 @@
 """Listeners for `train(on_update=...)` that write each update's rows while the run trains."""
 
+import csv
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,9 @@ class CurveFile:
                     (self.folder / name).unlink(missing_ok=True)
                 write_whole(self.path, header + "".join(kept))
                 self.begun = True
+            lines = [["" if isnan(x) else x for x in row.values()] for row in rows]
             with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(map(as_line, rows)))
-
-
-def as_line(row: dict[str, float]) -> str:
-    """A row as a line of curve.csv, exactly as pandas writes it: NaN is empty, and floats keep full precision."""
-    return ",".join("" if isnan(x) else repr(x) for x in row.values()) + "\n"
+                csv.writer(file, lineterminator="\n").writerows(lines)  # exactly as pandas writes them
 
 
 def earlier_lines(path: Path, update: int, header: str) -> list[str]:

@@ -15,7 +15,6 @@ from tricks.version import ALGORITHM, BENEATH, DISTRIBUTION, __version__, instal
 
 VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
 ROOT = Path(__file__).resolve().parents[2]  # of this package's repository, if there is one
-PATIENCE = 10.0  # seconds to wait for git
 
 MadeWith = dict[str, str | bool | int | None]
 
@@ -84,7 +83,7 @@ def _git(*arguments: str) -> str | None:
     elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # set inside hooks
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        done = subprocess.run(command, env=elsewhere, capture_output=True, timeout=PATIENCE, check=True)
+        done = subprocess.run(command, env=elsewhere, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return os.fsdecode(done.stdout).strip()
