@@ -63,8 +63,7 @@ def test_plot_draws_on_the_axes_that_it_is_given_or_on_new_ones(run: Run) -> Non
     plt.switch_backend("Agg")
     axes = plt.figure().subplots()
     assert run.plot(axes) is axes
-    other = run.plot()
-    assert other is plt.gca()
+    assert (other := run.plot()) is plt.gca()
     assert len(axes.lines) == len(other.lines) == 1
     assert axes.get_title(loc="left") == "ShortCartPole-v0: mean and 95% interval over 5 seeds"
     plt.close("all")
@@ -95,9 +94,8 @@ def test_a_window_is_the_mean_of_its_episodes() -> None:
 
 def test_five_seeds_have_a_mean_and_an_interval() -> None:
     axes = a_run({seed: [seed, 10.0 + seed] for seed in range(5)}).plot(Figure().subplots())
-    (line,) = axes.lines
+    (line,), (band,) = axes.lines, axes.collections
     assert np.asarray(line.get_xydata()).tolist() == [[100, 2], [200, 12]]
-    (band,) = axes.collections
     reach = 2.776445 * 2.5**0.5 / 5**0.5  # t₄ · s / √n
     box = band.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((2 - reach, 12 + reach), abs=1e-5)

@@ -87,10 +87,7 @@ class Told(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Settings]:
-    """A run's record, and the settings in it. Raises InputError, with `where` it is from, if it is none of ours.
-
-    It then is damaged, of a version that computes other numbers, or has a trick from a file that is not loaded.
-    """
+    """A run's record, and its settings. Raises InputError if it is damaged, of another version, or lacks a trick."""
     with judged(where, file):
         plain = json.loads(text)
         made, tricks = plain.get("made_with", {}), {*plain["tricks"]}

@@ -51,7 +51,7 @@ class State:
     saved: Saved | None = None  # the checkpoint to resume from
     patience: AbstractContextManager[Any] = nullcontext()  # in which the training runs
 
-    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, /, **parts: Any) -> None:
+    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, **parts: Any) -> None:
         """Register the run's settings and its parts with state, which include env and log; own: see `Settings`."""
         config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = told(config, tricks, evaluation, own, parts["env"].spaces) | {"every": self.every}
@@ -157,7 +157,7 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     with trying(f"read {path}"):
         if path.is_file():
             return parse(path, path.read_bytes())
-    unfinished, done = (folder / CHECKPOINT).is_file(), finished(folder)
+    what, done = "resume" if name == CHECKPOINT else "continue", finished(folder)
     if name == CHECKPOINT:
         longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
@@ -165,8 +165,6 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     else:
         why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
         why = why if done else "it holds no run"
-        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}" if unfinished else why
-    what = "resume" if name == CHECKPOINT else "continue"
     raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}")
 
 

@@ -60,7 +60,7 @@ class Policy(nn.Module):
         super().__init__()
         self.agent, self.rescaled = run.agent[0], run.config.rescale_actions
         del self.agent.value_net  # no graph needs it
-        self.space = self.agent.spaces.action  # the environment's own, before it was rescaled
+        self.space: Any = self.agent.spaces.action  # the environment's own, before it was rescaled
         if self.rescaled:
             config = replace(run.config.only(0), lanes=1, device="cpu", compile=False, rescale_actions=False)
             with closing(make_env(config, make=run.env)) as env:
