@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import AbstractContextManager
 from typing import Any
 
 from tqdm import tqdm
@@ -16,7 +15,7 @@ LINE = "{percentage:.0f}%: {n_fmt} of {total_fmt} steps in {elapsed}, {remaining
 silent = False  # set by `train --quiet`
 
 
-class Lines(AbstractContextManager["Lines"]):
+class Lines:
     """For a log file: a line on standard error every EVERY seconds, on an update or, in a `with` block, at any time."""
 
     def __init__(self, total: int, initial: int = 0) -> None:
