@@ -165,7 +165,7 @@ def load(
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make = _named(folder, there.config, "env" in there.own, env, wrap)
     with judged(f"the run in {folder}", there.file, passing=InputError):  # of a body that does not fit
-        spaces = Spaces(config.env, *there.spaces.pair(), there.spaces.tasks, config.as_vector)
+        spaces = there.spaces.of(config)
         _check_sizes(config, spaces, there.tensors, own_body=body is not None)
         agent = build_agent(spaces, config, there.tricks, body)
         agent.origin = str(folder)

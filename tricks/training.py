@@ -307,7 +307,7 @@ def training(
     kept = checkpoints or State()
     if on_update is not None:
         refuse_other(on_update)
-    if config.imitate_steps and not kept.resumes:
+    if config.imitate_steps and kept.saved is None:
         if start is not None or tricks.imitate:
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
             raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
@@ -315,7 +315,7 @@ def training(
     with (
         torch.inference_mode(False),
         closing(open_env(config, tricks, env, body, evaluation)) as opened,
-        kept.patience(),
+        kept.patience,
     ):
         t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
         build(t)

@@ -19,7 +19,7 @@ from support.probes import BOOL, THREE, TWO, AnySpace, like, register
 from tricks import PPO, REINFORCE, Config, load, switched, train
 from tricks.core.spaces import Spaces, within
 from tricks.envs.make import make_env
-from tricks.runs.save_policy import policy_of
+from tricks.runs.save_policy import Policy
 from tricks.squash import squashed
 
 U8 = np.uint8
@@ -163,7 +163,7 @@ def test_a_nan_stops_its_seed_and_rescaled_integers_come_out_rounded() -> None:
     box = Box(-2, 3, (2,), np.int64)
     config = Config("own", seeds=2, steps=64, lanes=2, horizon=8, minibatches=2, rescale_actions=True)
     run = train(config, PPO, env=lambda: AnySpace(THREE, box)).only()
-    policy = policy_of(run)
+    policy = Policy(run)
     for obs in np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32):
         expected = within(box, 0.5 + 2.5 * run.agent.act(obs).astype(float))
         assert policy(torch.from_numpy(obs)[None])[0].tolist() == expected.tolist()

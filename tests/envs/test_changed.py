@@ -14,6 +14,7 @@ import support.contracts as own
 import torch
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.spaces import Box
+from matplotlib.figure import Figure
 from support.contracts import Counting
 from support.fixtures import Capture, refusal
 from support.probes import AnySpace, Endless, like
@@ -23,7 +24,6 @@ from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.runs.checkpoint import naming, read
-from tricks.runs.run import curve_figure
 from tricks.texts import as_texts
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
@@ -198,7 +198,7 @@ def test_one_object_is_enough_for_one_lane_at_a_time_alone(capsys: Capture) -> N
 def test_a_run_of_ones_own_environment_is_named_after_its_class(backend: str) -> None:
     run = train(replace(ODD, backend=backend), PPO, env=Counting, checkpoints=Checkpoints("cut", 10))
     assert run.config.env == read(Path("cut")).config.env == "Counting"
-    assert "Counting" in curve_figure(run).axes[0].get_title(loc="left")
+    assert "Counting" in run.plot(Figure().subplots()).get_title(loc="left")
     run.save("x")
     assert load("x", env=Counting).config.env == "Counting"
     assert train(replace(ODD, env="mine"), PPO, env=Counting).config.env == "mine"

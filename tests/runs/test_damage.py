@@ -65,7 +65,7 @@ def test_any_flipped_byte_is_damage() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"config": {"lanes": "8"}}, "Expected `int`, got `str`"),
+        ({"config": {"lanes": "8"}}, "lanes must be a whole number, not '8'"),
         ({"config": {"gamma": 3}}, "gamma"),
         ({"config": {"hidden": [10**9, 10**9]}}, "too small for the agents"),
         ({"spaces": ONE | {"observation": {"kind": "Discrete", "n": 10**12, "start": 0}}}, "too small for the agents"),

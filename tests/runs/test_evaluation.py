@@ -16,7 +16,7 @@ from tricks.cli.train import summary
 from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.runs import evaluation
-from tricks.runs.log import Rows, beginning
+from tricks.runs.log import Rows, or_better
 
 
 @pytest.mark.parametrize("tricks", [PPO, UNMASKED], ids=["ppo", "every"])
@@ -145,13 +145,13 @@ def test_a_seed_that_was_never_evaluated_has_no_best_agent() -> None:
 
 def test_a_tie_a_missing_score_and_weights_that_are_not_finite_replace_nothing() -> None:
     agent = train(Config(seeds=4, steps=100), PPO).agent
-    kept = beginning(agent).or_better(torch.tensor([1.0, 1, 1, 1]).double(), agent)
+    kept = or_better(None, torch.tensor([1.0, 1, 1, 1]).double(), agent)
     later = Agent(agent.spaces, Config(seeds=4))
     later.policy_net.head.weight.data[3] = torch.nan
-    new = kept.or_better(torch.tensor([2.0, 1, torch.nan, 9]).double(), later)
+    new = or_better(kept, torch.tensor([2.0, 1, torch.nan, 9]).double(), later)
     assert new.score.tolist() == [2, 1, 1, 1]
     name = "policy_net.head.weight"
     assert torch.equal(new.state[name][0], later.state_dict()[name][0])
     assert torch.equal(new.state[name][1:], kept.state[name][1:])
-    first = beginning(agent).or_better(torch.tensor([torch.nan, 1, 1, 1]).double(), agent)
+    first = or_better(None, torch.tensor([torch.nan, 1, 1, 1]).double(), agent)
     assert first.score.isnan().tolist() == [True, False, False, False]

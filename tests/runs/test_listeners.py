@@ -12,7 +12,7 @@ from support.training import SMALL, Power, fail, scalars, writers
 
 from tricks import PPO, Agent, Checkpoints, Evaluation, StopTraining, further, load, resume, train
 from tricks.runs.learning_curve import COLUMNS, COUNTS
-from tricks.runs.listeners import CurveFile, TensorBoard, as_line
+from tricks.runs.listeners import CurveFile, TensorBoard
 from tricks.runs.log import Rows
 
 PENDULUM = replace(SMALL, env="Pendulum-v1")
@@ -59,7 +59,7 @@ def test_an_earlier_run_in_the_folder_is_replaced_when_the_first_update_is_there
     row = dict.fromkeys(COLUMNS, 0.5) | {"update": 0, "return": float("nan")}
     file([row])
     assert sorted(path.name for path in Path().iterdir()) == ["curve.csv", "notes.txt"]
-    assert CURVE.read_text() == ",".join(COLUMNS) + "\n" + as_line(row)
+    assert CURVE.read_text() == pd.DataFrame([row]).to_csv(index=False)
 
 
 def test_a_file_that_cannot_be_written_is_named() -> None:

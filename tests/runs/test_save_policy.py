@@ -15,7 +15,7 @@ from support.probes import BOOL, AnySpace
 
 from tricks import PPO, Agent, Config, Run, named, train
 from tricks.core.nets import Dense
-from tricks.runs.save_policy import Graph, as_onnx, as_program, inputs, policy_of, save_policy
+from tricks.runs.save_policy import Graph, Policy, as_onnx, as_program, inputs, save_policy
 
 SMALL: dict[str, Any] = {"seeds": 2, "lanes": 2, "horizon": 8, "minibatches": 2, "steps": 64, "hidden": (16, 8)}
 VECTOR, CHOICE = Box(-3, 3, (3,)), Discrete(3, start=-1)
@@ -39,7 +39,7 @@ def graph_of(run: Run, form: str) -> Graph:
     """The graph of a run's only agent, as it is read back from its file."""
     if form == "onnx":
         pytest.importorskip("onnxruntime")
-    policy = policy_of(run.only())
+    policy = Policy(run.only())
     graph, _ = FORMS[form](policy, *inputs(policy, noise=False))
     return graph
 

@@ -9,12 +9,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from tricks import CONTINUOUS, EVERY, PPO, REINFORCE, Config, Run, Tricks, train
 from tricks.cli.shell import parse
 from tricks.ladder import rungs, switched
 from tricks.runs.learning_curve import read_table
-from tricks.runs.run import WINDOWS, curve_figure, in_windows, rows, rung
+from tricks.runs.run import WINDOWS, in_windows, rows, rung
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,7 @@ def test_plot_draws_on_the_axes_that_it_is_given_or_on_new_ones(run: Run) -> Non
     plt.switch_backend("Agg")
     axes = plt.figure().subplots()
     assert run.plot(axes) is axes
-    other = run.plot()
-    assert other is plt.gca()
+    assert (other := run.plot()) is plt.gca()
     assert len(axes.lines) == len(other.lines) == 1
     assert axes.get_title(loc="left") == "ShortCartPole-v0: mean and 95% interval over 5 seeds"
     plt.close("all")
@@ -93,10 +93,9 @@ def test_a_window_is_the_mean_of_its_episodes() -> None:
 
 
 def test_five_seeds_have_a_mean_and_an_interval() -> None:
-    axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(5)})).axes[0]
-    (line,) = axes.lines
+    axes = a_run({seed: [seed, 10.0 + seed] for seed in range(5)}).plot(Figure().subplots())
+    (line,), (band,) = axes.lines, axes.collections
     assert np.asarray(line.get_xydata()).tolist() == [[100, 2], [200, 12]]
-    (band,) = axes.collections
     reach = 2.776445 * 2.5**0.5 / 5**0.5  # t₄ · s / √n
     box = band.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((2 - reach, 12 + reach), abs=1e-5)
@@ -106,14 +105,14 @@ def test_five_seeds_have_a_mean_and_an_interval() -> None:
 def test_fewer_seeds_have_a_line_each_instead() -> None:
     returns = {seed: [seed, 10.0 + seed] for seed in range(4)}
     for more, seeds in (({}, "4"), ({4: [np.nan, np.nan]}, "4 of 5")):  # one without an episode is not counted as drawn
-        axes = curve_figure(a_run(returns | more)).axes[0]
+        axes = a_run(returns | more).plot(Figure().subplots())
         assert [np.asarray(line.get_ydata())[0] for line in axes.lines[:5]] == [1.5, 0, 1, 2, 3]
         assert not axes.collections
         assert axes.get_title(loc="left") == f"CartPole-v1: mean of {seeds} seeds"
 
 
 def test_evaluations_are_a_line_of_their_own() -> None:
-    axes = curve_figure(a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0)).axes[0]
+    axes = a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0).plot(Figure().subplots())
     assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [[1, 2], [9, 9]]
     legend = axes.get_legend()
     assert legend is not None

@@ -11,7 +11,6 @@ from gymnasium.utils.env_checker import check_env
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import Env
-from tricks.core.spaces import Spaces
 from tricks.envs.lane import make_lane
 from tricks.envs.make import lane_kind, make_env
 from tricks.errors import InputError, in_words
@@ -38,7 +37,7 @@ def check(config: Config, episodes: int) -> Iterator[str]:
         refuse_breach(config)
     with closing(open_env(config, tricks)) as env:
         yield from described(env)
-    yield from trial(config, tricks, episodes)
+    yield trial(config, tricks, episodes)
 
 
 def refuse_breach(config: Config) -> None:
@@ -59,7 +58,10 @@ def refuse_breach(config: Config) -> None:
 def described(env: Env) -> Iterator[str]:
     """The spaces, how the agent sees them, and how lanes begin."""
     spaces = env.spaces
-    yield f"observations: {' '.join(str(spaces.observation).split())}; the net sees {seen(spaces)}"
+    parts = [f"{leaf.name}: {f'an image {list(leaf.shape)}' if leaf.axes else leaf.size}" for leaf in spaces.leaves]
+    seen = f"a vector of length {spaces.features}" + f" ({', '.join(parts)})" * (len(parts) > 1)
+    seen = f"an image {list(spaces.shape)}, its channels first" if spaces.pixels else seen
+    yield f"observations: {' '.join(str(spaces.observation).split())}; the net sees {seen}"
     choices = f"{len(spaces.components)} choices at once" if spaces.components else f"one of {spaces.actions}"
     given = choices if spaces.discrete else f"numbers, of which there are {spaces.actions}, clipped to the bounds"
     yield f"actions: {' '.join(str(spaces.action).split())}; the policy gives {given}"
@@ -74,31 +76,20 @@ def described(env: Env) -> Iterator[str]:
     yield f"first observations: {f'{apart} of {env.lanes} lanes begin differently' if apart > 1 else alike}"
 
 
-def seen(spaces: Spaces) -> str:
-    """What an observation becomes."""
-    if spaces.pixels:
-        return f"an image {list(spaces.shape)}, its channels first"
-    parts = [f"{leaf.name}: {f'an image {list(leaf.shape)}' if leaf.axes else leaf.size}" for leaf in spaces.leaves]
-    return f"a vector of length {spaces.features}" + f" ({', '.join(parts)})" * (len(parts) > 1)
-
-
-def trial(config: Config, tricks: Tricks, episodes: int) -> Iterator[str]:
+def trial(config: Config, tricks: Tricks, episodes: int) -> str:
     """What a training for a few seconds, by policies that hardly differ from chance, saw of so many episodes."""
-    start, seen = time.perf_counter(), list[dict[str, float]]()
+    start, ended = time.perf_counter(), 0.0
 
     def more(rows: Rows, agent: Agent) -> bool:
-        seen.extend(rows)
-        return sum(row["episodes"] for row in seen) < episodes and time.perf_counter() - start < PATIENCE
+        nonlocal ended
+        ended += rows[0]["episodes"]
+        return ended < episodes and time.perf_counter() - start < PATIENCE
 
     progress.silent = True
-    train(replace(config, steps=LONGEST, lr=1e-6), tricks, on_update=more)
-    ended, steps = sum(row["episodes"] for row in seen), max(row["step"] for row in seen)
-    if ended:
-        length, score = (sum(row[x] * row["episodes"] for row in seen if row["episodes"]) for x in ("length", "return"))
-        size = f"{length / ended:,.1f} steps on average, with a mean return of {score / ended:.4g}"
-        yield f"random games: {ended:,.0f}, of {size}"
-    else:
-        yield (
-            f"random games: none ended in {steps:,.0f} steps; evaluations and `play` need an end, and so does "
-            "training without segments: --wrap 'gymnasium.wrappers:TimeLimit(1000)' sets one"
-        )
+    curve = train(replace(config, steps=LONGEST, lr=1e-6), tricks, on_update=more).curve
+    if not ended:
+        why = "evaluations and `play` need an end, and so does training without segments"
+        how = "--wrap 'gymnasium.wrappers:TimeLimit(1000)' sets one"
+        return f"random games: none ended in {curve['step'].max():,} steps; {why}: {how}"
+    length, score = ((curve[x] * curve["episodes"]).sum() / ended for x in ("length", "return"))
+    return f"random games: {ended:,.0f}, of {length:,.1f} steps on average, with a mean return of {score:.4g}"

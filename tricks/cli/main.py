@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks`."""
+"""The commands of `python -m tricks`. What needs torch or libcst is imported on use: --help does not wait for it."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tricks.cli.shell import POSITIONAL, Parser, answered, chosen, guarded, options, parse
 from tricks.cli.train import train
@@ -15,11 +15,6 @@ from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.own_trick import load_asked
 from tricks.reading.ladder_table import table
-
-if TYPE_CHECKING:  # whatever needs torch or libcst is imported on use, so that --help does not wait for it
-    import numpy as np
-
-    from tricks.runs.run import Run
 
 USAGE = f"""usage: python -m tricks COMMAND ...
 
@@ -39,7 +34,6 @@ or ppo with it if it is beyond the ladder. The default is ppo; flags add to it o
 remove from it. (In Python, Tricks() is reinforce.)
 `--trick FILE` makes the trick in a file of yours a flag like ours, in every command.
 `python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed."""
-MAKING = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,6 +46,7 @@ def _dispatch(arguments: list[str]) -> int:
         print(USAGE)
         return 0 if arguments else 2
     if not answered(arguments, USAGE):
+        warnings.filterwarnings("ignore", module="gymnasium")
         name, *rest = load_asked(arguments)
         chosen(name, COMMANDS)(rest)
     return 0
@@ -72,9 +67,6 @@ class Which:
     registers the id. For a run of `train(env=...)`, name what makes its environment."""
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
-
-    def agent_of(self, run: "Run") -> "Run":
-        return run.only(self.seed).at_best() if self.best else run.only(self.seed)
 
 
 @dataclass(frozen=True)
@@ -102,16 +94,17 @@ def play(arguments: list[str]) -> None:
         raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
     if asked.gif is not None and asked.no_gif:
         raise InputError("--gif and --no-gif are mutually exclusive")
-    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
-    os.environ.update(quiet)  # pygame draws to memory: no display, no banner
-    warnings.filterwarnings("ignore", module="gymnasium")
+    # pygame draws to memory: no display, no banner
+    os.environ |= {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
     from tricks.restore import load_to_play
     from tricks.runs.files import clean_up
     from tricks.runs.film import picture
+    from tricks.runs.learning_curve import over
     from tricks.runs.provenance import in_one_line
 
     clean_up(asked.folder)
-    run = asked.agent_of(load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap))
+    run = load_to_play(asked.folder, asked.env, asked.eval_env, asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
     path = asked.gif or asked.folder / "play.gif"
@@ -119,20 +112,14 @@ def play(arguments: list[str]) -> None:
         raise InputError(f"cannot write {path}: play writes animated GIFs only, so the file's name must end in .gif")
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
-    print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy, asked.best))
+    returns = run.evaluate(asked.episodes, asked.greedy)[0]
+    actions = "its most likely actions" if asked.greedy else "sampled actions"
+    where = f"{'best ' * asked.best}agent of seed {run.config.seed_list[0]} in {run.config.env}"
+    print(f"{where}, {actions}: mean return {over(returns, 'episodes')}")
     if not asked.no_gif:
         print(picture(run, path, asked.greedy))
     if run.made_with:
         print(f"trained {in_one_line(run.made_with)}")
-
-
-def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
-    """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
-    from tricks.runs.learning_curve import over
-
-    actions = "its most likely actions" if greedy else "sampled actions"
-    whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
-    return f"{whose} in {run.config.env}, {actions}: mean return {over(returns, 'episodes')}"
 
 
 @dataclass(frozen=True)
@@ -154,7 +141,8 @@ def save_policy(arguments: list[str]) -> None:
     from tricks.restore import load
     from tricks.runs import save_policy as writer
 
-    run = asked.agent_of(load(asked.folder, env=asked.env, wrap=asked.wrap))
+    run = load(asked.folder, env=asked.env, wrap=asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
     print(f"wrote {writer.save_policy(run, asked.out, noise=asked.noise)}")
     if run.agent.state_size:
         print(f"the input state is {writer.STATE.format(run.agent.state_size)}")
@@ -176,13 +164,13 @@ def check(arguments: list[str]) -> None:
     """Print what the environment has and does. Raises InputError, which says what would be right, for a fault."""
     parser = Parser("python -m tricks check ENV")
     parser.takes(Checking())
-    parser.takes(Config(lanes=4), only=MAKING)
+    making = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend", "lanes")
+    parser.takes(Config(lanes=4), only=making)
     asked, config = parser.filled([word.removeprefix("--env=") for word in arguments if word != "--env"])
     if not asked.env:
         raise InputError("check takes an environment, for example: python -m tricks check CartPole-v1")
     if asked.episodes < 1:
         raise InputError(f"episodes must be at least 1, not {asked.episodes}")
-    warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.cli import checking
 
     for line in checking.check(replace(config, env=asked.env, seeds=(asked.seed,)), asked.episodes):

@@ -39,11 +39,10 @@ no effect when that trick is off."""
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
-    """Run `command` and return its exit status: 2 on an error that the user can fix, 130 on Ctrl-C.
+    """Run `command` and return its exit status: 2 on an error that the user can fix, 130 on Ctrl-C, each with one line.
 
-    Such errors and Ctrl-C print one line. They are InputError, and what the operating system refuses: a full disk, a
-    name that is too long, memory. `kept` says what an interrupted run leaves behind; so can the message of the
-    KeyboardInterrupt.
+    Such errors are InputError, and what the operating system refuses: a full disk, a name that is too long, memory.
+    `kept`, and the KeyboardInterrupt's own message, say what an interrupted run leaves behind.
     """
     try:
         return command(arguments)
@@ -79,10 +78,7 @@ def answered(arguments: Sequence[str], usage: str) -> bool:
 
 
 def parse(arguments: Sequence[str], what: str, *groups: type) -> tuple[Tricks, list[Any]]:
-    """Parse the flags, which start from the rung named first, and the other groups of options.
-
-    Raises InputError for an unknown rung or option, a value of the wrong type, or an unmet need.
-    """
+    """The flags, which start from the rung named first, and the other groups of options. Raises InputError."""
     start, numbers = PPO, Config()
     if arguments and not arguments[0].startswith("-"):
         rung, *arguments = arguments
@@ -95,9 +91,9 @@ def parse(arguments: Sequence[str], what: str, *groups: type) -> tuple[Tricks, l
     return tricks, others
 
 
-def options(kind: type[T], arguments: Sequence[str], prog: str, about: str = "") -> T:
+def options(kind: type[T], arguments: Sequence[str], prog: str) -> T:
     """Fill a dataclass from the command line. Raises InputError as `Parser.filled` does."""
-    parser = Parser(prog, about)
+    parser = Parser(prog)
     parser.takes(kind())
     return parser.filled(arguments)[0]  # type: ignore[no-any-return]
 
@@ -117,9 +113,9 @@ class Parser(ArgumentParser):
         self.starts, self.counts = list[tuple[Any, set[str]]](), set[str]()
 
     def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
-        """Add the options of a dataclass, in a group of their own if something is said `about` them.
+        """Add the options of a dataclass, or `only` these, with this instance's values as defaults.
 
-        start: an instance, with the defaults. only: the fields that are options, if not all are.
+        They are a group of their own if something is said `about` them.
         """
         self.starts.append((start, {*only} or {field.name for field in fields(start)}))
         group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self

@@ -12,15 +12,15 @@ from tricks.runs.signals import Patience
 
 
 def start(module: str) -> int:
-    """Import a module and run its `main`; returns the exit status.
+    """Import a module and run its `main`; returns the exit status, after a signal 128 plus its number.
 
-    Ctrl-C, SIGTERM and SIGHUP print one line, even during the import; the status is 128 plus the signal's number.
-    Output that cannot be written turns status 0 into 2, unless its reader has exited.
+    Ctrl-C, SIGTERM and SIGHUP print one line, even during the import.
     """
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
     safe_streams()
-    look_here()
+    with suppress(FileNotFoundError):  # the folder may be gone
+        sys.path += [os.getcwd()] * (not sys.flags.safe_path)  # as `python -m` has it, but after what is installed
     with Stoppable() as stoppable:
         try:
             status = int(import_module(module).main())
@@ -47,15 +47,6 @@ class Stoppable(Patience):
         raise KeyboardInterrupt
 
 
-def look_here() -> None:
-    """Let modules that are named (`rooms:make`) be in the current folder, as for `python -m`, which a script lacks.
-
-    It comes last in sys.path, after Python's own modules and the installed ones.
-    """
-    with suppress(FileNotFoundError):  # the folder may be gone
-        sys.path += [os.getcwd()] * (not sys.flags.safe_path)
-
-
 def safe_streams() -> None:
     """Open closed standard streams, so that no file gets their numbers, and let no terminal lack a character."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -75,9 +66,7 @@ def flushed(status: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is still buffered
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
         if not isinstance(error, BrokenPipeError):
             print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
             return status or 2

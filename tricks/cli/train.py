@@ -4,7 +4,6 @@ import io
 import os
 import shlex
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import dataclass
@@ -93,7 +92,6 @@ class Output:
 def train(arguments: list[str]) -> None:
     """Train agents, print a summary, and save the run if --out is given."""
     tricks, (config, output) = parse(arguments, "train", Config, Output)
-    warnings.filterwarnings("ignore", module="gymnasium")
     import torch
 
     from tricks.runs import progress
@@ -122,9 +120,7 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
         return run
     checkpoints = Checkpoints(output.out, output.checkpoint_every, overwrite=output.overwrite)
     try:
-        return kept(
-            lambda tell: work(checkpoints=checkpoints, on_update=tell), output.out, output.tensorboard, output.overwrite
-        )
+        return kept(partial(work, checkpoints=checkpoints), output.out, output.tensorboard, output.overwrite)
     finally:
         checkpoints.release()
 
@@ -132,8 +128,6 @@ def begun(config: Config, tricks: Tricks, output: Output) -> "Run":
 def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
     """Resume a run, or train it further, and save it in its folder. Raises InputError for what these don't take."""
     from tricks.restore import begun_again, further, resume
-    from tricks.runs.checkpoint import read
-    from tricks.runs.files import LAST
 
     longer, folder = output.continue_from is not None, output.continue_from or output.resume or Path()
     mode, able = ("--continue", ["--continue-from", "--steps", "--schedule"]) if longer else ("--resume", [])
@@ -144,21 +138,20 @@ def gone_on(arguments: list[str], config: Config, output: Output) -> "Run":
         raise InputError(f"{mode} continues the run with its own settings; it takes no {others[0]}{why}")
     if longer and "--steps" not in given:
         raise InputError("--continue needs --steps, how many more environment steps each seed takes")
-    before = read(folder, LAST).config.steps if longer else 0  # says what is missing
 
-    def work(listener: "Listener") -> "Run":
-        named = config.env if "--env" in given else None, None, listener, config.wrap, output.eval_env
+    def work(on_update: "Listener") -> "Run":
+        named = config.env if "--env" in given else None, None, on_update, config.wrap, output.eval_env
         if not longer:
             return resume(folder, *named)
         run = further(folder, config.steps, output.schedule or "whole", *named)
-        print(f"continued from {before:,} to {run.config.steps:,} steps")
+        print(f"continued from {run.config.steps - config.steps:,} to {run.config.steps:,} steps")
         return run
 
     with begun_again(folder):
         return kept(work, folder, (folder / BOARD).is_dir(), overwrite=True)
 
 
-def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
+def kept(work: Callable[..., "Run"], folder: Path, tensorboard: bool, overwrite: bool) -> "Run":
     """Train with a listener that writes to the folder, and save the run there. Ctrl-C's message says what is saved."""
     from tricks.runs.checkpoint import how_to_resume, naming, read
     from tricks.runs.files import CHECKPOINT, PICTURE, write_whole
@@ -179,7 +172,7 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
                     print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
 
         try:
-            run = work(tell)
+            run = work(on_update=tell)
         except KeyboardInterrupt as stop:
             said = f" before the first checkpoint; the curve so far is in {file.path}" if file.begun else ""
             if (folder / CHECKPOINT).is_file():
@@ -203,23 +196,16 @@ def kept(work: Callable[["Listener"], "Run"], folder: Path, tensorboard: bool, o
 
 
 def summary(run: "Run") -> str:
-    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean.
-
-    Where no episode ended there, the reward per step. Also what was recorded, and how many steps were taken, if that
-    isn't the budget.
-    """
+    """What each seed came to over the last 10% of the budget, the mean over seeds, and what evaluations found."""
     from tricks.runs.learning_curve import late_return, over
     from tricks.texts import recorded
 
     curve, steps, seeds, late = run.curve, run.config.steps, run.config.seed_list, run.late()
     reward = curve[curve["step"] > 0.9 * steps].groupby("seed")["reward"].mean().reindex(seeds)
-    lines = [f"seed {seed}: return {late[seed]:.1f}" for seed in seeds]
-    for k, seed in enumerate(seeds):
-        if seed in run.diverged:
-            lines[k] = f"seed {seed}: diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
-        elif late.isna()[seed]:
-            why = "no episode ended in the last 10% of the budget"
-            lines[k] = f"seed {seed}: {why}; mean reward per step there {reward[seed]:.3g}"
+    why = "no episode ended in the last 10% of the budget; mean reward per step there"
+    rare = {seed: f"{why} {reward[seed]:.3g}" for seed in seeds if late.isna()[seed]}
+    rare |= {seed: f"diverged at step {step}: {run.reasons[seed]}" for seed, step in run.diverged.items()}
+    lines = [f"seed {seed}: {rare.get(seed, f'return {late[seed]:.1f}')}" for seed in seeds]
     taken = curve[~curve["seed"].isin(list(run.diverged))].groupby("seed")["step"].last()
     if (taken != steps).any():
         between = " to ".join(f"{count:,}" for count in sorted({taken.min(), taken.max()}))

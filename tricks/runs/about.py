@@ -1,7 +1,4 @@
-"""What a run's files hold: run.json, which says what was trained, and files of tensors; both checked when read.
-
-Reading a file builds tensors and plain values, and never runs code.
-"""
+"""What a run's files hold: run.json and files of tensors. Reading them checks them, and never runs code."""
 
 import hashlib
 import io
@@ -10,12 +7,11 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-import gymnasium as gym
 import msgspec
 import torch
 from msgspec import Meta, Struct
@@ -41,9 +37,10 @@ class Both(Struct, forbid_unknown_fields=True):
     tasks: Annotated[int, Meta(ge=1)]
     seen: list[str] = []
 
-    def pair(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
-        """The two spaces."""
-        return from_plain(self.observation), from_plain(self.action)
+    def of(self, config: Config) -> Spaces:
+        """The spaces of the environment that the config names."""
+        both = from_plain(self.observation), from_plain(self.action)
+        return Spaces(config.env, *both, self.tasks, config.as_vector)
 
 
 @dataclass(frozen=True)
@@ -67,38 +64,30 @@ class Told(Struct, forbid_unknown_fields=True, kw_only=True):
     own: Own
     spaces: Both
     made_with: MadeWith
-    every: int | None = None
-    """Of a checkpoint: steps between two of them."""
+    every: int | None = None  # of a checkpoint: steps between two of them
     diverged: list[tuple[Count, Count]] = []
     reasons: list[tuple[Count, str]] = []
     seconds: Annotated[float, Meta(ge=0)] | None = None
-    checksums: dict[str, str] = {}
-    """Of run.json: those of the files beside it."""
-    checksum: str = ""
-    """Of run.json: that of the same text with an empty checksum."""
+    checksums: dict[str, str] = {}  # of run.json: those of the files beside it
+    checksum: str = ""  # of run.json: that of the same text with an empty checksum
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
 
     def settings(self) -> Settings:
-        """Raises ValueError or InputError if they are invalid."""
-        if unknown := set(self.config) - {field.name for field in fields(Config)}:
-            raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
+        """Raises InputError or TypeError if they are invalid."""
         evaluation = None if self.evaluation is None else Evaluation.read(self.evaluation)
-        what = msgspec.convert(self.config, Config), switched(self.tricks), evaluation
+        what = Config(**self.config), switched(self.tricks), evaluation
         return Settings(*what, self.own, self.spaces, self.made_with)
 
     @property
     def origin(self) -> dict[str, Any]:
         """The attributes of the curve, see `Run`."""
-        given = zip(ORIGIN, (self.joined, self.started_from), strict=True)
-        return {name: each for name, each in given if each}
+        both = {"joined": self.joined, "from": self.started_from}
+        return {name: each for name, each in both.items() if each}
 
 
 def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Settings]:
-    """A run's record, and the settings in it. Raises InputError, with `where` it is from, if it is none of ours.
-
-    It then is damaged, of a version that computes other numbers, or has a trick from a file that is not loaded.
-    """
+    """A run's record, and its settings. Raises InputError if it is damaged, of another version, or lacks a trick."""
     with judged(where, file):
         plain = json.loads(text)
         made, tricks = plain.get("made_with", {}), {*plain["tricks"]}
@@ -114,23 +103,20 @@ def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Setting
     return record, settings
 
 
-def told(
-    config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Sequence[str], spaces: Spaces
-) -> dict[str, Any]:
+def told(config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, spaces: Spaces) -> dict[str, Any]:
     """What a file says of a training, without what it was made with: see `Told`."""
     how = None if evaluation is None else evaluation.told()
     both = {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)}
     plain = {**both, "tasks": spaces.tasks, "seen": spaces.seen}
-    return {"config": asdict(config), "tricks": tricks.on, "evaluation": how, "own": list(own), "spaces": plain}
+    return {"config": asdict(config), "tricks": tricks.on, "evaluation": how, "own": own, "spaces": plain}
 
 
 def read_back(config: Config, spaces: Spaces) -> None:
     """Raise InputError unless run.json would tell these numbers and spaces as it was told them."""
     try:
-        before = told(config, Tricks(), None, (), spaces)
+        before = told(config, Tricks(), None, [], spaces)
         found = msgspec.json.decode(msgspec.json.encode(before | {"made_with": {}}), type=Told).settings()
-        again = Spaces(config.env, *found.spaces.pair(), found.spaces.tasks, config.as_vector)
-        if told(found.config, Tricks(), None, (), again) != before:
+        if told(found.config, Tricks(), None, [], found.spaces.of(config)) != before:
             raise ValueError("it would be read as something else")
     except Exception as error:
         what = f"this run, with the spaces {spaces.observation} and {spaces.action}"
@@ -174,10 +160,7 @@ def tensor_bytes(content: Any) -> bytes:
 
 
 def tensors_in(content: bytes) -> Any:
-    """The inverse of `tensor_bytes`. Raises ValueError, with a one-line reason, for anything else.
-
-    A file with other pickled objects is refused before any of them is built or imported.
-    """
+    """The inverse of `tensor_bytes`. Raises ValueError for anything else, before it builds or imports any of it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch's remarks on pickles that it refuses

@@ -19,7 +19,7 @@ from tricks.config import Config
 from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Settings, judged, read_record, sealed, tensor_bytes, tensors_in, told, unsealed
+from tricks.runs.about import Own, Settings, judged, read_record, sealed, tensor_bytes, tensors_in, told, unsealed
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, trying, write_whole
 from tricks.runs.provenance import provenance_of_a_run
@@ -27,9 +27,8 @@ from tricks.runs.signals import Patience
 from tricks.texts import wrapper_name
 from tricks.values import checked
 
-SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
-GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
-
+# wrappers that are no stranger's, but for the one that writes files where a run tells it to
+GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in gym.wrappers.__all__ if name != "RecordVideo"]
 TRAIN = "python -m tricks train"
 
 
@@ -48,27 +47,11 @@ class State:
     Random streams need no saving: they are identified by the counts of updates, rollouts, steps and resets.
     """
 
-    every: int | None = None
-    """Steps between two checkpoints, if the training writes any."""
+    every: int | None = None  # steps between two checkpoints, if the training writes any
+    saved: Saved | None = None  # the checkpoint to resume from
+    patience: AbstractContextManager[Any] = nullcontext()  # in which the training runs
 
-    def __init__(self) -> None:
-        self._parts: dict[str, Any] = {}
-        self._about: dict[str, Any] = {}
-        self._saved: Saved | None = None
-
-    @property
-    def resumes(self) -> bool:
-        """Whether the parts are restored when the training begins."""
-        return self._saved is not None
-
-    def begin(
-        self,
-        config: Config,
-        tricks: Tricks,
-        evaluation: Evaluation | None = None,
-        own: Sequence[str] = (),
-        **parts: Any,
-    ) -> None:
+    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, **parts: Any) -> None:
         """Register the run's settings and its parts with state, which include env and log; own: see `Settings`."""
         config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = told(config, tricks, evaluation, own, parts["env"].spaces) | {"every": self.every}
@@ -80,10 +63,6 @@ class State:
     def give_way(self) -> None:
         """Let a signal stop the training, if one asks for that."""
 
-    def patience(self) -> AbstractContextManager[Any]:
-        """In which the training runs; see `Checkpoints`."""
-        return nullcontext()
-
     def now(self) -> Callable[[], bytes]:
         """What makes the bytes of a file with the state as it is between two updates, or after the last one."""
         parts = {name: tree_map_only(Tensor, Tensor.cpu, part.state_dict()) for name, part in self._parts.items()}
@@ -93,22 +72,20 @@ class State:
 class Checkpoints(State):
     """Saves a run's state to `folder`/checkpoint.pt, each time a seed has taken `every` more environment steps.
 
-    Without `every`, only a run that is stopped is saved: on Ctrl-C, SIGTERM or SIGHUP, the training finishes its update
-    and writes a checkpoint before it does what the signal asks for. A second signal doesn't wait for that.
-    As long as this object exists, no other process can train in the folder. Raises InputError if another one does, if
-    `every` is less than 1, if the folder cannot be written, if it holds the checkpoint of another unfinished run,
-    which this one would overwrite, or if it holds a finished run and `overwrite` is off.
+    Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its update and writes a checkpoint before it does what the
+    signal asks for, unless a second one comes. As long as this object exists, no other process can train in the folder.
+    Raises InputError if another one does, if `every` is less than 1, if the folder cannot be written, or if it holds
+    another unfinished run or, with `overwrite` off, a finished one.
     """
+
+    patience: Patience
 
     @checked
     def __init__(
         self, folder: str | Path, every: int | None = None, saved: Saved | None = None, overwrite: bool = False
     ) -> None:
-        super().__init__()
-        self.folder, self.every = as_path(folder), every
-        self._saved = saved  # the checkpoint to resume from
+        self.folder, self.every, self.saved, self.patience = as_path(folder), every, saved, Patience()
         self._kept = 0 if saved is None else saved.step
-        self._patience = Patience()
         if every is not None and every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
         with opened(self.folder, overwrite or saved is not None) as held:
@@ -120,34 +97,26 @@ class Checkpoints(State):
         """Register settings and parts, see `State`; of a resumed run, restore the parts."""
         super().begin(config, *asked, **parts)
         self._about["made_with"] = provenance_of_a_run(config.device)
-        if self._saved:
-            self._restore(self._saved, parts["env"].resumable)
-            if not parts["env"].resumable:
-                print(f"{parts['env'].id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
-
-    def _restore(self, saved: Saved, resumable: bool) -> None:
+        if self.saved is None:
+            return
+        saved, env = self.saved.parts, parts["env"]
         where = f"{self.folder / CHECKPOINT} is of another version, or of other nets than body= makes"
-        if other := min(saved.parts.keys() ^ self._parts.keys(), default=""):
-            has = "an unknown" if other in saved.parts else "no"
-            raise InputError(f"{where}: it has {has} part {other!r}")
-        for name, part in self._parts.items():
+        if other := min(saved.keys() ^ parts.keys(), default=""):
+            raise InputError(f"{where}: it has {'an unknown' if other in saved else 'no'} part {other!r}")
+        for name, part in parts.items():
             try:
-                part.load_state_dict(saved.parts[name])
+                part.load_state_dict(saved[name])
             except InputError:
                 raise
             except Exception as error:  # a state that does not fit can raise anything
                 raise InputError(f"{where}: its part {name!r} does not fit") from error
-            if not resumable:
+            if not env.resumable:
                 forget_episodes(part)
-
-    def patience(self) -> Patience:
-        return self._patience
+        if not env.resumable:
+            print(f"{env.id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def end_update(self, steps: Tensor) -> None:
-        """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.
-
-        If it cannot be written, a line says so, the previous one stays, and the training goes on.
-        """
+        """Write a checkpoint if one is due; if that fails, a line says so, and the training goes on."""
         step = int(steps.max())
         if self.every is not None and step // self.every > self._kept // self.every:
             self._kept = step
@@ -156,9 +125,9 @@ class Checkpoints(State):
 
     def give_way(self) -> None:
         """If a signal asks the process to stop, write a checkpoint, and let it."""
-        if self._patience.waiting is not None:
+        if self.patience.waiting is not None:
             self._write("")
-            self._patience.give_way()
+            self.patience.give_way()
 
     def _write(self, consequence: str) -> None:
         try:
@@ -183,15 +152,12 @@ def parse(path: Path, content: bytes) -> Saved:
 
 
 def read(folder: Path, name: str = CHECKPOINT) -> Saved:
-    """Read the checkpoint in `folder`, or its LAST.
-
-    Raises InputError if there is none, if it is damaged, or if it is of a version whose files differ from today's.
-    """
+    """Read the checkpoint in `folder`, or its LAST. Raises InputError if there is none or if it cannot be used."""
     path = folder / name
     with trying(f"read {path}"):
         if path.is_file():
             return parse(path, path.read_bytes())
-    unfinished, done = (folder / CHECKPOINT).is_file(), finished(folder)
+    what, done = "resume" if name == CHECKPOINT else "continue", finished(folder)
     if name == CHECKPOINT:
         longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
@@ -199,8 +165,6 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
     else:
         why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
         why = why if done else "it holds no run"
-        why = f"its run is unfinished; resume it with: {how_to_resume(folder)}" if unfinished else why
-    what = "resume" if name == CHECKPOINT else "continue"
     raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}")
 
 
@@ -228,8 +192,6 @@ def naming(env: str, wrap: Sequence[str], eval_env: str = "") -> list[str]:
 
 def refuse_unfinished(folder: Path) -> None:
     """Raise InputError if the folder holds an unfinished run."""
-    if (folder / CHECKPOINT).exists():
-        raise InputError(
-            f"{folder} holds an unfinished run; resume it with: {how_to_resume(folder)}, "
-            f"or remove {folder / CHECKPOINT}"
-        )
+    if (path := folder / CHECKPOINT).exists():
+        how = f"resume it with: {how_to_resume(folder)}, or remove {path}"
+        raise InputError(f"{folder} holds an unfinished run; {how}")

@@ -3,8 +3,8 @@
 import contextlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, NoReturn, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, Self
 
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
@@ -19,7 +19,7 @@ from tricks.core.rollout import Player, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.runs.log import Log, beginning, means, tallied
+from tricks.runs.log import Log, means, or_better, tallied
 from tricks.texts import as_texts, as_values, recorded
 from tricks.values import Checked, fitted
 
@@ -29,14 +29,10 @@ class Unnamed:
     """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
-    custom: bool
-    """Whether it was made by a function that was passed to `train`."""
+    custom: bool  # whether it was made by a function that was passed to `train`
 
     def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
-
-
-NOT_IN_THE_FILE = Unnamed("this run was evaluated in an environment of your own, which its file does not hold", True)
 
 
 @dataclass(frozen=True)
@@ -76,15 +72,15 @@ class Evaluation(Checked):
 
     def told(self) -> dict[str, Any]:
         """What a file says of it; own: whether env is but the name of a function that made it."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "make"}
+        plain = {name: x for name, x in vars(self).items() if name != "make"}
         return plain | {"own": self.make is not None and getattr(self.make, "custom", True)}
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> Self:
         """What `told` gave; without the function, which is no part of a file. Raises InputError or TypeError."""
-        given = dict(told)
+        given, fault = dict(told), "this run was evaluated in an environment of your own, which its file does not hold"
         own = fitted("own", bool, given.pop("own", False))
-        return cls(**given, make=NOT_IN_THE_FILE if own else None)
+        return cls(**given, make=Unnamed(fault, True) if own else None)
 
     @property
     def apart(self) -> bool:
@@ -106,18 +102,15 @@ class Evaluation(Checked):
             raise InputError(f"in evaluations: {error}") from error
         if _seen(env.spaces) != _seen(spaces):
             env.close()
-            theirs, ours = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
-            said = (
-                f"the evaluations' environment, {env.id}, has {theirs}, and that of the training, {spaces.env}, {ours}"
-            )
-            raise InputError(f"{' '.join(said.split())}; they must be the same")
+            here, there = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
+            both = f"environment, {env.id}, has {here}, and that of the training, {spaces.env}, {there}"
+            raise InputError(f"the evaluations' {' '.join(both.split())}; they must be the same")
         return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
-        seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
+        log: of the time before the rollout; it keeps the best agents. A failed evaluation is NaN and a line on stderr.
         """
         steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
@@ -127,21 +120,21 @@ class Evaluation(Checked):
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
-            played = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
+            games, failed, record = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
             return nothing
-        failures = list(played.failed.values())
-        scores = judged = played.scores.mean(1).masked_fill(~due, torch.nan)
+        failures = list(failed.values())
+        scores = judged = games.mean(1).masked_fill(~due, torch.nan)
         if isinstance(self.keep_best, str):
-            judged = played.record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
+            judged = record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
             without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
             failures += [f"seed {seed} has no {self.keep_best!r}" for seed in without[:1]]
             scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
         for reason in failures:
             print(f"an evaluation failed: {reason}", file=sys.stderr)
         if self.keep_best and not judged.isnan().all():
-            log.kept = (log.kept or beginning(agent)).or_better(judged, agent)
+            log.kept = or_better(log.kept, judged, agent)
         return scores
 
 
@@ -158,26 +151,14 @@ def play_needs(config: Config, games: int, spaces: Spaces | None = None, option:
     return [Need(f"{count:,} games at once", count * config.horizon * row_bytes(spaces), (option,))]
 
 
-class Played(NamedTuple):
-    """What came of some games of every seed."""
-
-    scores: Tensor  # [S, games]; NaN for a seed whose environment failed
-    failed: dict[int, str]  # which seeds those are, and why
-    record: dict[str, Tensor]  # the mean of each number of `Config.record`, [S]; NaN where no game gave one
-
-
 def play_games(
-    config: Config,
-    agent: Agent,
-    games: int,
-    greedy: bool,
-    playing: Tensor | None = None,
-    make: MakeEnv | None = None,
-) -> Played:
+    config: Config, agent: Agent, games: int, greedy: bool, playing: Tensor | None = None, make: MakeEnv | None = None
+) -> tuple[Tensor, dict[int, str], dict[str, Tensor]]:
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
-    A seed fails if a game is longer than config.episode_limit or an observation or reward is not finite. Raises
-    InputError if all seeds fail at once, or if the environment does not have the agents' spaces.
+    Returns scores [S, games], NaN for a seed that failed; why those failed; and the mean of each number of
+    `Config.record`, [S], NaN where no game gave one. A seed fails if a game is longer than config.episode_limit or an
+    observation or reward is not finite. Raises InputError if all fail at once, or the spaces are not the agents'.
     """
     refuse_too_large(play_needs(config, games))
     config = replace(config, lanes=games, group=1)  # each game has a prompt of its own
@@ -212,4 +193,4 @@ def play_games(
                 failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
             left = left & scores.isfinite()
-    return Played(scores, failed, means(rules, record))
+    return scores, failed, means(rules, record)

@@ -39,7 +39,7 @@ def trying(to: str) -> Iterator[None]:
 
 def as_path(path: str | Path) -> Path:
     """The path with `~` replaced by the home directory. Raises InputError for what cannot be a path."""
-    if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
+    if not str(path) or "\0" in str(path):
         raise InputError(f"a folder or file is named by a str or a Path, not {path!r}")
     try:
         expanded = Path(path).expanduser()
@@ -90,32 +90,31 @@ def finished(folder: Path) -> bool:
 
 
 def opened(folder: Path, overwrite: bool = False) -> ExitStack:
-    """Make the folder if it doesn't exist, and lock it for a training that writes to it, until the result is closed.
+    """Make the folder if need be, and lock it, until the result is closed. New folders that then are empty are removed.
 
-    Folders that are new and then still empty are removed. Raises InputError if another process trains in it, if it
-    holds a finished run and `overwrite` is off, or if it cannot be written, which is tried.
+    Raises InputError if another process trains in it, if it cannot be written, which is tried, or if it holds a
+    finished run and `overwrite` is off.
     """
+
+    def remove_empty() -> None:
+        with suppress(OSError):
+            for each in new:
+                each.rmdir()
+
+    new = make_folder(folder)
     with ExitStack() as stack:
-        stack.callback(_remove_empty, make_folder(folder))
+        stack.callback(remove_empty)
         stack.enter_context(hold(folder))
         clear(folder)
         if finished(folder) and not overwrite:
-            how = "add --overwrite to replace it (overwrite=True in Python)"
-            raise InputError(f"{folder} holds a finished run; {how}")
-        with trying(f"write to {folder}"), tempfile.TemporaryFile(dir=folder) as probe:
+            raise InputError(f"{folder} holds a finished run; add --overwrite to replace it (overwrite=True in Python)")
+        with trying(f"write to {folder}"), tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
             probe.write(bytes(4096))
-            probe.flush()
             os.fsync(probe.fileno())
         for name in (*RUN, CHECKPOINT, PICTURE):
             if (folder / name).is_dir():
                 raise InputError(f"cannot write {folder / name}: Is a directory")
         return stack.pop_all()
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    with suppress(OSError):
-        for folder in folders:
-            folder.rmdir()
 
 
 def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
@@ -169,18 +168,16 @@ def hold(folder: Path) -> ExitStack:
     """Keep other processes from training in the folder or saving to it, until the result is closed.
 
     Within one process, any number may hold the lock. The system drops it if the process is killed; the file `.lock`
-    then stays behind and locks nothing. File systems without locks lock nothing. Raises InputError if another process
-    holds it, with its id, or if the folder cannot be written.
+    then stays and locks nothing. Raises InputError if another process holds it, or if the folder cannot be written.
     """
-    path, process, stack = folder.resolve() / LOCK, os.getpid(), ExitStack()
+    path, stack = folder.resolve() / LOCK, ExitStack()
     lock = FileLock(path, timeout=0, thread_local=False, is_singleton=True, on_acquired=_sign)
 
     def release() -> None:
-        if os.getpid() == process:  # a forked worker has a copy of everything, but not the lock
-            if lock.lock_counter <= 1 and sys.platform != "win32":  # elsewhere, filelock leaves the file
-                with suppress(OSError):
-                    path.unlink()
-            lock.release()
+        if lock.lock_counter == 1 and sys.platform != "win32":  # elsewhere, filelock leaves the file
+            with suppress(OSError):
+                path.unlink()
+        lock.release()  # of a forked worker's copy, which holds nothing, too
 
     with trying(f"write to {folder}"):
         try:
@@ -193,6 +190,7 @@ def hold(folder: Path) -> ExitStack:
         except OSError as error:
             if error.errno not in LOCKLESS:
                 raise
+            path.unlink(missing_ok=True)
     stack.callback(release)
     return stack
 

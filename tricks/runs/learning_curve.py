@@ -1,6 +1,7 @@
 """The learning curve as a table: its columns, its file, the score at the end of training, and its interval."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,13 @@ from tricks.config import Config
 from tricks.errors import InputError
 from tricks.texts import recorded
 
-OWN = (
-    "policy_loss",
-    "entropy",
-    "grad_norm",
-    "learning_rate",
-    "eval_return",
-    "reward",
-)  # on every rung; tricks add more
-LED = (  # these come first, in the order of the stored curves
-    *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
-    *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
-)
+# on every rung; tricks add more
+OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return", "reward")
+# these come first, in the order of the stored curves
+LED = "policy_loss value_loss entropy approx_kl clip_fraction max_ratio explained_variance grad_norm auxiliary_loss "
+LED += "clone_kl policy_age value_age"
 OF_BOX = ("action_std", "action_clip_fraction")  # on every rung, if actions are Box; these come last
-DIAGNOSTICS = tuple(  # the others follow, in ladder order
-    sorted(
-        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought), *OF_BOX],
-        key=lambda name: LED.index(name) if name in LED else len(LED),
-    )
-)
+DIAGNOSTICS = tuple(dict.fromkeys([*LED.split(), *OWN, *chain(*ladder.DIAGNOSTICS.values()), *OF_BOX]))
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 NAMES = ("study", "arm", "env")  # of a run, where a table has several
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
@@ -54,10 +43,9 @@ def as_curve(rows: np.ndarray, columns: Sequence[str], origin: Mapping[str, Any]
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str = "return") -> pd.Series:
-    """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
+    """Each seed's mean return, or another column's, over the episodes that ended in the last `share` of the budget.
 
-    Or what it recorded in another column. Every episode has the same weight, however many end in one update. Seeds
-    without such an episode are left out.
+    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
     """
     rows = curve[(curve["step"] > (1 - share) * steps) & curve[column].notna() & (curve["episodes"] > 0)]
     weighted = (rows[column] * rows["episodes"]).groupby(rows["seed"]).sum()

@@ -1,5 +1,6 @@
 """Listeners for `train(on_update=...)` that write each update's rows while the run trains."""
 
+import csv
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ from tricks.runs.log import Rows
 class CurveFile:
     """Appends rows to `folder`/curve.csv, so that an interrupted run leaves its curve so far.
 
-    Rows are written update by update; `Run.save` later writes the same rows seed by seed. The first call replaces an
-    earlier run in the folder; if this run resumes that one, it keeps the rows up to the checkpoint. Raises InputError
-    if the file cannot be written.
+    The first call replaces an earlier run in the folder, or keeps its rows up to the checkpoint if this run resumes it.
+    Raises InputError if the file cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -29,30 +29,25 @@ class CurveFile:
                     (self.folder / name).unlink(missing_ok=True)
                 write_whole(self.path, header + "".join(kept))
                 self.begun = True
+            lines = [["" if isnan(x) else x for x in row.values()] for row in rows]
             with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(map(as_line, rows)))
+                csv.writer(file, lineterminator="\n").writerows(lines)  # exactly as pandas writes them
 
 
-def as_line(row: dict[str, float]) -> str:
-    """A row as a line of curve.csv, exactly as pandas writes it: NaN is empty, and floats keep full precision."""
-    return ",".join("" if isnan(x) else repr(x) for x in row.values()) + "\n"
-
-
-def earlier_lines(path: Path, update: int, expected: str) -> list[str]:
+def earlier_lines(path: Path, update: int, header: str) -> list[str]:
     """The complete lines in curve.csv from updates before this one; none if there is no such file."""
     if update == 0 or not path.is_file():
         return []
-    header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
+    first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
     whole = [line for line in lines if line.endswith("\n") and line.count(",") == header.count(",")]
     before = [line for line in whole if (of := line.split(",")[1]).isdecimal() and int(of) < update]
-    return before if header == expected else []
+    return before if first == header else []
 
 
 class TensorBoard:
     """Writes each row's numbers, except NaN, to TensorBoard logs under `folder`, one log per seed.
 
-    When a run is resumed, TensorBoard drops what was logged after the checkpoint. Raises InputError if the package is
-    missing.
+    A resumed run's log loses what was logged after the checkpoint. Raises InputError if the package is missing.
     """
 
     def __init__(self, folder: Path) -> None:

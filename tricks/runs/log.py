@@ -87,24 +87,19 @@ class Best(NamedTuple):
     score: Tensor
     state: Tensors
 
-    def or_better(self, score: Tensor, agent: Agent) -> "Best":
-        """With the seeds that have now scored higher, score [S], or for the first time; NaN is no score.
 
-        Weights that are not finite are never the best.
-        """
-        state = agent.state_dict()
-        whole = torch.stack([x.reshape(len(x), -1).isfinite().all(1) for x in state.values()]).all(0)
-        better = whole & ((score > self.score) | (self.score.isnan() & ~score.isnan()))  # [S]
-        chosen = {
-            name: torch.where(better.view(-1, *[1] * (x.dim() - 1)), x, self.state[name]) for name, x in state.items()
-        }
-        return Best(torch.where(better, score, self.score), chosen)
+def or_better(kept: Best | None, score: Tensor, agent: Agent) -> Best:
+    """With the seeds that have now scored higher, score [S], or for the first time; NaN is no score.
 
-
-def beginning(agent: Agent) -> Best:
-    """No score yet; until there is one, the agents as they are now."""
-    nothing = torch.full((len(agent.seeds),), torch.nan, dtype=torch.float64, device=agent.return_mean.device)
-    return Best(nothing, {name: x.clone() for name, x in agent.state_dict().items()})
+    Until a seed has a score, its agent as it is at the first call. Weights that are not finite are never the best.
+    """
+    state = agent.state_dict()
+    kept = kept or Best(torch.full_like(score, torch.nan), state)
+    whole = torch.stack([x.reshape(len(x), -1).isfinite().all(1) for x in state.values()]).all(0)
+    better = whole & ((score > kept.score) | (kept.score.isnan() & ~score.isnan()))  # [S]
+    by_seed = {name: better.view(-1, *[1] * (x.dim() - 1)) for name, x in state.items()}
+    chosen = {name: torch.where(by_seed[name], x, kept.state[name]) for name, x in state.items()}
+    return Best(torch.where(better, score, kept.score), chosen)
 
 
 def named_best(state: Mapping[str, Tensor]) -> Tensors:
@@ -163,8 +158,7 @@ class Log:
 
         The curve shows their mean over the update and over tasks (for max_ratio, the max). If steps_taken says that a
         seed stood still, those of the policy are over the minibatches up to and including the one that stopped it.
-
-        Raises KeyError for a diagnostic that is neither built in nor named in a trick's field in `ladder`.
+        Raises KeyError for a diagnostic that no trick's field in `ladder` names.
         """
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
@@ -174,10 +168,9 @@ class Log:
                 self._of.setdefault(name, []).append(of)
 
     def end_update(self, rollout: Rollout) -> None:
-        """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
+        """Summarize an update in one row per active seed, and drop the seeds that diverged or whose environment failed.
 
-        A seed whose environment failed has a row without episodes and diagnostics. Raises InputError if the
-        environments of all seeds have failed.
+        The latter have no episodes and diagnostics in it. Raises InputError if the environments of all have failed.
         """
         taken = rollout.valid.flatten(1).sum(1)
         for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
@@ -209,15 +202,12 @@ class Log:
         self.active = self.active & finite & (self.steps < self.budget)
         self.notes, self._of, self._stacked, self.update = {}, {}, {}, later(self.update)
 
-    def latest(self) -> Rows:
-        """The rows of the last update, one per seed that was active in it."""
-        rows = [dict(zip(self.columns, row.tolist(), strict=True)) for row in self._rows[-1]]
-        return [row | {name: int(row[name]) for name in COUNTS} for row in rows]
-
     def tell(self, listener: Listener, agent: Agent) -> None:
         """Show the listener the latest rows and the agents. Every seed is done if it returns False or StopTraining."""
+        rows = [dict(zip(self.columns, row.tolist(), strict=True)) for row in self._rows[-1]]
+        rows = [row | {name: int(row[name]) for name in COUNTS} for row in rows]
         try:
-            going = listener(self.latest(), agent) is not False
+            going = listener(rows, agent) is not False
         except StopTraining:
             going = False
         self.active = self.active & going
@@ -229,49 +219,42 @@ class Log:
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
-        rows = np.concatenate([np.empty((0, len(self.columns))), *self._rows])
-        state: dict[str, Any] = {name: getattr(self, name) for name in ("steps", "active", "open", "tally", "seconds")}
-        state |= {"update": torch.tensor(self.update), "rows": torch.from_numpy(rows)}
-        state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
-        rare = {"held": self.held, "kept": self.kept and self.kept._asdict(), "origin": self.origin or None}
-        return state | {name: x for name, x in rare.items() if x is not None}
+        rows = torch.from_numpy(np.concatenate([np.empty((0, len(self.columns))), *self._rows]))
+        state = {name: getattr(self, name) for name in self.OWNERS if name != "rows"}
+        state |= {"rows": rows, "update": torch.tensor(self.update), "kept": self.kept and self.kept._asdict()}
+        state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons), "origin": self.origin or None}
+        return {name: x for name, x in state.items() if x is not None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(self.columns):
             raise ValueError("its curve has other columns")
         state = tree_map_only(Tensor, lambda x: x.to(self.steps.device), state)
-        for name in ("steps", "active", "open", "tally"):
+        for name in ("steps", "active", "open", "tally", "diverged", "reasons"):
             setattr(self, name, state[name])
         self.held, self.kept = state.get("held"), Best(**state["kept"]) if "kept" in state else None
-        self.origin = dict(state.get("origin", {}))
+        self.origin = state.get("origin", {})
         self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].cpu().numpy()]
-        self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
 
     def _summary(self, name: str) -> Tensor:
-        if name not in self.notes:  # a diagnostic that this rung does not have
+        """A diagnostic's mean over the notes that are of a seed, or its max: [S], NaN if this rung does not have it."""
+        if name not in self.notes:
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         each = [note if note.dim() == 1 else note.mean(1) for note in self.notes[name]]
-        notes, seen = torch.stack(each, 1).double(), self._seen(name)  # [S, M]
-        notes = notes if seen is None else notes.where(seen, 0)
-        if name == "max_ratio":
-            return notes.amax(1)
-        return notes.mean(1) if seen is None else notes.sum(1) / seen.sum(1)
-
-    def _seen(self, name: str) -> Tensor | None:
-        """Which notes of a diagnostic are of which seeds, [S, M]; None if all are of all."""
-        of = self._of.get(name)
-        key = None if of is None else tuple(map(id, of))
-        if key not in self._stacked:
-            seen = None if of is None else torch.stack(of, 1)
+        notes, of = torch.stack(each, 1).double(), self._of.get(name, [])  # [S, M]
+        if (key := tuple(map(id, of))) not in self._stacked:
+            seen = torch.stack(of, 1) if of else None
             self._stacked[key] = None if seen is None or seen.all() else seen
-        seen = self._stacked[key]
+        seen = self._stacked[key]  # [S, M]; None if all notes are of all seeds
         if "steps_taken" in self.notes and name in OF_POLICY:
             taken = torch.stack(self.notes["steps_taken"], 1)  # [S, M]: 1 where a seed took a minibatch's step
             near = torch.cat([torch.ones_like(taken[:, :1]), taken[:, :-1]], 1) > 0
             seen = near if seen is None else near & seen
-        return seen
+        notes = notes if seen is None else notes.where(seen, 0)
+        if name == "max_ratio":
+            return notes.amax(1)
+        return notes.mean(1) if seen is None else notes.sum(1) / seen.sum(1)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
         """Count, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""

@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import AbstractContextManager
 from typing import Any
 
 from tqdm import tqdm
@@ -16,7 +15,7 @@ LINE = "{percentage:.0f}%: {n_fmt} of {total_fmt} steps in {elapsed}, {remaining
 silent = False  # set by `train --quiet`
 
 
-class Lines(AbstractContextManager["Lines"]):
+class Lines:
     """For a log file: a line on standard error every EVERY seconds, on an update or, in a `with` block, at any time."""
 
     def __init__(self, total: int, initial: int = 0) -> None:
@@ -50,13 +49,12 @@ def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
 
     It is tqdm's bar in a terminal, tqdm's widget in a notebook, and Lines elsewhere. leave: whether a bar stays.
     """
+    look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, "disable": silent, **LOOK}
     shell = sys.modules.get("IPython")
     kernel = shell and any("ZMQ" in base.__name__ for base in type(shell.get_ipython()).__mro__)
     if kernel and not silent and multiprocessing.parent_process() is None:  # not in a notebook's workers
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # without ipywidgets, tqdm falls back to text, and says so
             from tqdm.auto import tqdm as notebook_bar
-        return notebook_bar(total=total, initial=initial, leave=leave, file=sys.stdout, **LOOK)
-    if silent or sys.stderr.isatty():
-        return tqdm(total=total, initial=initial, leave=leave, disable=silent, **LOOK)
-    return Lines(total, initial)
+        return notebook_bar(file=sys.stdout, **look)
+    return tqdm(**look) if silent or sys.stderr.isatty() else Lines(total, initial)

@@ -1,13 +1,9 @@
-"""What a result was made with, as far as it can be known: a courtesy, which never stops a training.
-
-A file of a version that computes other numbers is refused.
-"""
+"""What a result was made with, as far as it can be known. That is a courtesy, which never stops a training."""
 
 import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,10 +15,8 @@ from tricks.version import ALGORITHM, BENEATH, DISTRIBUTION, __version__, instal
 
 VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
 ROOT = Path(__file__).resolve().parents[2]  # of this package's repository, if there is one
-PATIENCE = 10.0  # seconds to wait for git
 
 MadeWith = dict[str, str | bool | int | None]
-Made = Mapping[str, str | bool | int | None]
 
 
 @cache
@@ -33,17 +27,15 @@ def provenance() -> dict[str, str | None]:
 
 
 def provenance_of_a_run(device: str) -> MadeWith:
-    """What run.json says beside the numbers: `provenance`, whether the package has changes, the date, the device.
+    """What run.json says beside the numbers: `provenance`, whether the package has changes, the date (UTC), the device.
 
-    algorithm: see `version`. numba: its version; None where it compiles nothing, as on a GPU. dirty: whether the
-    package differs from the commit; None if there is no commit. date: today's, UTC. files: the tricks that were loaded
-    from files of the user's, if any were.
+    Without numba where it compiles nothing, as on a GPU. files: the tricks that were loaded from the user's files.
     """
     from tricks.fast.dispatch import available  # slow to load
 
-    made: MadeWith = {**provenance(), **({} if device == "cpu" and available() else {"numba": None})}
     gpu, date = gpu_name(device), datetime.now(UTC).isoformat(timespec="seconds")
-    made |= {"algorithm": ALGORITHM, "dirty": dirty(), "date": date}
+    made: MadeWith = {**provenance(), "algorithm": ALGORITHM, "dirty": dirty(), "date": date}
+    made |= {} if device == "cpu" and available() else {"numba": None}
     made |= {"files": ", ".join(own_files())} if OWN else {}
     return made | {"device": f"{device} ({gpu})" if gpu else device}
 
@@ -70,7 +62,7 @@ def gpu_name(device: str) -> str | None:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") and torch.cuda.is_available() else None
 
 
-def in_one_line(made: Made) -> str:
+def in_one_line(made: MadeWith) -> str:
     """What a run was made with, for people: `2026-11-27, tricks 0.3.0 at commit 1a2b3c4, torch 2.8.0, ..., on cpu`."""
     commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
     changed = ", with changes" if made.get("dirty") else ""
@@ -91,7 +83,7 @@ def _git(*arguments: str) -> str | None:
     elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # set inside hooks
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        done = subprocess.run(command, env=elsewhere, capture_output=True, timeout=PATIENCE, check=True)
+        done = subprocess.run(command, env=elsewhere, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return os.fsdecode(done.stdout).strip()

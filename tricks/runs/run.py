@@ -26,12 +26,11 @@ from tricks.runs.evaluation import Evaluation, play_games
 from tricks.runs.files import LAST, as_path, put
 from tricks.runs.learning_curve import FEWEST, late_return, over, students_interval
 from tricks.runs.log import Tensors, named_best
-from tricks.runs.provenance import Made, provenance_of_a_run
+from tricks.runs.provenance import MadeWith, provenance_of_a_run
 from tricks.values import checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LATE = "return over the last 10%"
 ROW = '<tr><th style="text-align: left">{}</th><td style="text-align: left">{}</td></tr>'
@@ -75,7 +74,7 @@ class Run:
     best: Tensors | None = None
     env: MakeEnv | None = None
     body: MakeBody | None = None
-    made_with: Made | None = None
+    made_with: MadeWith | None = None
     last: Callable[[], bytes] | None = None
     evaluation: Evaluation | None = None
 
@@ -87,11 +86,23 @@ class Run:
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write run.json, curve.csv, agent.pt and last.pt to the folder `path`, all or none; remove its checkpoint.
 
-        A finished run that is already there is replaced only with `overwrite`. Raises InputError if the folder holds
-        one, is in use by another process, or cannot be written. The run is not lost then: it is saved in a new
-        temporary folder, which the message names.
+        Raises InputError if the folder is in use by another process, cannot be written, or holds a finished run and
+        `overwrite` is off. The run then is not lost, but saved in a temporary folder, which the message names.
         """
-        files = self._files()
+        tensors = dict(self.agent.state_dict()) | named_best(self.best or {})
+        curve = self.curve.to_csv(index=False, lineterminator="\n")
+        files = {"agent.pt": tensor_bytes(tensors), "curve.csv": curve.encode()}
+        files |= {} if self.last is None else {LAST: self.last()}
+        about = {
+            **told(self.config, self.tricks, self.evaluation, own(self.env, self.body), self.agent.spaces),
+            "diverged": list(self.diverged.items()),
+            "reasons": list(self.reasons.items()),
+            "seconds": self.seconds if isfinite(self.seconds) else None,
+            "checksums": {name: digest(content) for name, content in files.items()},
+            **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
+            "made_with": provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with,
+        }
+        files["run.json"] = write_about(about)
         try:
             put(as_path(path), files, overwrite)
         except InputError as error:
@@ -101,24 +112,6 @@ class Run:
             except (InputError, OSError) as other:
                 raise InputError(f"{error}; nor can the run be saved in a temporary folder ({other})") from error
             raise InputError(f"{error}; the run is saved in {spare}") from error
-
-    def _files(self) -> dict[str, bytes]:
-        files = {
-            "agent.pt": tensor_bytes(dict(self.agent.state_dict()) | named_best(self.best or {})),
-            "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
-        }
-        files |= {} if self.last is None else {LAST: self.last()}
-        made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
-        about = {
-            **told(self.config, self.tricks, self.evaluation, own(self.env, self.body), self.agent.spaces),
-            "diverged": list(self.diverged.items()),
-            "reasons": list(self.reasons.items()),
-            "seconds": self.seconds if isfinite(self.seconds) else None,
-            "checksums": {name: digest(content) for name, content in files.items()},
-            **{name: each for name, each in self.curve.attrs.items() if name in ORIGIN},
-            "made_with": dict(made),
-        }
-        return files | {"run.json": write_about(about)}
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""
@@ -135,24 +128,25 @@ class Run:
         place = self.as_evaluated()
         config = replace(place.config, device="cpu", compile=False)
         scores, failed, _ = play_games(config, self.agent, episodes, greedy, make=place.env)
-        if failed:
-            raise InputError(next(iter(failed.values())))
+        for reason in failed.values():
+            raise InputError(reason)
         return np.asarray(scores)
 
     @checked
     def only(self, seed: int | None = None) -> "Run":
         """The part of the run that belongs to one seed; default: the first. Raises InputError for an unknown seed."""
         seeds = self.config.seed_list
-        if seed is not None and seed not in seeds:
+        seed = seeds[0] if seed is None else seed
+        if seed not in seeds:
             raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")
-        k = 0 if seed is None else seeds.index(seed)
+        k = seeds.index(seed)
         return replace(
             self,
             config=self.config.only(k),
             agent=self.agent[k],
-            curve=self.curve[self.curve.seed == seeds[k]],
-            diverged={key: step for key, step in self.diverged.items() if key == seeds[k]},
-            reasons={key: reason for key, reason in self.reasons.items() if key == seeds[k]},
+            curve=self.curve[self.curve.seed == seed],
+            diverged={key: step for key, step in self.diverged.items() if key == seed},
+            reasons={key: reason for key, reason in self.reasons.items() if key == seed},
             best=self.best and {name: x[k : k + 1] for name, x in self.best.items()},
             last=self.last if len(seeds) == 1 else None,
         )
@@ -193,8 +187,8 @@ class Run:
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the mean return over steps on `axes`, or on a new figure; returns the axes.
 
-        With its 95% interval by Student's t, or each seed's line if there are fewer than FEWEST. Greedy evaluations, if
-        any, are a second line. A dotted line stands where the run was continued.
+        With its 95% interval by Student's t, or each seed's line if there are fewer than FEWEST. Greedy evaluations
+        are a second line. A dotted line stands where the run was continued.
         """
         if axes is None:
             import matplotlib.pyplot as plt  # whose figures notebooks and `plt.show()` show
@@ -214,9 +208,8 @@ class Run:
         shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
         seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
         axes.set_title(f"{self.config.env}: {shown} {seeds}", loc="left", fontsize=10)
-        axes.set_xlabel("environment steps of each seed" + (f", from the agents of {start}" if start else ""))
-        axes.set_ylabel("return")
-        axes.set_xlim(0, budget)
+        steps = "environment steps of each seed" + (f", from the agents of {start}" if start else "")
+        axes.set(xlabel=steps, ylabel="return", xlim=(0, budget))
         axes.spines[["top", "right"]].set_visible(False)
         return axes
 
@@ -245,27 +238,20 @@ def rows(run: Run) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def curve_figure(run: Run) -> "Figure":
-    """A figure with the run's curve."""
+def curve_png(run: Run, dpi: int = 150) -> bytes:
+    """The run's curve as a picture."""
     from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
 
-    figure = Figure(figsize=SIZE, layout="constrained")
+    figure, box = Figure(figsize=SIZE, layout="constrained"), io.BytesIO()
     run.plot(figure.subplots())
-    return figure
-
-
-def curve_png(run: Run, dpi: int = 150) -> bytes:
-    """The same as a picture."""
-    box = io.BytesIO()
-    curve_figure(run).savefig(box, dpi=dpi, format="png")
+    figure.savefig(box, dpi=dpi, format="png")
     return box.getvalue()
 
 
 def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:
-    """The weighted mean of a column in each of WINDOWS equal parts of the budget: rows are windows, columns seeds.
+    """The weighted mean of a column in each of WINDOWS equal parts of the budget, by their ends: [windows, seeds].
 
-    The index is the end of each window; windows in which no seed has a value are left out. A seed without a value in a
-    window keeps its previous one; before its first value, it has NaN.
+    Windows in which no seed has a value are left out. A seed without one keeps its previous one; at first, it has NaN.
     """
     known = curve.dropna(subset=column)
     window = np.ceil(known["step"] / steps * WINDOWS).clip(upper=WINDOWS).rename("window")  # the last update overshoots

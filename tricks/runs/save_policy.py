@@ -4,6 +4,7 @@ import io
 import logging
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from tricks.core.extras import extra
 from tricks.core.sequences import Features
-from tricks.core.spaces import Leaf, Spaces
+from tricks.core.spaces import Leaf
 from tricks.envs.make import make_env
 from tricks.errors import InputError, said
 from tricks.fast.dispatch import plain
@@ -24,11 +25,8 @@ from tricks.runs.files import as_path, make_folder, write_whole
 from tricks.runs.run import Run
 from tricks.values import checked
 
-SAMPLES = 16  # observations on which a graph is checked
-STEPS = 8  # on which a recurrent policy's graph is checked
+SAMPLES, STEPS = 16, 8  # observations on which a graph is checked, and of a recurrent policy's, the steps
 STATE = "[batch, {}]: zeros where an episode begins, and next_state of the step before everywhere else"
-ONNX = "onnx", "onnxscript", "onnxruntime"  # the packages of that extra
-
 Graph = Callable[[list[Tensor], dict[str, Tensor]], list[np.ndarray]]  # its inputs, and its outputs
 
 
@@ -45,7 +43,7 @@ def save_policy(run: Run, path: str | Path, seed: int | None = None, noise: bool
         raise InputError(f"a policy's file ends in .pt2 (for PyTorch) or .onnx, not {path.name!r}")
     if path.exists():
         raise InputError(f"{path} exists; name another file")
-    policy = policy_of(run.only(seed))
+    policy = Policy(run.only(seed))
     parts, more = inputs(policy, noise)
     graph, content = (as_onnx if path.suffix == ".onnx" else as_program)(policy, parts, more)
     for count in (1, SAMPLES):  # of rows
@@ -56,24 +54,26 @@ def save_policy(run: Run, path: str | Path, seed: int | None = None, noise: bool
 
 
 class Policy(nn.Module):
-    """π of one agent: observations of the environment in, its actions out, [B, ...] each.
+    """π of a run's only agent: observations of the environment in, its actions out, [B, ...] each."""
 
-    action: the environment's own action space, before it was rescaled.
-    """
-
-    def __init__(self, run: Run, action: Any) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__()
-        self.agent, self.space, self.rescaled = run.agent[0], action, run.config.rescale_actions
+        self.agent, self.rescaled = run.agent[0], run.config.rescale_actions
         del self.agent.value_net  # no graph needs it
+        self.space: Any = self.agent.spaces.action  # the environment's own, before it was rescaled
+        if self.rescaled:
+            config = replace(run.config.only(0), lanes=1, device="cpu", compile=False, rescale_actions=False)
+            with closing(make_env(config, make=run.env)) as env:
+                self.space = env.spaces.action
+        self.eval()
 
     def forward(
         self, *parts: Tensor, state: Tensor | None = None, legal: Tensor | None = None, noise: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Actions for observations, one argument for each part of a nested one.
 
-        legal [B, A]: which actions are, as booleans. noise [B, A]: standard Gumbel for discrete actions and standard
-        normal for a Box; without it, actions are the most likely ones. state [B, K]: that of a recurrent policy, which
-        also returns the next one; zero where an episode begins.
+        legal [B, A]: bool. noise [B, A]: standard Gumbel for discrete actions, standard normal for a Box; without it,
+        actions are the most likely ones. state [B, K]: a recurrent policy's, which also returns the next one.
         """
         agent, spaces = self.agent, self.agent.spaces
         seen = [encoded(part, leaf) for part, leaf in zip(parts, spaces.leaves, strict=True)]
@@ -114,16 +114,6 @@ def encoded(part: Tensor, leaf: Leaf) -> Tensor:
     return image.reshape(-1, *leaf.shape).to(torch.uint8 if leaf.bytes else torch.float32)
 
 
-def policy_of(run: Run) -> Policy:
-    """The policy of a run's only agent, and its environment's own action space, before that was rescaled."""
-    if not run.config.rescale_actions:
-        return Policy(run, run.agent.spaces.action).eval()
-    config = replace(run.config.only(0), lanes=1, device="cpu", compile=False, rescale_actions=False)
-    env = make_env(config, make=run.env)
-    env.close()
-    return Policy(run, env.spaces.action).eval()
-
-
 def inputs(policy: Policy, noise: bool) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Some observations, part by part, and what else the policy takes, by name."""
     agent, space = policy.agent, deepcopy(policy.agent.spaces.observation)
@@ -139,18 +129,12 @@ def inputs(policy: Policy, noise: bool) -> tuple[list[Tensor], dict[str, Tensor]
     return [torch.from_numpy(np.stack([leaf.of(each) for each in obs])) for leaf in agent.spaces.leaves], more
 
 
-def names(spaces: Spaces) -> list[str]:
-    """What a graph calls the observation's parts, such as observation.goal."""
-    return [".".join(["observation", *map(str, leaf.path)]) for leaf in spaces.leaves]
-
-
 def exported(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> Any:
     """The policy as PyTorch traces it, for any number of rows. Raises InputError if a net cannot be traced."""
     rows = {0: torch.export.Dim("batch")}
     shapes = {"parts": tuple(rows for _ in parts), **dict.fromkeys(more, rows)}
     try:
-        with plain(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of PyTorch's about its own calls
+        with plain():
             return torch.export.export(policy, tuple(parts), more, dynamic_shapes=shapes)
     except Exception as error:  # of a body of the user's own
         raise InputError(f"PyTorch cannot export this policy's nets: {said(error)}") from error
@@ -160,30 +144,24 @@ def as_program(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> 
     """The graph as PyTorch runs it, and the content of its file."""
     box = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # of PyTorch's about its own calls
         torch.export.save(exported(policy, parts, more), box)
     program = torch.export.load(box).module()
-
-    def run(parts: list[Tensor], more: dict[str, Tensor]) -> list[np.ndarray]:
-        return arrays(program(*parts, **more))
-
-    return run, box.getvalue()
+    return lambda parts, more: arrays(program(*parts, **more)), box.getvalue()
 
 
 def as_onnx(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> tuple[Graph, bytes]:
     """The graph as ONNX Runtime runs it, and the content of its file."""
-    for package in ONNX:
+    for package in ("onnx", "onnxscript", "onnxruntime"):  # those of that extra
         extra("onnx", package)
-    known, size = names(policy.agent.spaces), policy.agent.state_size
+    spaces, size = policy.agent.spaces, policy.agent.state_size
+    known = [".".join(["observation", *map(str, leaf.path)]) for leaf in spaces.leaves]  # such as observation.goal
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it would speak of packages that nobody needs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the exporter's own calls
-        made: Any = torch.onnx.export(
-            exported(policy, parts, more),
-            input_names=[*known, *more],
-            output_names=["action", "next_state"][: 1 + bool(size)],
-            verbose=False,
-        )
+        outputs = ["action", "next_state"][: 1 + bool(size)]
+        graph, takes = exported(policy, parts, more), [*known, *more]
+        made: Any = torch.onnx.export(graph, input_names=takes, output_names=outputs, verbose=False)
     if size:
         made.model.metadata_props["state"] = STATE.format(size)
     content: bytes = made.model_proto.SerializeToString()

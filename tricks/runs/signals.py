@@ -12,8 +12,7 @@ class Patience:
     """Within its `with` block, the first signal waits for `give_way`, or for the end; a second one doesn't wait.
 
     Then it does what it would have done at once: raise KeyboardInterrupt, end the process, or call its handler.
-    Signals that are ignored, as under `nohup`, remain so. Only a process's main thread can do this; in another one,
-    nothing waits.
+    Signals that are ignored, as under `nohup`, remain so. In another than the process's main thread, nothing waits.
     """
 
     def __init__(self) -> None:
