@@ -25,6 +25,10 @@ class Best(NamedTuple):
     high: float
 
 
+def _numbers(runs: pd.DataFrame) -> list[str]:
+    return list(runs.loc[:, :"seed"].columns[:-1])  # a sweep's table begins with them
+
+
 def varied(runs: pd.DataFrame) -> list[str]:
     """The numbers that a sweep varied; if each has one value, all of them."""
     return [name for name in _numbers(runs) if runs[name].nunique() > 1] or _numbers(runs)
@@ -34,10 +38,6 @@ def fixed(runs: pd.DataFrame) -> str:
     """The numbers that had one value in the whole sweep, as in " with gamma=0.9"; empty if there are none."""
     fixed = [f"{name}={runs[name].iloc[0]:g}" for name in _numbers(runs) if name not in varied(runs)]
     return f" with {', '.join(fixed)}" if fixed else ""
-
-
-def _numbers(runs: pd.DataFrame) -> list[str]:
-    return list(runs.loc[:, :"seed"].columns[:-1])  # a sweep's table begins with them
 
 
 def floor_score(runs: pd.DataFrame) -> float:
@@ -123,15 +123,12 @@ def explained(scores: np.ndarray, level: np.ndarray) -> float:
     scores, level: [agents]. At most 1; about 0, possibly below, for a choice that does not matter, if the scores are
     independent. (Those of a set are not: see `by_chance`.) Hays 1963, Statistics for Psychologists.
     """
-    scores, level = scores - scores.mean(), pd.factorize(level)[0]
+    scores, level = scores - scores.mean(), pd.factorize(level)[0]  # centered, so that squares lose no digits
     return _omega_squared(np.bincount(level), np.bincount(level, scores), float(scores @ scores))
 
 
 def _omega_squared(agents: np.ndarray, total: np.ndarray, squares: float) -> float:
-    """ω² from each level's number of agents and sum of scores, [levels], and the sum of all squared scores.
-
-    Scores are centered at first, so that sums of squares lose no digits.
-    """
+    """ω² from each level's number of agents and sum of centered scores, [levels], and the sum of all squared ones."""
     there = agents > 0
     agents, total, count = agents[there], total[there], agents.sum()
     correction = total.sum() ** 2 / count
@@ -143,9 +140,9 @@ def _omega_squared(agents: np.ndarray, total: np.ndarray, squares: float) -> flo
 def by_chance(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> float:
     """How often shuffled levels explain as much: the p-value of a permutation test. scores, level, sets: [agents].
 
-    Agents of a set share its flags and its whole numbers, and their scores are alike for many reasons. So a choice that
-    they share is shuffled over sets. Otherwise an irrelevant one would look clear in nearly half of all studies in
-    which half of the variance is between sets. Other choices are shuffled over agents.
+    The scores of a set's agents are alike for many reasons. So a choice that they share, such as a flag, is shuffled
+    over sets: else an irrelevant one would look clear in nearly half of all studies in which half of the variance is
+    between sets. Other choices are shuffled over agents.
     """
     rng, scores, level = np.random.default_rng(0), scores - scores.mean(), pd.factorize(level)[0]
     observed, squares = explained(scores, level), float(scores @ scores)
@@ -183,19 +180,12 @@ def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     percentile bootstraps over sets of flags, because the draws of one set share its flags. runs: one row per agent,
     with `set`, `score` and the choices.
     """
-    rows = []
-    for name in names:
-        able = runs[matters(runs, name)]
-        if able[name].nunique() > 1:
-            rows += _rows(able, name)
-    return pd.DataFrame(rows)
+    able = ((runs[matters(runs, name)], name) for name in names)
+    return pd.DataFrame([row for own, name in able if own[name].nunique() > 1 for row in _rows(own, name)])
 
 
 def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple[list[float], list[list[np.ndarray]]]:
-    """ω² [RESAMPLES] and each level's quantiles, from draws of whole sets. scores, level, sets: [agents].
-
-    level and sets count from 0. A draw weighs each agent by how often its set was drawn.
-    """
+    """ω² [RESAMPLES] and each level's quantiles, from draws of whole sets. scores; level and sets, from 0: [agents]."""
     rng, centered = np.random.default_rng(0), scores - scores.mean()
     count, here = sets.max() + 1, [level == each for each in range(level.max() + 1)]
     shares, quantiles = list[float](), [list[np.ndarray]() for _ in here]
@@ -211,13 +201,12 @@ def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple
 
 def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
     """The rows of one choice."""
-    rows = list[dict[str, Any]]()
-    sets, scores = pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy()
+    rows, sets, scores = list[dict[str, Any]](), pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy()
     level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
     shares, quantiles = _resampled(scores, level, sets)
-    share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
-    chance = by_chance(scores, level, sets)
-    shared = {"explained": share, "explained_low": low, "explained_high": high, "chance": chance}
+    low, high = np.quantile(shares, (0.025, 0.975))
+    shared = {"explained": explained(scores, level), "explained_low": low, "explained_high": high}
+    shared["chance"] = by_chance(scores, level, sets)
     for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy())]):
         here = level == each
         row = {"choice": name, "level": known[each], "middle": float(runs[name][here].median())}

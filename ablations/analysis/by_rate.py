@@ -3,12 +3,11 @@
 These are different questions. A trick that only makes large rates safe does nothing where each arm has its best rate,
 and decides everything at a rate that someone took from a paper. The choice of a rate is itself uncertain: `choosing`.
 
-In general: environments as the unit, each arm at its own best rate, and at one rate for all of them. A trick can raise
-the peak, or make the choice of a rate matter less. At each arm's best rate in each environment only the first shows; at
-one rate for all environments, both do.
+In general, environments are the unit. A trick can raise the peak, or make the choice of a rate matter less: at each
+arm's best rate in each environment only the first shows, at one rate for all of them both do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +26,9 @@ ByRate = Mapping[float, np.ndarray]  # a rate -> one score per tuning seed
 def scores_by_rate(study: Study, arm: Arm) -> ByRate:
     """An arm's scores at each rate that was tried; empty if no seeds were kept, or not all rates of the grid tried.
 
-    These are areas, so there are none where a study compares the last tenth.
-
-    Only the seeds of the first look count, which every rate has. The best rates were picked by those and then trained
-    on more, so with these, too, they would look better than they are.
+    These are areas, so there are none where a study compares the last tenth. Only the seeds of the first look count,
+    which every rate has: the best rates were picked by those and then trained on more, so with these, too, they would
+    look better than they are.
     """
     areas, scale = study.tuning(arm), study.scale
     if study.about.get("score", "area") != "area":
@@ -68,7 +66,7 @@ def effects_by_rate(study: Study, design: Design) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def over_all(without: ByRate, having: ByRate, rates: Sequence[float] = GRID) -> Estimate:
+def over_all(without: ByRate, having: ByRate, rates: Sequence[float]) -> Estimate:
     """The difference of two arms' means over the rates. Every rate has seeds of its own, so their variances add."""
     means = [np.array([arm[lr].mean() for lr in rates]) for arm in (without, having)]
     squared = sum(arm[lr].var(ddof=1) / len(arm[lr]) for arm in (without, having) for lr in rates) / len(rates) ** 2
@@ -79,14 +77,13 @@ def common_rate(study: Study) -> float | None:
     """The rate at which the study's arms do best on average, of those that all tried; None if an arm was not tuned."""
     arms = dict.fromkeys(arm for design in study.designs for arm in design.arms)
     found = [scores_by_rate(study, arm) for arm in arms]
-    rates = [lr for lr in found[0] if all(lr in arm for arm in found)]
-    means = {lr: mean_or_least(arm[lr].mean() for arm in found) for lr in rates}
-    return max(means, key=means.__getitem__, default=None)
+    return one_rate(found) if all(found) else None
 
 
-def mean_or_least(means: Iterable[float]) -> float:
-    """Their mean; −∞ if one is NaN, which `max` would take for the best if it came first."""
-    return float(np.nan_to_num(np.mean([*means]), nan=-np.inf))
+def one_rate(every: Sequence[ByRate]) -> float:
+    """The rate with the best mean score over these, of all that each of them tried; NaN (no episode ended) is worst."""
+    rates = [lr for lr in every[0] if all(lr in each for each in every)]
+    return max(rates, key=lambda lr: np.nan_to_num(np.mean([each[lr].mean() for each in every]), nan=-np.inf))
 
 
 FEWEST_PLACES = 3  # environments, for a mean over them
@@ -103,8 +100,7 @@ class General(NamedTuple):
     low: float
     high: float
     p: float
-    spread: float
-    """τ: the standard deviation of the environments' own effects."""
+    spread: float  # τ: the standard deviation of the environments' own effects
     places: int
 
 
@@ -157,8 +153,7 @@ def in_general(studies: Sequence[Study], name: str) -> pd.DataFrame:
 
 def _at_one_rate(places: Sequence[tuple[Study, Comparison, Any]]) -> list[tuple[str, General, str]]:
     """The effect with each arm at the rate that is its best over all environments; empty if an arm was not tuned."""
-    sides = [[scores_by_rate(s, pair.without) for s, pair, _ in places]]
-    sides += [[scores_by_rate(s, pair.having) for s, pair, _ in places]]
+    sides = [[scores_by_rate(s, getattr(pair, side)) for s, pair, _ in places] for side in ("without", "having")]
     if not all(map(all, sides)):
         return []
     lower, upper = (one_rate(side) for side in sides)
@@ -166,15 +161,6 @@ def _at_one_rate(places: Sequence[tuple[Study, Comparison, Any]]) -> list[tuple[
     found = np.array([having.mean() - without.mean() for having, without in pairs])
     errors = np.array([squared_error(*each, 0.0) ** 0.5 for each in pairs])
     return [(ONE_RATE, random_effects(found, errors), f"{lower:g}, {upper:g}")]
-
-
-def one_rate(places: Sequence[ByRate]) -> float:
-    """The rate at which an arm does best on average over environments, of those that it tried in all.
-
-    Never one at which some seed ended no episode, unless all are.
-    """
-    rates = [lr for lr in places[0] if all(lr in place for place in places)]
-    return max(rates, key=lambda lr: mean_or_least(place[lr].mean() for place in places))
 
 
 def sensitivity(studies: Sequence[Study], arms: Sequence[Arm]) -> pd.DataFrame:
@@ -194,15 +180,14 @@ def sensitivity(studies: Sequence[Study], arms: Sequence[Arm]) -> pd.DataFrame:
             drawn.append(_plane([{lr: rng.choice(own, len(own)) for lr, own in place.items()} for place in places]))
         ends = np.quantile(drawn, (0.025, 0.975), axis=0)
         row: dict[str, Any] = {"arm": arm.name, "places": len(places), "rate": one_rate(places)}
-        for k, name in enumerate(("peak", "one", "sensitivity")):
-            row |= {name: _plane(places)[k], f"{name}_low": ends[0, k], f"{name}_high": ends[1, k]}
+        for name, *own in zip(("peak", "one", "sensitivity"), _plane(places), *ends, strict=True):
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), own, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _plane(places: Sequence[ByRate]) -> tuple[float, float, float]:
     """Peak, score at one rate, and what is lost between them."""
-    peak = float(np.mean([place[one_rate([place])].mean() for place in places]))
-    common = one_rate(places)
-    one = float(np.mean([place[common].mean() for place in places]))
+    common, peaks = one_rate(places), [place[one_rate([place])].mean() for place in places]
+    peak, one = float(np.mean(peaks)), float(np.mean([place[common].mean() for place in places]))
     return peak, one, peak - one

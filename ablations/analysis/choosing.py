@@ -1,8 +1,8 @@
 """How uncertain the choice of a learning rate is, and what that adds to the error of a result.
 
-Had other tuning seeds been drawn, another rate might have been chosen, with another mean. That happens often: the two
-best rates of an arm are usually closer together than their standard errors. An interval over the reported seeds alone
-does not contain it, because they all ran at the one rate that was chosen.
+Had other tuning seeds been drawn, another rate might have been chosen, with another mean: the two best rates of an arm
+are usually closer together than their standard errors. An interval over the reported seeds alone does not contain that,
+because they all ran at the one rate that was chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,7 @@ def table_areas(env: str, steps: int, given: str, tricks: str) -> Areas:
 def choice_variance(areas: Areas, lr: float) -> float:
     """The variance of an arm's mean area over the choice of its rate, in squared units of return.
 
-    NaN if the scores of the tuning seeds are not known, or if they would not have chosen lr, the rate that the arm ran
-    at.
+    NaN if the tuning seeds' scores are not known, or would not have chosen lr, the rate that the arm ran at.
     """
     means = chosen_means(areas, lr, alike=False)
     return np.nan if means is None else float(np.var(means))
@@ -38,18 +37,12 @@ def chosen_means(areas: Areas, lr: float, alike: bool = True) -> np.ndarray | No
     [RESAMPLES]. At a given rate all arms have the same tuning seeds. If `alike`, the k-th draw takes the same ones of
     all arms, as far as both have them, so the difference of two arms' means leaves out the noise that they share.
     """
-    if not areas or best_of(areas) != lr:
+    if not areas or best_finalist({rate: (len(own), float(own.mean())) for rate, own in areas.items()}) != lr:
         return None
-    rates = sorted(areas)
-    each = [areas[rate] for rate in rates]
+    rates, each = zip(*sorted(areas.items()), strict=True)
     drawn = redrawn(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())
     found: np.ndarray = np.array([own.mean() for own in each])[drawn]
     return found
-
-
-def best_of(areas: Areas) -> float:
-    """`best_finalist` of the tuning seeds' scores."""
-    return best_finalist({lr: (len(each), float(each.mean())) for lr, each in areas.items()})
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
@@ -68,16 +61,13 @@ def redrawn(
     rngs, count = rngs or [np.random.default_rng(0)] * len(areas), min(len(each) for each in areas)
     areas = [np.full_like(each, -1e9) if np.isnan(each).any() else each for each in areas]  # no end: never the best
 
-    def drawn(seeds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        mean: np.ndarray = seeds[rng.integers(0, len(seeds), (resamples, count))].mean(axis=1)
-        return mean
+    def drawn(areas: Sequence[np.ndarray]) -> np.ndarray:
+        pairs = zip(areas, rngs, strict=True)
+        return np.stack([x[rng.integers(0, len(x), (resamples, count))].mean(axis=1) for x, rng in pairs], axis=1)
 
-    first = np.stack([drawn(each[:count], rng) for each, rng in zip(areas, rngs, strict=True)], axis=1)
-    if all(len(each) == count for each in areas):
-        best: np.ndarray = first.argmax(axis=1)
-        return best
-    late = [each[count:] if len(each) > count else each for each in areas]
-    both = first + np.stack([drawn(each, rng) for each, rng in zip(late, rngs, strict=True)], axis=1)
-    behind = np.argsort(np.argsort(-first)) >= FINALISTS
-    best = np.where(behind, -np.inf, both).argmax(axis=1)
+    means = first = drawn([each[:count] for each in areas])
+    if any(len(each) > count for each in areas):
+        both = first + drawn([each[count:] if len(each) > count else each for each in areas])
+        means = np.where(np.argsort(np.argsort(-first)) < FINALISTS, both, -np.inf)
+    best: np.ndarray = means.argmax(axis=1)
     return best

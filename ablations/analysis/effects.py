@@ -1,7 +1,7 @@
 """What each trick does: the scores of every run, the differences between arms, and what can be said of them.
 
-Of crossed tricks, too: a factorial's exact effects and interactions, and a screen's contrasts. Every
-such effect is computed per seed, so its interval is Student's t over seeds.
+Of crossed tricks, too: a factorial's effects and interactions, and a screen's contrasts. Each is computed per seed, so
+its interval is Student's t over seeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,21 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablations.analysis import stats
 from ablations.analysis.choosing import choice_variance
 from ablations.analysis.records import SHARES, Study, grid
 from ablations.analysis.scales import MARGIN, threshold
-from ablations.analysis.stats import (
-    LEVEL,
-    exaggeration,
-    holm,
-    improvement,
-    normalized,
-    paired,
-    reached,
-    second_try,
-    unpaired,
-    within,
-)
 from ablations.question.arms import Arm, Comparison, Design, taken
 from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
@@ -43,8 +32,7 @@ def scores(study: Study, arm: Tricks | Arm) -> pd.DataFrame:
     """The scores of an arm's runs, one row per seed: area, late, score, reached.
 
     area and late are returns. score is the area, or late if the study compares that, on a scale from the random policy
-    (0) to the ceiling (1), or as it is if the environment has no scale. reached is the step at which the threshold was
-    reached (NaN: never).
+    (0) to the ceiling (1) if the environment has one. reached is the step at which the threshold was (NaN: never).
     """
     every = _scores(study)
     return every.get(study.key(arm), next(iter(every.values())).iloc[:0])
@@ -58,8 +46,8 @@ def _scores(study: Study) -> dict[str, pd.DataFrame]:
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
     scale, goal = study.scale, threshold(study.env)
     own = found[study.about.get("score", "area")]
-    found["score"] = normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
-    found["reached"] = np.nan if goal is None else reached(grid(study.runs, study.steps), goal).to_numpy()
+    found["score"] = stats.normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
+    found["reached"] = np.nan if goal is None else stats.reached(grid(study.runs, study.steps), goal).to_numpy()
     return {str(arm): own for arm, own in found.groupby(keys)}
 
 
@@ -68,13 +56,12 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     """One row per comparison of a design: its Label, the difference in score, its 95% interval, and a verdict.
 
     `arm` is the one that a comparison is about, and `against` its reference; `without` and `with` are mean scores, and
-    `better` is the probability that a seed with the trick beats one without.
+    `better` is the probability that a seed with the trick beats one without. Comparisons without seeds are left out.
 
     Intervals and tests are Welch's, and include the variance of choosing the arms' learning rates where it is known
-    (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected for the number of comparisons in the design by Holm's
-    method. A comparison without any seeds is left out. If the study was tried again on other seeds, every effect that
-    was detected has the difference seen there, and `confirmed` (1 or 0): whether that has p < 0.05 and the same sign.
-    So has one that was practically nothing: whether its interval is within the margin again.
+    (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected by Holm's method for the number of comparisons in the
+    design. If the study was tried again on other seeds, an effect that was detected or practically nothing has the
+    difference seen there, and `confirmed` (1 or 0), see `second_try`.
     """
     rows = [(pair, row) for pair in design.comparisons if (row := _row(study, design, pair))]
     frame = pd.DataFrame([row for _, row in rows])
@@ -82,14 +69,14 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
         return frame
     frame = with_verdicts(frame)
     again = [_row(study.again, design, pair) if study.again else None for pair, _ in rows]
-    confirmed = second_try(frame.detected, again, frame.margin.where(frame.verdict == NOTHING))
+    confirmed = stats.second_try(frame.detected, again, frame.margin.where(frame.verdict == NOTHING))
     return pd.concat([frame, confirmed], axis=1)
 
 
 def with_verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of comparisons with `p_holm`, corrected for their number, `detected` and `verdict`."""
-    frame = frame.assign(p_holm=holm(frame.p.to_numpy()))
-    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
+    frame = frame.assign(p_holm=stats.holm(frame.p.to_numpy()))
+    frame["detected"] = np.where(frame.p_holm < stats.LEVEL, np.sign(frame.difference), 0).astype(int)
     rows = frame.to_dict("records")
     return frame.assign(verdict=[verdict(row, row["margin"], (row["floor"], row["ceiling"])) for row in rows])
 
@@ -102,9 +89,9 @@ def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (
     """
     if np.isnan(row["low"]):
         return ""
-    if row["p_holm"] < LEVEL:
+    if row["p_holm"] < stats.LEVEL:
         return HELPS if row["difference"] > 0 else HURTS
-    if not within(row["low"], row["high"], margin):
+    if not stats.within(row["low"], row["high"], margin):
         return UNKNOWN
     return out_of_room(row["without"], row["with"], margin, span) or NOTHING
 
@@ -122,7 +109,7 @@ def out_of_room(without: float, having: float, margin: float, span: tuple[float,
 
 def is_small(frame: pd.DataFrame) -> pd.Series:
     """Which rows certainly do less than MARGIN, in an environment with a scale and where there is room for more."""
-    small: pd.Series = within(frame.low, frame.high, MARGIN) & frame.scaled
+    small: pd.Series = stats.within(frame.low, frame.high, MARGIN) & frame.scaled
     pairs = zip(frame.without, frame["with"], strict=True)
     return small & pd.Series([not out_of_room(*pair, MARGIN) for pair in pairs], frame.index, dtype=bool)
 
@@ -150,10 +137,8 @@ def joint(study: Study) -> Design | None:
             full, names = pairs[0].having, [pair.trick for pair in pairs]
             gone = {other for pair in pairs for other in (pair.trick, *pair.label.others)}
             label = taken(names[0], [name for name in full.tricks.on if name in gone - {names[0]}])
-            rest = switched([name for name in full.tricks.on if name not in gone])
-            without = full.like(label, rest)
-            pair = Comparison(label, without, full)
-            return Design("together", tuple(names), (full, without), (pair,), own_arms=True)
+            without = full.like(label, switched({*full.tricks.on} - gone))
+            return Design("together", tuple(names), (full, without), (Comparison(label, without, full),), own_arms=True)
     return None
 
 
@@ -165,7 +150,7 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
     first, second = (study.of(arm) for arm in (pair.without, pair.having))
     without, having = off.score.to_numpy(), on.score.to_numpy()
     choosing = sum(_choice(study, arm) for arm in (pair.without, pair.having))  # NaN if one is unknown
-    found = unpaired(having, without, float(np.nan_to_num(choosing)), study.level)
+    found = stats.unpaired(having, without, float(np.nan_to_num(choosing)), study.level)
     error = squared_error(having, without, choosing) ** 0.5
     return {
         "design": design.name,
@@ -182,13 +167,13 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
         "difference": found.mean,
         "low": found.low,
         "high": found.high,
-        "p": min(1.0, found.p * LEVEL / study.level) if found.p == found.p else np.nan,
+        "p": min(1.0, found.p * stats.LEVEL / study.level) if found.p == found.p else np.nan,
         "seeds": min(len(without), len(having)),
         "tuned": ", ".join(sorted({*first.tuned, *second.tuned} - {""})),  # about learning rates
         "choosing": choosing**0.5,
         "error": error,
-        "exaggeration": exaggeration(found.mean, error, study.level),
-        "better": improvement(having, without),
+        "exaggeration": stats.exaggeration(found.mean, error, study.level),
+        "better": stats.improvement(having, without),
         "alike": [*off.area] == [*on.area],
         "margin": study.margin,
         "floor": 0.0 if study.scale else float(study.runs[SHARES[0]].mean()),  # untrained, where there is no scale
@@ -224,11 +209,11 @@ def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[s
     for name in names:
         without, having = (means[name].loc[arm].to_numpy() for arm in (reference, other))
         if not np.isnan([*without, *having]).any():
-            found = unpaired(having, without)
+            found = stats.unpaired(having, without)
             rows.append((name, without.mean(), having.mean(), *found))
     frame = pd.DataFrame(rows, columns=["diagnostic", "without", "with", "difference", "low", "high", "p"])
-    frame["p_holm"] = holm(frame.p.to_numpy(dtype=float))
-    return frame[frame.p_holm < LEVEL].sort_values("p", kind="stable", ignore_index=True)
+    frame["p_holm"] = stats.holm(frame.p.to_numpy(dtype=float))
+    return frame[frame.p_holm < stats.LEVEL].sort_values("p", kind="stable", ignore_index=True)
 
 
 DIGITS = 9  # anything smaller is rounding error, whose sign can agree across all seeds
@@ -236,10 +221,7 @@ Scores = dict[frozenset[str], np.ndarray]  # which factors are on -> one score p
 
 
 def by_factors(study: Study, design: Design) -> Scores:
-    """The scores of every arm that has results, keyed by which of the design's tricks are on.
-
-    Raises InputError if no arm has results.
-    """
+    """The scores of every arm that has results, by which tricks are on. Raises InputError if no arm has results."""
     found = {arm: scores(study, arm).score for arm in design.arms if len(study.of(arm))}
     if not found:
         raise InputError(f"no arm of the {design.name} has results")
@@ -254,40 +236,34 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
     mean on minus mean off if no arm is missing.
     """
-    values, reservation = by_factors(study, design), ", ".join(sorted({*study.runs.tuned} - {""}))
-    estimate = _coefficients if design.crossed == "fraction" else _differences
-    found = estimate(values, design.names)
-    rows = [(name, *paired(own.round(DIGITS)), len(own), reservation) for name, own in found.items()]
-    frame = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "p", "seeds", "tuned"])
-    frame["p_holm"] = holm(frame.p.to_numpy())
-    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.effect), 0).astype(int)
+    values, names, tuned = by_factors(study, design), design.names, ", ".join(sorted({*study.runs.tuned} - {""}))
+    own = _coefficients(values, names) if design.crossed == "fraction" else [_contrast(values, name) for name in names]
+    rows = [(*stats.paired(each.round(DIGITS)), len(each), tuned) for each in own]
+    frame = pd.DataFrame(rows, columns=["effect", "low", "high", "p", "seeds", "tuned"])
+    frame.insert(0, "trick", names)
+    frame["p_holm"] = stats.holm(frame.p.to_numpy())
+    frame["detected"] = np.where(frame.p_holm < stats.LEVEL, np.sign(frame.effect), 0).astype(int)
     return frame
 
 
 def interactions(study: Study, design: Design) -> pd.DataFrame:
     """One row per pair of tricks: how much more one does when the other is on. NaN if the arms cannot tell."""
-    values, rows = by_factors(study, design), []
-    for a, b in combinations(design.names, 2):
-        others = [on for on in values if not on & {a, b} and {on | {a}, on | {b}, on | {a, b}} <= set(values)]
-        each = [values[on | {a, b}] - values[on | {b}] - values[on | {a}] + values[on] for on in others]
-        found = paired(np.mean(each, axis=0).round(DIGITS)) if each else paired(np.array([np.nan]))
-        rows.append({"a": a, "b": b, "interaction": found.mean, "low": found.low, "high": found.high, "p": found.p})
-    return pd.DataFrame(rows)
+    values, pairs = by_factors(study, design), combinations(design.names, 2)
+    rows = [(*pair, *stats.paired(_contrast(values, *pair).round(DIGITS))) for pair in pairs]
+    return pd.DataFrame(rows, columns=["a", "b", "interaction", "low", "high", "p"])
 
 
-def _differences(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """The change that each trick makes, per seed, averaged over the sets of the other tricks."""
-    pairs = {
-        name: [values[on | {name}] - values[on] for on in values if name not in on and on | {name} in values]
-        for name in names
-    }
-    return {name: np.mean(each, axis=0) if each else np.array([np.nan]) for name, each in pairs.items()}
+def _contrast(values: Scores, *names: str) -> np.ndarray:
+    """What one trick changes, or two beyond what each of them does, per seed; averaged over the sets of the others."""
+    parts = [frozenset(part) for size in range(len(names), -1, -1) for part in combinations(names[::-1], size)]
+    others = [on for on in values if not on & {*names} and all(on | part in values for part in parts)]
+    each = [sum((-1) ** (len(names) - len(part)) * values[on | part] for part in parts) for on in others]
+    return np.mean(each, axis=0) if each else np.array([np.nan])
 
 
-def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+def _coefficients(values: Scores, names: tuple[str, ...]) -> list[np.ndarray]:
     """Regress the scores on the flags by least squares, per seed. Arms may be missing; NaN if too many are."""
     flags = np.array([[1.0, *(name in on for name in names)] for on in values])  # [arms, 1 + factors]
     if np.linalg.matrix_rank(flags) < flags.shape[1]:
-        return dict.fromkeys(names, np.array([np.nan]))
-    fitted = np.linalg.lstsq(flags, np.stack(list(values.values())))[0]
-    return dict(zip(names, fitted[1:], strict=True))
+        return [np.array([np.nan])] * len(names)
+    return [*np.linalg.lstsq(flags, np.stack([*values.values()]))[0][1:]]

@@ -34,10 +34,9 @@ COLUMNS = ["question", "env", "arm", "against", "difference", "p", "seeds", "ver
 
 
 def ledger(studies: Sequence[Study]) -> pd.DataFrame:
-    """One row per comparison of all studies: COLUMNS, p_all, stands.
+    """One row per comparison of all studies: COLUMNS (difference: normalized where there is a scale), p_all, stands.
 
-    difference: normalized where the environment has a scale. p_all: corrected by Holm's method for
-    all comparisons of the table. stands: whether that is still below 5%.
+    p_all: corrected by Holm's method for all comparisons of the table. stands: whether that is still below 5%.
     """
     every = [(study, effects(study, design)) for study in studies for design in study.designs]
     found = [each.assign(question=s.about.get("answer") or s.name)[COLUMNS] for s, each in every if len(each)]
@@ -47,12 +46,9 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
 
 
 def fresh_seeds(folder: Path, question: Collection[str], count: int) -> tuple[int, ...]:
-    """`count` seeds: this question's own, extended; fresh ones if another question has used any of them.
-
-    question: its digests, one for each environment.
-    """
+    """`count` seeds: the question's own (by its digests) and later ones; all fresh if another question has used any."""
     own, others = set[int](), set[int]()
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in folder.glob(f"*{SUFFIX}"):
         study = load_if_whole(path)
         same = study is not None and study.about.get("question") in question
         (own if same else others).update(seeds_in(path))

@@ -27,8 +27,7 @@ class Outcome:
     dose: Dose
     without: pd.DataFrame
     having: pd.DataFrame
-    weaker: tuple["Outcome", ...] = ()
-    """The same trial at its other doses, the one that should matter least first."""
+    weaker: tuple["Outcome", ...] = ()  # the same trial at its other doses, the one that should matter least first
 
     def scores(self, runs: pd.DataFrame) -> pd.Series:
         """An arm's score in the trial, one value per seed."""
@@ -48,16 +47,14 @@ class Outcome:
     @cached_property
     def shares(self) -> pd.DataFrame:
         """The differences at every dose as shares of its best possible score: a row per seed, a column per dose."""
-        every = {each.dose.size: each.differences / each.dose.best for each in self.at_every_dose}
-        return pd.DataFrame(every)
+        return pd.DataFrame({each.dose.size: each.differences / each.dose.best for each in self.at_every_dose})
 
     @cached_property
     def sides(self) -> tuple[tuple[tuple[str, int, str, str], float], ...]:
         """Without and with: the arm, as the table of rates knows it, and the rate that it ran at."""
-        config = self.dose.config
-        place, both = (config.env, config.steps, numbers(config)), (self.trial.without, self.trial.having)
-        rates = (float(runs.lr.iloc[0]) for runs in (self.without, self.having))
-        return tuple(((*place, flags(tricks)), lr) for tricks, lr in zip(both, rates, strict=True))
+        both = (self.trial.without, self.without), (self.trial.having, self.having)
+        place = self.dose.config.env, self.dose.config.steps, numbers(self.dose.config)
+        return tuple(((*place, flags(tricks)), float(runs.lr.iloc[0])) for tricks, runs in both)
 
     @cached_property
     def chosen(self) -> tuple[np.ndarray | None, ...]:
@@ -139,17 +136,16 @@ def slope_weights(places: Sequence[int]) -> np.ndarray:
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
     """Find the trial's arms among the runs; None if either is missing at the last dose."""
-    *weaker, full = (_at(trial, dose, runs) for dose in trial.doses)
-    return None if full is None else replace(full, weaker=tuple(found for found in weaker if found))
-
-
-def _at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
-    config = dose.config
-    here = runs[runs.env == config.env]
-    here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]
-    here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
-    without, having = (here[here.tricks == flags(arm)].drop_duplicates("seed") for arm in (trial.without, trial.having))
-    return Outcome(trial, dose, without, having) if len(without) and len(having) else None
+    runs = runs[runs.tuned.ne(FIXED) if trial.rate is None else runs.lr.eq(trial.rate)]
+    found: dict[Dose, Outcome] = {}
+    for dose in trial.doses:
+        own, config = runs[runs.env == dose.config.env], dose.config
+        own = own[(own.steps == config.steps) & (own.numbers == numbers(config))]
+        off, on = (own[own.tricks == flags(arm)].drop_duplicates("seed") for arm in (trial.without, trial.having))
+        if len(off) and len(on):
+            found[dose] = Outcome(trial, dose, off, on)
+    full = found.pop(trial.doses[-1], None)
+    return replace(full, weaker=tuple(found.values())) if full else None
 
 
 def outcomes(studies: Iterable[Study]) -> list[Outcome]:
@@ -168,13 +164,11 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
     second: what came of trials on other seeds. An effect that was seen is confirmed (1, else 0) if it has the same sign
     and p < 0.05 there, and its difference is in `again`; NaN where there was no second try.
     """
-    frame = pd.DataFrame([each.row() for each in found])
-    adjusted = holm(frame.p.to_numpy())
-    seen = np.where(adjusted < LEVEL, np.sign(frame.difference), 0).astype(int)
-    later = {each.trial: each.row() for each in second}
-    right = np.where(frame.predicted == 0, frame.small, seen == frame.predicted)
-    came_out = np.select([right, seen == 0], [AS_PREDICTED, UNDETECTED], OTHER_WAY)
-    frame = frame.assign(p_holm=adjusted, seen=seen, outcome=came_out)
+    frame, later = pd.DataFrame([each.row() for each in found]), {each.trial: each.row() for each in second}
+    frame["p_holm"] = holm(frame.p.to_numpy())
+    frame["seen"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
+    right = np.where(frame.predicted == 0, frame.small, frame.seen == frame.predicted)
+    frame["outcome"] = np.select([right, frame.seen == 0], [AS_PREDICTED, UNDETECTED], OTHER_WAY)
     return pd.concat([frame, second_try(frame.seen, [later.get(each.trial) for each in found])], axis=1)
 
 

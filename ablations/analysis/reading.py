@@ -12,18 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.records import (
-    COLUMNS,
-    MADE,
-    REINFORCE,
-    SHARES,
-    SUFFIX,
-    About,
-    Study,
-    load,
-    origin,
-    refuse_mixed,
-)
+from ablations.analysis.records import COLUMNS, MADE, REINFORCE, SHARES, SUFFIX, Study, load, origin, refuse_mixed
 from ablations.analysis.stats import AVERAGED
 from ablations.question.arms import Arm, Design, compared, in_words, numbers
 from ablations.training.scores import POINTS, area, late, on_grid
@@ -41,18 +30,15 @@ CURVES = "curves.csv.gz"  # in the folder of an answer: every update, with the d
 class Frames(NamedTuple):
     """Runs as two tidy tables."""
 
-    runs: pd.DataFrame
-    """A row per arm and seed: arm, seed, lr, area, late, diverged, and what else is known."""
-    curves: pd.DataFrame
-    """Rows of arm, seed, step, return, and what else was kept, such as diagnostics."""
+    runs: pd.DataFrame  # a row per arm and seed: arm, seed, lr, area, late, diverged, and what else is known
+    curves: pd.DataFrame  # rows of arm, seed, step, return, and what else was kept, such as diagnostics
 
 
 def read(path: str | Path) -> Frames:
     """The runs and curves in a file or a folder, as two tidy tables; docs/compare.md says what every column is.
 
     path: a study (`*.runs.csv.gz`), the folder that an answer has beside it, that of a run of `python -m tricks train
-    --out`, or a folder of any of these, whose tables are put together. Raises InputError if there is nothing of that
-    kind.
+    --out`, or a folder of any of these, whose tables are put together. Raises InputError if there is none of these.
     """
     path = Path(path)
     if not path.exists():
@@ -66,36 +52,29 @@ def read(path: str | Path) -> Frames:
 
 def stored_in(path: Path) -> dict[Path, Callable[[Path], Frames]]:
     """Our studies, answers and runs, with what reads each: this path itself, or what is in this folder."""
-    inside = sorted(path.iterdir()) if path.is_dir() and not _reader(path) else [path]
-    return {each: reader for each in inside if (reader := _reader(each))}
+
+    def reader_of(path: Path) -> Callable[[Path], Frames] | None:
+        if path.is_file() and path.name.endswith(SUFFIX):
+            return of_study
+        if (path / CURVES).is_file():
+            return of_answer
+        stored = (path / "run.json").is_file() and (path / "curve.csv").is_file()
+        return of_run if stored or (path / CHECKPOINT).is_file() else None
+
+    inside = sorted(path.iterdir()) if path.is_dir() and not reader_of(path) else [path]
+    return {each: reader for each in inside if (reader := reader_of(each))}
 
 
 def together(parts: Sequence[Frames]) -> Frames:
-    """Several tables as one; columns that one of them lacks are NaN there.
-
-    Raises InputError if studies are of different origins. Single runs and others' go with all.
-    """
+    """Several tables as one, NaN where one lacks a column. Raises InputError if studies are of different origins."""
     noted = [part.runs.dropna(subset="algorithm") for part in parts if "algorithm" in part.runs]
     refuse_mixed((str(row["study"]), origin(row)) for part in noted for row in part.to_dict("records"))
     runs, curves = (pd.concat([part[k] for part in parts], ignore_index=True) for k in (0, 1))
     return Frames(runs, curves)
 
 
-def _reader(path: Path) -> Callable[[Path], Frames] | None:
-    """What reads this study, answer or run; None if it is none of these."""
-    if path.is_file() and path.name.endswith(SUFFIX):
-        return of_study
-    if (path / CURVES).is_file():
-        return of_answer
-    stored = (path / "run.json").is_file() and (path / "curve.csv").is_file()
-    return of_run if stored or (path / CHECKPOINT).is_file() else None
-
-
 def of_study(source: Path | Study) -> Frames:
-    """A study's runs, and their returns at every hundredth of the budget.
-
-    An arm has its own name, or that of a preset, with what it has less or more.
-    """
+    """A study's runs, and their returns at every hundredth of the budget. An arm has its own name, or its short one."""
     study = load(source) if isinstance(source, Path) else source
     runs = study.runs.assign(study=study.name, tricks=study.runs.tricks.replace("", REINFORCE))
     names = {tricks: short_name(tricks) for tricks in runs.tricks.unique()}
@@ -121,10 +100,7 @@ def of_answer(folder: Path) -> Frames:
 
 
 def as_study(frames: Frames, against: str, grids: Mapping[str, pd.DataFrame]) -> Study:
-    """Runs of any origin as a study, whose only design compares each arm to one of them.
-
-    grids: of each arm, its returns on the grid of steps that all have in common, see `on_grids`.
-    """
+    """Runs as a study that compares each arm to one of them. grids: each arm's returns at common steps (`on_grids`)."""
     rows, parts = frames.runs.set_index(["arm", "seed"]), []
     for name, grid in grids.items():
         own = rows.loc[name].reindex(grid.index)
@@ -138,8 +114,10 @@ def as_study(frames: Frames, against: str, grids: Mapping[str, pd.DataFrame]) ->
     runs = pd.concat(parts, ignore_index=True).assign(env=envs[0] if envs else "", **unknown)[COLUMNS]
     first, *others = [Arm(name, named(REINFORCE)) for name in sorted(grids, key=lambda name: name != against)]
     design = Design("runs", (), (first, *others), tuple(compared(arm, first) for arm in others))
-    about: About = {"command": "", "seconds": np.nan, "steps": np.nan, "made with": {}, "seeds": [0, len(runs)]}
-    return Study("plot", (design,), runs, about)
+    seeds = [0, len(runs)]
+    return Study(
+        "plot", (design,), runs, {"command": "", "seconds": np.nan, "steps": np.nan, "made with": {}, "seeds": seeds}
+    )
 
 
 def short_name(tricks: str) -> str:
@@ -204,13 +182,11 @@ def curves_of(path: Path, columns: Columns, *more: Path) -> pd.DataFrame:
     """
     runs = [run for each in (path, *more) for run in _runs(each)]
     if not runs:
-        raise InputError(
-            f"{path} holds no runs: no monitor file, event file, evaluations.npz, or table, and nothing of ours"
-        )
-    parts = {k: _run(files, columns) for k, files in enumerate(runs)}
-    found = pd.concat(parts, names=["run", ""]).reset_index("run")
-    found["seed"] = found.groupby(["run", "seed"], sort=False).ngroup()
-    found = found.drop(columns="run").reset_index(drop=True)
+        known = "no monitor file, event file, evaluations.npz, or table, and nothing of ours"
+        raise InputError(f"{path} holds no runs: {known}")
+    parts = [_run(files, columns).assign(run=k) for k, files in enumerate(runs)]
+    found = pd.concat(parts, ignore_index=True)
+    found = found.assign(seed=found.groupby(["run", "seed"], sort=False).ngroup()).drop(columns="run")
     back = found.groupby("seed").step.diff() < 0
     if back.any():
         raise InputError(f"{path}: steps go back, at step {found.step[back].iloc[0]:,}")
@@ -269,11 +245,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _monitors(path: Path, episodes: pd.DataFrame) -> pd.DataFrame:
-    """Episodes of a run, of all its environments, as means over 1% of the steps.
-
-    r is an episode's return, l its length, t the time at its end. The run's steps are the lengths of all its episodes
-    so far, in the order of time.
-    """
+    """A run's episodes (r: return, l: length, t: end), of all its environments, as means over 1% of the steps."""
     if episodes.empty:
         raise InputError(f"{path} has no episode")
     every = episodes.sort_values("t", kind="stable", ignore_index=True)
@@ -315,8 +287,8 @@ def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
             named["group"] = _column(path, frame, columns.group, (), "--group")
         rows = frame[[*named.values()]].set_axis([*named], axis=1)
     else:
-        wide = {name: frame[[step, name]] for name in _runs_of(path, frame, step, columns.value)}
-        each = [own.set_axis(["step", "return"], axis=1).assign(run=name) for name, own in wide.items()]
+        wide = [frame[[step, name]] for name in _runs_of(path, frame, step, columns.value)]
+        each = [own.set_axis(["step", "return"], axis=1).assign(run=k) for k, own in enumerate(wide)]
         rows = pd.concat(each, ignore_index=True)
     if any(rows[name].dtype.kind not in "if" for name in ("step", "return")):
         raise InputError(f"{path}: the columns of steps and values are not all numbers")
@@ -330,10 +302,10 @@ def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
 
 
 def _runs_of(path: Path, frame: pd.DataFrame, step: str, value: str) -> list[str]:
-    """The columns that are a run each. Raises InputError if it is not clear which those are.
+    """The columns that are a run each: called `run - metric`, as W&B exports them, or numbered, or a single one.
 
-    They are called `run - metric`, as W&B exports them, or numbered; a single one may have any name. A table with
-    several metrics of one run has the one that is asked for, or one with a usual name.
+    A table with several metrics of one run has the one that is asked for, or one with a usual name. Raises InputError
+    if it is not clear which those are.
     """
     numbers = [str(name) for name in frame if name != step and frame[name].dtype.kind in "if"]
     names = [name for name in numbers if not BOUNDS.search(name) and not name.startswith("_")]

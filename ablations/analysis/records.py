@@ -1,8 +1,8 @@
-"""Records: what was trained, a row for each seed, from which every table and figure is made, with or without training.
+"""Records: what was trained, a row for each seed, from which every table and figure is made.
 
 A row says what ran (`arm, env, steps, numbers, tricks, lr, tuned, seed`), what made it (`algorithm, version, commit,
-clean, compiled, platform`), how it ended (`diverged, late`), and the return at 1%, 2%, ... 100% of the budget. The file
-of a study is these rows as a compressed CSV, whose first line names its designs and says how long it all took.
+clean, compiled, platform`), how it ended (`diverged, late`), and the return at 1%, 2%, ... 100% of the budget. A
+study's file is these rows as a compressed CSV, whose first line names its designs and says how long it all took.
 """
 
 import gzip
@@ -10,6 +10,7 @@ import json
 import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
@@ -33,7 +34,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
 from tricks.runs.learning_curve import read_table
-from tricks.runs.provenance import VERSIONS, MadeWith
+from tricks.runs.provenance import VERSIONS
 from tricks.version import ALGORITHM
 
 if TYPE_CHECKING:
@@ -50,13 +51,6 @@ EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can b
 REINFORCE = "reinforce"  # in files, for the arm without any flag: others' readers take an empty text for a missing one
 
 
-class Games(TypedDict):
-    """Scores of whole games, a row per agent."""
-
-    trained: list[list[float]]
-    random: list[list[float]]
-
-
 About = TypedDict(  # the first line of a study's file, under the file's keys
     "About",
     {
@@ -67,9 +61,10 @@ About = TypedDict(  # the first line of a study's file, under the file's keys
         "seeds": list[int],  # the first, and one past the last
         "left out": NotRequired[Sequence[str]],
         "confirms": NotRequired[str],  # the name of the study whose detected effects these runs try again
-        # games only: the run's name, scores of whole games, whether the agents took their most likely actions
+        # games only: the run's name; scores of whole games, a row per agent, trained and random; whether the agents
+        # took their most likely actions
         "run": NotRequired[str],
-        "games": NotRequired[Games],
+        "games": NotRequired[dict[str, list[list[float]]]],
         "greedy": NotRequired[bool],
         "designs": NotRequired[list[dict[str, Any]]],
         "question": NotRequired[str],  # tells it from others of the same name
@@ -86,17 +81,13 @@ About = TypedDict(  # the first line of a study's file, under the file's keys
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that results computed from a study can be cached
 class Study:
-    """Records, the designs they belong to, and facts about them: the command, the versions, the time they took.
-
-    All runs of a study with designs share one environment and budget.
-    """
+    """Records, the designs they belong to, and facts about them. With designs, all share one environment and budget."""
 
     name: str
     designs: tuple[Design, ...]
     runs: pd.DataFrame
     about: About
-    again: "Study | None" = None
-    """The arms of detected effects, tried again on seeds that come after those of `runs`."""
+    again: "Study | None" = None  # the arms of detected effects, tried again on seeds after those of `runs`
 
     @property
     def kind(self) -> Literal["designs", "games", "worlds"]:
@@ -175,10 +166,7 @@ class Study:
 
     @property
     def margin(self) -> float:
-        """A difference in normalized area that counts as practically nothing; NaN without a scale, if none was given.
-
-        (In return, without a scale.)
-        """
+        """A difference in area, normalized if there is a scale, that counts as practically nothing; NaN: none does."""
         given = self.about.get("margin")
         return given / self.unit if given else MARGIN if self.scale else np.nan
 
@@ -217,10 +205,7 @@ def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
 
 
 def origin(row: Mapping[Any, Any]) -> str:
-    """What made a run, if it changes numbers: its algorithm, and the commit if the tree had uncommitted changes.
-
-    Runs of different origins never enter one estimate.
-    """
+    """What made a run: its algorithm, and the commit if the tree had changes. No estimate mixes different origins."""
     known = f"ALGORITHM {row['algorithm']}" if row["algorithm"] else f"version {row['version'] or 'unknown'}"
     return known + (f", commit {row['commit'][:7]} with changes" if row["clean"] == "False" else "")
 
@@ -241,10 +226,7 @@ class Done(NamedTuple):
 
 
 def study_of(asked: "Question", rates: Mapping[Arm, Rate], tried: "Tuned", store: Store, command: str) -> Study:
-    """The finished part of a question, with its arms at these rates. tried: what each scored at each rate, if known.
-
-    Raises InputError if nothing is finished.
-    """
+    """The finished part of a question at these rates. tried: scores at each rate. Raises InputError for no results."""
     done = [
         Done(job, rate.reservation, result, arm.name if asked.named else "")
         for arm, own in rates.items()
@@ -278,27 +260,22 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
 
 def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
-    facts: list[tuple[Any, ...]] = []
-    returns, wanted = list[np.ndarray](), set(seeds)
+    facts, returns, wanted = list[tuple[Any, ...]](), list[np.ndarray](), set(seeds)
     for job, reservation, found, arm in done:
-        config, made = job.config, made_by(found.made_with)
+        config, made = job.config, found.made_with
         setting = (arm, config.env, config.steps, numbers(config), flags(job.tricks))
+        clean = None if made.get("dirty") is None else not made["dirty"]
+        known = [made.get("algorithm"), made.get("tricks"), made.get("commit"), clean, bool(made.get("numba"))]
+        by = ["" if each is None else str(each) for each in (*known, made.get("machine"))]  # the columns MADE
         rate = dict(zip(config.seed_list, config.rates, strict=True))
         for seed, late, grid in zip(found.seeds, found.late, found.grid, strict=True):
             if seed in wanted:
-                facts.append((*setting, rate[seed], reservation, seed, *made, found.diverged.get(seed, np.nan), late))
+                facts.append((*setting, rate[seed], reservation, seed, *by, found.diverged.get(seed, np.nan), late))
                 returns.append(grid)
     if not facts:
         raise InputError("there are no results")
     shares = pd.DataFrame(np.array(returns), columns=SHARES)
     return pd.concat([pd.DataFrame(facts, columns=COLUMNS[:-POINTS]), shares], axis=1).copy()  # in one piece: faster
-
-
-def made_by(made: MadeWith) -> list[str]:
-    """The columns MADE of a run."""
-    clean = "" if made.get("dirty") is None else str(not made["dirty"])
-    found = [made.get("algorithm"), made.get("tricks"), made.get("commit"), clean, bool(made.get("numba"))]
-    return ["" if each is None else str(each) for each in (*found, made.get("machine"))]
 
 
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
@@ -335,11 +312,10 @@ def save_again(again: Study, first: Study, folder: Path) -> Study:
 
 
 def load_if_whole(path: Path) -> Study | None:
-    """The study that is there. What cannot be read is no obstacle, see `save`."""
-    try:
-        return load(path) if path.exists() else None
-    except InputError:
-        return None
+    """The study; None if there is none, or it cannot be read."""
+    with suppress(InputError):
+        return load(path)
+    return None
 
 
 def seeds_in(path: Path) -> set[int]:
@@ -355,13 +331,11 @@ def load(path: Path) -> Study:
     try:
         return _parse(gzip.decompress(path.read_bytes()).decode(), path)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError, InputError) as error:
-        why = f"no {error} in it" if isinstance(error, KeyError) else error
         if "unknown trick" in str(error):
             raise InputError(f"{path}: {error}; a trick of your own needs --trick FILE") from error
-        raise InputError(
-            f"{path} is damaged, of another version, or not a run file: {why}; "
-            "the command that made it can rebuild it from its finished jobs"
-        ) from error
+        why = f"no {error} in it" if isinstance(error, KeyError) else error
+        remedy = "the command that made it can rebuild it from its finished jobs"
+        raise InputError(f"{path} is damaged, of another version, or not a run file: {why}; {remedy}") from error
 
 
 def _parse(text: str, path: Path) -> Study:
@@ -375,13 +349,10 @@ def _parse(text: str, path: Path) -> Study:
 def load_all(folder: Path, told: bool = False) -> list[Study]:
     """All studies in a folder, `gathered`, in the order of the suites' environments, the worlds last.
 
-    What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
-    between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
-
-    told: of studies of different origins, take those by this version's algorithm, and tell which are left out. Raises
-    InputError if a file is damaged, or if all are of other origins, and these differ. (The studies that ship with this
-    package are retrained one by one, so different origins stand side by side there; no estimate in one environment
-    mixes them.)
+    What confirms a study is its `again`, see `_elsewhere`. told: of studies of different origins, take those by this
+    version's algorithm, and tell which are left out. Raises InputError if a file is damaged, or if all are of other
+    origins, and these differ. (The studies that ship with this package are retrained one by one, so different origins
+    stand side by side there; no estimate in one environment mixes them.)
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     ours = folder.resolve() == RESULTS.resolve()
@@ -401,7 +372,8 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
 def _elsewhere(study: Study, again: Study | None) -> Study | None:
     """The second try, if the same algorithm made it, on other seeds, with each arm that both have at the same rate.
 
-    (It can have an arm of its own: the full set without all the tricks that do practically nothing.)
+    If seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing. (It can
+    have an arm of its own: the full set without all the tricks that do practically nothing.)
     """
     if again is None or again.origins != study.origins or set(again.runs.seed) & set(study.runs.seed):
         return None
@@ -411,10 +383,7 @@ def _elsewhere(study: Study, again: Study | None) -> Study | None:
 
 
 def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
-    """Raise InputError if results are of different origins: what is put together has to come from one algorithm.
-
-    found: names, and the `origin` of each.
-    """
+    """Raise InputError if results, each a name and its `origin`, are of different origins: they can't be combined."""
     by = dict(reversed([(origin, name) for name, origin in found]))  # of each, the first
     if len(by) > 1:
         said = [f"{name} is by {origin}" for origin, name in by.items()]
@@ -422,10 +391,9 @@ def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
 
 
 def gathered(studies: Iterable[Study]) -> list[Study]:
-    """Join the trials of different tricks on the same seeds, as if one command had trained them; keep all others.
+    """Join the trials of different tricks on the same seeds, to correct for their number; keep all other studies.
 
-    So what is seen in them is corrected for the number of all trials. Trials of other origins, backends or devices stay
-    apart, and so do those whose rates were chosen anew in between.
+    Trials of other origins, backends or devices stay apart, and so do those whose rates were chosen anew in between.
     """
     found: dict[str, Study] = {}
     for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
@@ -433,18 +401,13 @@ def gathered(studies: Iterable[Study]) -> list[Study]:
         facts = study.about["seeds"], made.get("backend"), made.get("device", ["cpu"]), study.origins
         key = str(facts) if study.kind == "worlds" else study.name
         both = _joined(found[key], study) if key in found else study
-        apart = not _at_one_rate(both)
+        apart = both.runs[both.runs.tuned.ne(FIXED)].groupby(SETTING).lr.nunique().gt(1).any()
         found[study.name if apart else key] = study if apart else both
     return list(found.values())
 
 
-def _at_one_rate(study: Study) -> bool:
-    """Whether each arm that was tuned ran at one learning rate."""
-    return bool(study.runs[study.runs.tuned.ne(FIXED)].groupby(SETTING).lr.nunique().le(1).all())
-
-
 def _joined(one: Study, other: Study) -> Study:
-    """Two studies as one, with the command, the time and the versions of both; of equal runs, the tuned stay."""
+    """Two studies as one; of equal runs, the tuned stay."""
     both, more = one.about.copy(), other.about
     both["seconds"] += more["seconds"]
     both["steps"] += more["steps"]

@@ -1,14 +1,13 @@
 """Each environment's scale, from a random policy (0) to the ceiling (1), and the return that counts as solved.
 
-Areas of different environments can only be compared on fixed scales. The random policy draws every action uniformly,
-much as an untrained agent does. Its returns are means over 2000 episodes (LunarLander: 1000), and a test measures most
-of them again. A ceiling is the best possible return (CartPole: the time limit; Taxi: the mean over all starts along the
-shortest path; MiniGrid: 1, for reaching the goal in no time; Treasure: all the gold that arrives if no track is taken).
-Where nobody knows the best, it is a round number slightly above the best return reported for any algorithm, or in the
-other games in pixels what few players reach: two walls of bricks, three waves of aliens. MuJoCo's robots are far from
-their best after a million steps of PPO, so there the ceiling is what the preset `continuous` is published to reach by
-then (see `PUBLISHED`), rounded up, and an arm can get above 1. Thresholds are Gymnasium's, except that it has none for
-Pendulum and MiniGrid, that its 8 for Taxi is more than any policy can earn, and that the robots' are out of reach.
+The random policy draws every action uniformly. Its returns are means over 2000 episodes (LunarLander: 1000), and a test
+measures most of them again. A ceiling is the best possible return (CartPole: the time limit; Taxi: the mean over all
+starts along the shortest path; MiniGrid: 1, for reaching the goal in no time; Treasure: all the gold that arrives if no
+track is taken). Where nobody knows the best, it is a round number slightly above the best return reported for any
+algorithm, or in the other games in pixels what few players reach: two walls of bricks, three waves of aliens. MuJoCo's
+robots are far from their best after a million steps of PPO, so there the ceiling is what the preset `continuous` is
+published to reach by then (see `PUBLISHED`), rounded up, and an arm can get above 1. Thresholds are Gymnasium's, but it
+has none for Pendulum and MiniGrid, no policy can earn its 8 for Taxi, and the robots' are out of reach.
 """
 
 from dataclasses import dataclass

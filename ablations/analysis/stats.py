@@ -10,7 +10,6 @@ from ablations.training.scores import POINTS
 
 AVERAGED = POINTS // 10  # points to average where one is too noisy: a tenth of the budget
 FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval covered 71%
-Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
 BATCH = 100  # resamples at a time: of curves, so many fit in the cache, several times as fast as all at once
 
@@ -21,10 +20,10 @@ def normalized(score: np.ndarray, random: float, ceiling: float) -> np.ndarray:
 
 
 def reached(grid: pd.DataFrame, threshold: float) -> pd.Series:
-    """First step at which a seed's mean return over the last AVERAGED points is at least the threshold.
+    """First step at which a seed's mean return over the last AVERAGED points is at least the threshold; NaN: none.
 
-    NaN (censored) if there is none. All arms are averaged over the same number of steps, because an update of short
-    segments can hold a single lucky episode, while one of whole episodes is the mean of many.
+    All arms are averaged over the same number of steps, because an update of short segments can hold a single lucky
+    episode, while one of whole episodes is the mean of many.
     """
     means = np.lib.stride_tricks.sliding_window_view(grid.to_numpy(), AVERAGED, axis=1).mean(axis=-1)
     there, ends = means >= threshold, grid.columns.to_numpy()[AVERAGED - 1 :]
@@ -45,20 +44,13 @@ def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # NaN sorts last and would be cut off
 
 
-def _counts(drawn: np.ndarray, size: int) -> np.ndarray:
-    """How often each of the numbers 0 to size - 1 is in each row: [batch, n] to [batch, size]."""
-    rows = len(drawn)
-    flat = (drawn + size * np.arange(rows)[:, None]).ravel()
-    return np.bincount(flat, minlength=rows * size).reshape(rows, size)
-
-
-def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.ndarray, np.ndarray]:
+def interval(values: np.ndarray, statistic: Callable[..., Any] = np.mean) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 
     Whole rows are resampled together, which keeps the correlation within a learning curve. The plain percentile
     interval is too narrow, as if σ were known and estimated with 1/n. With the tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in
     place of 0.025, it becomes Student's interval for the mean of n normal values. Hesterberg 2015, arXiv:1411.5279,
-    section on the expanded percentile interval.
+    section on the expanded percentile interval. statistic: of samples, along `axis`.
     """
     from scipy import stats  # takes most of a second to import
 
@@ -67,11 +59,12 @@ def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.nda
         nothing = np.full(values.shape[1:], np.nan)
         return nothing, nothing
     tail = stats.norm.cdf(-stats.t.ppf(0.975, count - 1) * (count / (count - 1)) ** 0.5)
-    rng, found = np.random.default_rng(0), []
+    rng, found, row = np.random.default_rng(0), [], count * np.arange(BATCH)[:, None]
     for _ in range(RESAMPLES // BATCH):
         drawn = rng.integers(0, count, (BATCH, count))
         if statistic is np.mean:  # a product of matrices, up to a hundred times as fast as picking values
-            found.append(values.T @ _counts(drawn, count).T.astype(float) / count)
+            times = np.bincount((drawn + row).ravel(), minlength=BATCH * count).reshape(BATCH, count)
+            found.append(values.T @ times.T.astype(float) / count)
         else:
             found.append(statistic(values.T[..., drawn], axis=-1))
     low, high = np.quantile(np.concatenate(found, axis=-1), [tail, 1 - tail], axis=-1)  # faster than scipy's
@@ -101,41 +94,36 @@ class Estimate(NamedTuple):
 
 
 def paired(difference: np.ndarray, more: float = 0.0) -> Estimate:
-    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN.
-
-    more: as in `unpaired`.
-    """
-    if len(difference) < FEWEST:
-        return Estimate(float(difference.mean()), np.nan, np.nan, np.nan)
-    mean, error = _mean_and_error(difference)
-    return _students(mean, [(error, len(difference) - 1)], more)
+    """Student's t on two arms' differences, one value per seed; NaN and `more` as in `unpaired`."""
+    return _students([difference], more, LEVEL)
 
 
 def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0, level: float = LEVEL) -> Estimate:
-    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35.
+    """Welch's t on two independent arms, one value per seed; NaN with fewer than FEWEST seeds in an arm, or with a NaN.
 
     more: a variance of the difference that these values do not show. It is taken as known. level: how often the
-    interval may miss.
+    interval may miss. Welch 1947, Biometrika 34, 28-35.
     """
-    if min(len(having), len(without)) < FEWEST:
-        return Estimate(float(having.mean() - without.mean()), np.nan, np.nan, np.nan)
-    (upper, first), (lower, second) = _mean_and_error(having), _mean_and_error(without)
-    return _students(upper - lower, [(first, len(having) - 1), (second, len(without) - 1)], more, level)
+    return _students([having, without], more, level)
 
 
-def _students(mean: float, parts: Sequence[tuple[float, int]], more: float, level: float = LEVEL) -> Estimate:
-    """The t interval of a mean. Its squared error is the sum of the estimates in `parts`, each with its degrees of
-    freedom, and of `more`, which is known.
+def _students(arms: Sequence[np.ndarray], more: float, level: float) -> Estimate:
+    """The t interval of an arm's mean, or of the first arm's minus the second's. `more` adds to its squared error.
 
     A known variance adds degrees of freedom, so with few seeds it could make an interval narrower. It never does here.
     """
     from scipy import special  # a hundred times as fast as stats.t, and the same numbers
 
-    shown = sum(error for error, _ in parts)
+    if min(map(len, arms)) < FEWEST:
+        first, *other = (float(values.mean()) for values in arms)
+        return Estimate(first - sum(other), np.nan, np.nan, np.nan)
+    (first, *other), errors = zip(*map(_mean_and_error, arms), strict=True)
+    mean, shown = first - sum(other), sum(errors)
     if shown + more == 0:  # t is infinite, or 0 / 0
         return Estimate(mean, mean, mean, float(mean == 0))
     squared = np.array([error for error in (shown, shown + more) if error != 0])
-    freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
+    parts = (error**2 / (len(values) - 1) for error, values in zip(errors, arms, strict=True))
+    freedom = squared**2 / max(sum(parts), TINY)
     reach = float((special.stdtrit(freedom, 1 - level / 2) * squared**0.5).max())
     p = float(2 * special.stdtr(freedom, -abs(mean) / squared**0.5).max())
     return Estimate(mean, mean - reach, mean + reach, p)
@@ -168,8 +156,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     NaN stays NaN and is not counted. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
     """
     known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known])]
-    adjusted = np.full(len(p), np.nan)
+    order, adjusted = known[np.argsort(p[known])], np.full(len(p), np.nan)
     adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)).clip(max=1)
     return adjusted
 

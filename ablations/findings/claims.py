@@ -20,8 +20,6 @@ from tricks.runs.learning_curve import read_table
 DESIGN = "around-continuous"
 WORDS = {1: "helps", 0: "does little", -1: "hurts"}
 AGREES, DISAGREES, UNCLEAR = "agrees", "disagrees", "can't tell"
-
-
 CLAIMS = read_table(Path(__file__).with_name("claims.csv"))
 """What a study says about a trick on some robots, which were of an earlier version there: trick, envs, says, source."""
 
@@ -102,8 +100,7 @@ PUBLISHED = {
 def published_text(*studies: Study) -> str:
     """The last 10% at the numbers of a published score, next to that score; empty if no design is about one."""
     lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
-    about = [(study, design) for study in studies for design in study.designs if story_of(design).published]
-    for study, ours in about:
+    for study, ours in ((each, design) for each in studies for design in each.designs if story_of(design).published):
         known = PUBLISHED.get((study.env, study.steps))
         if known and set(study.runs.tuned) == {FIXED}:
             score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, added, own_numbers, with_sign
+from ablations.question.arms import SIGN, Arm, Comparison, Design, added, compared, flags, own_numbers, tricks_of
 from ablations.question.around import fits, of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
-from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, REINFORCE, SB3, Tricks, closed, switched
+from tricks.ladder import CLEANRL, CONTINUOUS, LADDER, NEEDS, PPO, REINFORCE, SB3, closed, switched
 
-RAW = replace(PPO, return_norm=False)
+RAW = Arm("ppo without return_norm", replace(PPO, return_norm=False))
+WHOLE = Arm("continuous", CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
 ZOO_FLAGS = replace(SB3, entropy=True)  # of stable-baselines3's zoo; its preset `sb3` has no entropy bonus
 POPART = ("return_norm", "popart")
 TO_GRPO = ("group_baseline", "group_norm", "reuse", "clip", "reply_mean", "kl_penalty")
@@ -18,18 +19,16 @@ TO_GRPO = ("group_baseline", "group_norm", "reuse", "clip", "reply_mean", "kl_pe
 @registered
 def published(names: Sequence[str]) -> Design:
     """What CleanRL and stable-baselines3 do, to compare to their scores, and `ppo`. `names` changes no arm."""
-    labels = {"cleanrl": CLEANRL, "as stable-baselines3": ZOO_FLAGS, "ppo": PPO}
-    arms = tuple(Arm(Label(name), tricks) for name, tricks in labels.items())
+    arms = Arm("cleanrl", CLEANRL), Arm("as stable-baselines3", ZOO_FLAGS), Arm("ppo", PPO)
     return Design("published", tuple(names), arms, own_arms=True)
 
 
 @registered
 def presets(names: Sequence[str]) -> Design:
     """What tells `ppo` from `cleanrl`, with `value_clip` on raw and on normalized returns. `names` changes no arm."""
-    base = Arm(Label("cleanrl without value_clip"), replace(CLEANRL, value_clip=False))
+    base = Arm("cleanrl without value_clip", replace(CLEANRL, value_clip=False))
     pairs = [with_it(base, name, base.tricks.on) for name in ("value_clip", "return_norm")]
-    normed = pairs[-1].having
-    pairs += [with_it(normed, name, base.tricks.on) for name in ("value_clip", "bootstrap")]
+    pairs += [with_it(pairs[1].having, name, base.tricks.on) for name in ("value_clip", "bootstrap")]
     pairs.append(without_it(pairs[-1].having, "lr_anneal"))  # which leaves `ppo`
     return of_pairs("presets", base, pairs, own_arms=True)
 
@@ -37,8 +36,7 @@ def presets(names: Sequence[str]) -> Design:
 @registered
 def continuous(names: Sequence[str]) -> Design:
     """The preset `continuous`, to compare to published scores. `names` changes no arm."""
-    arm = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
-    return Design("continuous", tuple(names), (arm,), own_arms=True)
+    return Design("continuous", tuple(names), (WHOLE,), own_arms=True)
 
 
 @registered
@@ -50,22 +48,21 @@ def around_continuous(names: Sequence[str]) -> Design:
     """
     older = [*NEEDS][: [*NEEDS].index("squash")]
     others = [name for name in older if name not in (*CONTINUOUS.on, "action_mask")]
-    base = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
-    pairs = [without_it(base, name) for name in CONTINUOUS.on]
-    pairs += [with_it(base, name, CONTINUOUS.on) for name in others]
-    return of_pairs("around-continuous", base, pairs, own_arms=True)
+    pairs = [without_it(WHOLE, name) for name in CONTINUOUS.on]
+    pairs += [with_it(WHOLE, name, CONTINUOUS.on) for name in others]
+    return of_pairs("around-continuous", WHOLE, pairs, own_arms=True)
 
 
 @registered
 def beyond(names: Sequence[str]) -> Design:
     """PPO, and each trick beyond the ladder on top of it, compared to PPO with whatever that trick needs."""
-    return _on_top_of("beyond", PPO, Label("ppo"), names)
+    return _on_top_of(Arm("ppo", PPO), "beyond", names)
 
 
 @registered
 def beyond_raw(names: Sequence[str]) -> Design:
     """`beyond`, on PPO without `return_norm`: these tricks weigh a value loss, in units of return, against others."""
-    return _on_top_of("beyond-raw", RAW, Label("ppo without return_norm"), names)
+    return _on_top_of(RAW, "beyond-raw", names)
 
 
 @registered
@@ -75,16 +72,16 @@ def scales(names: Sequence[str]) -> Design:
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    raw, sign = Arm(Label("ppo without return_norm"), RAW), Arm(added([SIGN]), with_sign(RAW.on))
-    normed, preserved = Arm(added(POPART[:1]), PPO), Arm(added(POPART), switched([*PPO.on, *POPART]))
-    pairs = tuple(Comparison(high.label, low, high) for low, high in ((raw, sign), (raw, normed), (normed, preserved)))
-    return Design("scales", POPART, (raw, sign, normed, preserved), pairs, own_arms=True)
+    sign, normed = Arm(added([SIGN]), tricks_of(f"{flags(RAW.tricks)} {SIGN}")), Arm(added(POPART[:1]), PPO)
+    preserved = Arm(added(POPART), switched([*PPO.on, *POPART]))
+    pairs = compared(sign, RAW), compared(normed, RAW), compared(preserved, normed)
+    return Design("scales", POPART, (RAW, sign, normed, preserved), pairs, own_arms=True)
 
 
 @registered
 def language(names: Sequence[str]) -> Design:
     """From REINFORCE to GRPO's flags, that set without each, and what DAPO and GSPO add. `names` changes no arm."""
-    start = grpo = Arm(Label("reinforce"), REINFORCE)
+    start = grpo = Arm("reinforce", REINFORCE)
     pairs = list[Comparison]()
     for name in TO_GRPO:
         pairs.append(with_it(grpo, name, grpo.tricks.on))
@@ -94,13 +91,9 @@ def language(names: Sequence[str]) -> Design:
     return of_pairs("language", start, pairs, own_arms=True)
 
 
-def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> Design:
-    """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs.
-
-    Those among the names; all of them that can be combined with the base, if none is.
-    """
-    every = [name for name in NEEDS if name not in LADDER and fits(base, name)]
+def _on_top_of(base: Arm, name: str, names: Sequence[str]) -> Design:
+    """The base, and on top of it each trick from beyond the ladder that is named, or all that fit if none is."""
+    every = [name for name in NEEDS if name not in LADDER and fits(base.tricks, name)]
     chosen = [name for name in every if name in names] or every
     chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
-    start = Arm(first, base)
-    return of_pairs(name, start, [with_it(start, name, PPO.on) for name in chosen], own_arms=True)
+    return of_pairs(name, base, [with_it(base, name, PPO.on) for name in chosen], own_arms=True)

@@ -12,12 +12,13 @@ GRIDS = [
     for name in ("DoorKey-5x5", "Unlock", "SimpleCrossingS9N1")
 ]
 # the rate: the best of a sweep of `ppo` on Bricks, Squadron, and Treasure, on other seeds
-PIXELS = {
-    name: Config(f"tricks/{name}-v0", steps=300_000, lanes=16, horizon=64, lr=0.01)
+PIXELS = [
+    Config(f"tricks/{name}-v0", steps=300_000, lanes=16, horizon=64, lr=0.01)
     for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")
-}
+]
 ZOO = replace(LANDER, steps=1_000_000, lanes=16, horizon=1024, minibatches=256, lr=3e-4)  # stable-baselines3's
 ZOO = replace(ZOO, gamma=0.999, gae_lambda=0.98, value_coef=1.0)  # its 0.5 is for an error without our ½
+PUBLISHED = [*(replace(CLEANRL_CONFIG, env=config.env) for config in CLASSIC[:2]), ZOO]
 ROBOTS = [
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 ]
@@ -27,42 +28,21 @@ ODDS = replace(ODDS, kl_coef=0.04)  # GRPO's, of k3 in the loss
 REPLIES = [ODDS, *(replace(ODDS, env=f"tricks/{name}-v0") for name in ("OddsPlus10", "Stakes"))]
 REPLIES += [replace(ODDS, env="tricks/Typos-v0", steps=40_000, imitate_steps=30_000)]
 BEYOND = ("shared_trunk", "ppg", "ppg_buffers")  # whose arms have a tuned rate in each of these environments
+LARGE = [Setting(config, more=("beyond-raw",)) for config in CLASSIC[:2]]  # returns are large numbers here
+GAMES = [Setting(config, "30:40", fixed=True) for config in PIXELS]
+GAMES[-1] = replace(GAMES[-1], more=("beyond-raw", "scales"))  # the one with rewards of different sizes
+LONG = [Setting(config, "10", fixed=True, designs=("continuous",)) for config in ROBOTS]
+SHORT = [Setting(replace(config, steps=300_000), "10", fixed=True) for config in ROBOTS]
 SUITES |= {
     "cartpole": Suite((Setting(CLASSIC[0]),)),
     "classic": Suite(tuple(map(Setting, (*CLASSIC, LANDER))), ("ladder", "leave-one-out", "add-one-in", "presets")),
     # where a body that both losses train should help, and where the value loss should drown out the policy's gradient
-    "beyond": Suite(
-        (
-            *(Setting(config, more=("beyond-raw",)) for config in CLASSIC[:2]),  # returns are large numbers here
-            *(Setting(config, "10") for config in GRIDS),
-        ),
-        ("beyond",),
-        BEYOND,
-    ),
-    # games small enough for ten seeds an arm on a laptop; one has rewards of different sizes
-    "pixels": Suite(
-        tuple(
-            Setting(config, "30:40", fixed=True, more=("beyond-raw", "scales") * (name == "BricksByRow"))
-            for name, config in PIXELS.items()
-        ),
-        ("beyond",),
-        BEYOND,
-    ),
+    "beyond": Suite((*LARGE, *(Setting(config, "10") for config in GRIDS)), ("beyond",), BEYOND),
+    # games small enough for ten seeds an arm on a laptop
+    "pixels": Suite(tuple(GAMES), ("beyond",), BEYOND),
     "language": Suite(tuple(Setting(config, "30:40") for config in REPLIES), ("language",)),
     # with the numbers behind a published score
-    "published": Suite(
-        tuple(
-            Setting(config, "10", fixed=True)
-            for config in (replace(CLEANRL_CONFIG, env="CartPole-v1"), replace(CLEANRL_CONFIG, env="Acrobot-v1"), ZOO)
-        ),
-        ("published",),
-    ),
+    "published": Suite(tuple(Setting(config, "10", fixed=True) for config in PUBLISHED), ("published",)),
     # the preset `continuous`: at the budget of a published score, and at one that many arms can afford
-    "mujoco": Suite(
-        (
-            *(Setting(config, "10", fixed=True, designs=("continuous",)) for config in ROBOTS),
-            *(Setting(replace(config, steps=300_000), "10", fixed=True) for config in ROBOTS),
-        ),
-        ("around-continuous",),
-    ),
+    "mujoco": Suite((*LONG, *SHORT), ("around-continuous",)),
 }

@@ -57,8 +57,8 @@ def main(chosen: Options) -> int:
         if not chosen.check:
             write_whole(path, text)
     count = sum(len(names) for names, _ in changed.values())
-    are = "is" if count == 1 else "are"
-    print(f"{count} region{'s' * (count != 1)} {f'{are} out of date' if chosen.check else 'written'}")
+    what = f"{'is' if count == 1 else 'are'} out of date" if chosen.check else "written"
+    print(f"{count} region{'s' * (count != 1)} {what}")
     wrong, every = untrue(studies, chosen.root), sum(map(len, SAID.values()))
     print(*wrong, f"{every - len(wrong)} of {every} statements hold", sep="\n")
     return int(bool(wrong) or (chosen.check and bool(changed)))
@@ -91,20 +91,17 @@ def of_code() -> dict[str, str]:
 def losses_and_train(tricks: Tricks) -> str:
     """What a training computes, in the one agent with these flags."""
     text = export(tricks)
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    found = [node for node in found if node.name in ("losses", "train")]
-    return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in found)
+    body = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    return "\n\n\n".join(str(ast.get_source_segment(text, node)) for node in body if node.name in ("losses", "train"))
 
 
 def of_runs(every: Sequence[Study]) -> dict[str, str]:
     """Regions made from the stored runs."""
     designed, played = ([study for study in every if study.kind == kind] for kind in ("designs", "games"))
-    ladders, beyond, robots = (
-        [study for study in designed if study.subject == subject] for subject in ("ladder", "beyond", "continuous")
-    )
+    subjects = "ladder", "beyond", "continuous", "grpo"
+    ladders, beyond, robots, worded = ([study for study in designed if study.subject == name] for name in subjects)
     whole = {study.env: study for study, _ in having(designed, "ladder")}
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
-    worded = [study for study in designed if study.subject == "grpo"]
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
     games = [study for study in played if study.env.startswith("ALE/")]

@@ -70,73 +70,59 @@ class Facts:
         """An arm's mean return in the last tenth of training."""
         return float(scores(self.whole[env], arm).late.mean())
 
+    def told(self, trick: str) -> tuple[list[str], set[float]]:
+        """At which rates a rung on Taxi is told apart from nothing, and with which signs."""
+        found = told_apart(self.rates(TAXI, UP).reset_index())
+        rows = found[(found.trick == trick) & (found.p_fdr < LEVEL) & (found["at"] != OVER_ALL)]
+        return rows["at"].tolist(), {*np.sign(rows.difference)}
+
+    def raw_values(self) -> Any:
+        """What `value_clip` does to what CleanRL does, which has raw returns: the first of its rows."""
+        first = self.every[self.every.design == "presets"].groupby("env").first()
+        both = tuple(first.loc[CARTPOLE, ["difference", "again"]].astype(float).round(2))
+        seen = both, first.detected[ACROBOT], {*first.trick}
+        return 0.15 < -first.difference[PENDULUM] < 0.25 and seen == ((-0.06, -0.09), 0, {"value_clip"})
+
+    def lander_late(self) -> Any:
+        late = pd.Series({arm.name: self.late(LANDER, arm.tricks) for arm in self.design(LANDER, UP).arms}).round()
+        return (late.idxmax(), late.max(), late["+ clip_anneal"]) == ("+ lr_anneal", 88, 27)
+
+    def alone_helping(self) -> Any:
+        helping = self.detected(LANDER, ALONE).query("confirmed == 1 and detected == 1").set_index("trick").difference
+        return len(helping) == 4 and helping.idxmax() == "advantage_norm"
+
+    def losses_of_gae(self) -> Any:
+        rung, full = (self.rates(LANDER, name).high["gae"] for name in (UP, WITHOUT))
+        tuned = self.whole[LANDER].of(self.design(LANDER, WITHOUT).shared[0]).lr.iloc[0]
+        return rung["0.01"] < 0 and max(full[["0.001", "0.003"]]) < 0 < full["0.01"] and tuned == 0.01
+
+    def greedy_score(self) -> Any:
+        (greedy,) = (study for study in self.studies if study.about.get("greedy"))
+        known, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")
+        inside = known.score - known.spread < mean.low < mean.high < known.score + known.spread
+        return inside and set(greedy.runs.tricks) == {" ".join(ZOO_FLAGS.on)}
+
+    def most_harm_gone(self) -> Any:
+        pairs = [(env, trick) for env in (CARTPOLE, ACROBOT) for trick in ("shared_trunk", "ppg")]
+        return all(self.within(e, "beyond")[t] < 2 * min(self.within(e, "beyond-normed")[t], 0) for e, t in pairs)
+
+    def missed(self) -> Any:
+        share = float((self.stuck > -1100).mean())
+        return abs(share**30 - 1 / 5) < 0.05 and abs(share**10 - 3 / 5) < 0.05
+
+    def second_try(self) -> Any:
+        again = self.alarms[self.alarms.what.str.endswith(", confirmed")].set_index(["env", "seeds"])["mean"]
+        taxi = again[TAXI]
+        return again.drop(TAXI).max() < 0.02 and taxi[30].max() <= 0.03 < 0.2 < taxi[10].max()
+
+    def alike(self) -> Any:
+        mean = self.alarms.set_index("what")["mean"]
+        alike, own = (mean[mean.index.str.endswith(end)].max() for end in ("arms alike", "as they are"))
+        return alike < 0.06 and own > 0.1  # 0.05, but for the noise of 500 draws
+
 
 CARTPOLE, ACROBOT, PENDULUM, TAXI, LANDER = "CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3"
 UP, WITHOUT, ALONE = THREE = "ladder", "leave-one-out", "add-one-in"
-
-
-def _told(f: Facts, trick: str) -> tuple[list[str], set[float]]:
-    """At which rates a rung on Taxi is told apart from nothing, and with which signs."""
-    found = told_apart(f.rates(TAXI, UP).reset_index())
-    rows = found[(found.trick == trick) & (found.p_fdr < LEVEL) & (found["at"] != OVER_ALL)]
-    return rows["at"].tolist(), {*np.sign(rows.difference)}
-
-
-def _raw_values(f: Facts) -> Any:
-    """What `value_clip` does to what CleanRL does, which has raw returns: the first of its rows."""
-    first = f.every[f.every.design == "presets"].groupby("env").first()
-    cartpole, acrobot, pendulum = (first.loc[env] for env in (CARTPOLE, ACROBOT, PENDULUM))
-    both = round(cartpole.difference, 2), round(cartpole.again, 2)
-    seen = both, acrobot.detected, {*first.trick}
-    return 0.15 < -pendulum.difference < 0.25 and seen == ((-0.06, -0.09), 0, {"value_clip"})
-
-
-def _lander_late(f: Facts) -> Any:
-    late = pd.Series({arm.name: f.late(LANDER, arm.tricks) for arm in f.design(LANDER, UP).arms}).round()
-    return (late.idxmax(), late.max(), late["+ clip_anneal"]) == ("+ lr_anneal", 88, 27)
-
-
-def _alone_helping(f: Facts) -> Any:
-    found = f.detected(LANDER, ALONE)
-    helping = found[(found.confirmed == 1) & (found.detected == 1)].set_index("trick").difference
-    return len(helping) == 4 and helping.idxmax() == "advantage_norm"
-
-
-def _losses_of_gae(f: Facts) -> Any:
-    rung, full = (f.rates(LANDER, name).high["gae"] for name in (UP, WITHOUT))
-    tuned = f.whole[LANDER].of(f.design(LANDER, WITHOUT).shared[0]).lr.iloc[0]
-    return rung["0.01"] < 0 and max(full[["0.001", "0.003"]]) < 0 < full["0.01"] and tuned == 0.01
-
-
-def _greedy_score(f: Facts) -> Any:
-    (greedy,) = (study for study in f.studies if study.about.get("greedy"))
-    known, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")
-    inside = known.score - known.spread < mean.low < mean.high < known.score + known.spread
-    return inside and set(greedy.runs.tricks) == {" ".join(ZOO_FLAGS.on)}
-
-
-def _most_harm_gone(f: Facts) -> Any:
-    pairs = [(env, trick) for env in (CARTPOLE, ACROBOT) for trick in ("shared_trunk", "ppg")]
-    return all(f.within(e, "beyond")[t] < 2 * min(f.within(e, "beyond-normed")[t], 0) for e, t in pairs)
-
-
-def _missed(f: Facts) -> Any:
-    share = float((f.stuck > -1100).mean())
-    return abs(share**30 - 1 / 5) < 0.05 and abs(share**10 - 3 / 5) < 0.05
-
-
-def _second_try(f: Facts) -> Any:
-    again = f.alarms[f.alarms.what.str.endswith(", confirmed")].set_index(["env", "seeds"])["mean"]
-    taxi = again[TAXI]
-    return again.drop(TAXI).max() < 0.02 and taxi[30].max() <= 0.03 < 0.2 < taxi[10].max()
-
-
-def _alike(f: Facts) -> Any:
-    mean = f.alarms.set_index("what")["mean"]
-    alike, own = (mean[mean.index.str.endswith(end)].max() for end in ("arms alike", "as they are"))
-    return alike < 0.06 and own > 0.1  # 0.05, but for the noise of 500 draws
-
-
 OF_REPLIES = ("group_baseline", "group_norm", "mixed_groups", "clip_higher", "kl_penalty", "reply_mean")
 LADDERS, TRIALS = "docs/results/ladders.md", "docs/results/trials.md"
 STATISTICS = "docs/internal/statistics.md"
@@ -171,18 +157,18 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
         ),
         "Without a mask, the full set ends at −172": lambda f: round(f.late(TAXI, UNMASKED)) == -172,
         "With one rate for both arms, the mask helps at all seven rates": lambda f: (
-            _told(f, "action_mask") == ([*(f"{lr:g}" for lr in GRID), AT_BEST], {1})
+            f.told("action_mask") == ([*(f"{lr:g}" for lr in GRID), AT_BEST], {1})
         ),
         "The clip, as the next rung, hurts at rates from 0.001 to 0.03": lambda f: (
-            _told(f, "clip") == (["0.001", "0.003", "0.01", "0.03"], {-1})
+            f.told("clip") == (["0.001", "0.003", "0.01", "0.03"], {-1})
         ),
         "Nine effects were detected, and eight of them were confirmed": lambda f: f.counts(TAXI) == (9, 8),
         "The ninth, of the clip alone": lambda f: (
             f.detected(TAXI)[lambda x: x.confirmed == 0].trick.tolist() == ["clip"]
         ),
-        "the full set scores 27, and the highest of all rungs, lr_anneal, 88": _lander_late,
+        "the full set scores 27, and the highest of all rungs, lr_anneal, 88": Facts.lander_late,
         "Twelve effects were detected, and nine of them were confirmed": lambda f: f.counts(LANDER) == (12, 9),
-        "are confirmed as helping, advantage normalization most": _alone_helping,
+        "are confirmed as helping, advantage normalization most": Facts.alone_helping,
         "In the full set, no trick is seen to be missed": lambda f: f.detected(LANDER, WITHOUT).detected.lt(0).all(),
         "it raises the best rate from 0.001 to 0.01": lambda f: (
             [f.whole[LANDER].of(named(rung)).lr.iloc[0] for rung in ("reuse", "clip")] == [0.001, 0.01]
@@ -191,10 +177,10 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
             (at := f.rates(LANDER, UP).difference)["clip"]["0.01"] > -at["reuse"]["0.01"] > 0.5
         ),
         "the clip is worth less than on CartPole": lambda f: (size := f.effect(UP, "clip"))[LANDER] < size[CARTPOLE],
-        "detect a loss at 0.01 as the next rung, and at 0.001 and 0.003 in the full set": _losses_of_gae,
+        "detect a loss at 0.01 as the next rung, and at 0.001 and 0.003 in the full set": Facts.losses_of_gae,
     },
     "README.md": {
-        "a fifth of the way from a random policy to the ceiling, on CartPole 0.06 to 0.09 of it": _raw_values,
+        "a fifth of the way from a random policy to the ceiling, on CartPole 0.06 to 0.09 of it": Facts.raw_values,
     },
     "chapters/11_action_mask.py": {
         "no other rung gains as much there": lambda f: f.within(TAXI, UP).idxmax() == "action_mask",
@@ -209,27 +195,26 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
         ),
     },
     "docs/results/published.md": {
-        "The zoo evaluates an agent after training": _greedy_score,
+        "The zoo evaluates an agent after training": Facts.greedy_score,
     },
     "docs/results/beyond.md": {
-        "return_norm removes most of the harm that shared_trunk and ppg do": _most_harm_gone,
+        "return_norm removes most of the harm that shared_trunk and ppg do": Facts.most_harm_gone,
     },
     STATISTICS: {
-        "Where all arms are alike, it is about 0.05 or less": _alike,
+        "Where all arms are alike, it is about 0.05 or less": Facts.alike,
         "Of sixty REINFORCE agents there, most end near −200, and three between −1100 and −2000": lambda f: (
             (len(f.stuck), (f.stuck < -1100).sum(), (f.stuck > -320).sum()) == (60, 3, 57)
         ),
-        "Thirty seeds miss all three of them in one case out of five, ten in three out of five": _missed,
-        "after a second try it is 3% with thirty seeds, and still 21% with ten": _second_try,
+        "Thirty seeds miss all three of them in one case out of five, ten in three out of five": Facts.missed,
+        "after a second try it is 3% with thirty seeds, and still 21% with ten": Facts.second_try,
     },
 }
 
 
 def untrue(studies: Sequence[Study], root: Path) -> list[str]:
     """Which statements the stored runs don't bear out, or no page makes any more: one line each."""
-    facts = Facts(studies)
-    every = [(page, words, holds) for page, found in SAID.items() for words, holds in found.items()]
-    return [line for page, words, holds in every if (line := fault(page, words, holds, facts, root))]
+    facts, every = Facts(studies), [(page, *said) for page, found in SAID.items() for said in found.items()]
+    return [line for said in every if (line := fault(*said, facts, root))]
 
 
 def fault(page: str, words: str, holds: Callable[[Facts], Any], facts: Facts, root: Path) -> str:

@@ -63,11 +63,6 @@ def all_effects(studies: Iterable[Study]) -> pd.DataFrame:
     return pd.concat([effects(study, design) for study in studies for design in study.designs])
 
 
-def seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
-    """The effects that are detected with this sign, without those that other seeds did not confirm."""
-    return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
-
-
 def or_none(words: Iterable[str]) -> str:
     """The words, or `none`."""
     return ", ".join(words) or "none"
@@ -108,7 +103,9 @@ def _missed_most(studies: Sequence[Study]) -> str:
     """In each environment the trick without which, and without all that needs it, the full set loses most."""
     said, first = [], set[str]()
     for study, design in having(studies, "leave-one-out"):
-        best = seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
+        found = effects(study, design)
+        missed = found[(found.detected == 1) & found.confirmed.ne(0)]
+        best = missed.nlargest(1, "difference").to_dict("records")
         said.append(f"on {plain(study.env)} {_with_others(best[0]) if best else 'none for certain'}")
         first |= {row["trick"] for row in best}
     text = "What is missed most when it is taken out of the full set, together with what needs it"
@@ -152,14 +149,13 @@ def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
     low, high = agents.score.quantile([0.5, 0.95])
     env, count = agents.env.iloc[0], f"{len(agents):,}"
     first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
-    sure = clear_of_zero(first)
-    clear = first[sure]
+    clear, unclear = first[clear_of_zero(first)], first[~clear_of_zero(first)]
     shares = zip(clear.choice, clear.explained, strict=True)
     ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
-    unclear = ", ".join(f"`{name}`" for name in first.choice[~sure])
     ends = []
     for name in (name for name in clear.choice if name not in NEEDS):
-        worst, best = _ends(choices, name)
+        rows = choices[choices.choice == name].sort_values("q0.5")
+        worst, best = rows.iloc[[0, -1]].to_dict("records")
         ends.append(f"`{name}` {best['q0.5']:.0f} at {best['level']}, {worst['q0.5']:.0f} at {worst['level']}")
     return [
         f"Half of {count} random configurations on {env} score below {low:.0f}, one in twenty above {high:.0f}.",
@@ -167,14 +163,9 @@ def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
         f"Medians on {env} at the best and at the worst level: {'; '.join(ends)}.",
         f"Flags on {env}: the median is {_better(choices, 'q0.5')}; the 95th percentile is "
         f"{_better(choices, 'q0.95')}.",
-        f"Of the other {len(first) - len(clear)} choices, {count} agents on {env} can't tell whether they explain "
-        f"anything: {unclear}.",
+        f"Of the other {len(unclear)} choices, {count} agents on {env} can't tell whether they explain anything: "
+        f"{', '.join(f'`{name}`' for name in unclear.choice)}.",
     ]
-
-
-def _ends(choices: pd.DataFrame, name: str) -> list[dict[Any, Any]]:
-    """The levels of a number with the worst and the best median."""
-    return choices[choices.choice == name].sort_values("q0.5").iloc[[0, -1]].to_dict("records")
 
 
 def _better(choices: pd.DataFrame, quantile: str) -> str:
@@ -185,15 +176,13 @@ def _better(choices: pd.DataFrame, quantile: str) -> str:
         low, high = rows[f"{quantile}_low"], rows[f"{quantile}_high"]
         raised += [f"`{name}`"] * bool(low["on"] > high["off"])
         lowered += [f"`{name}`"] * bool(high["on"] < low["off"])
-    return f"higher with {', '.join(raised) or 'none'}, and lower with {', '.join(lowered) or 'none'}"
+    return f"higher with {or_none(raised)}, and lower with {or_none(lowered)}"
 
 
 def stored_random(folder: Path) -> list[Drawn]:
     """The choices and the agents of every random design in a folder, in the order of the suites' environments."""
-    found = [
-        (read_table(path), read_table(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
-        for path in sorted(folder.glob(f"random_*{CHOICES}"))
-    ]
+    paths = sorted(folder.glob(f"random_*{CHOICES}"))
+    found = [(read_table(path), read_table(Path(str(path).removesuffix(CHOICES) + AGENTS))) for path in paths]
     return sorted(found, key=lambda pair: position(str(pair[1].env.iloc[0])))
 
 

@@ -9,7 +9,7 @@ import csv
 from ast import literal_eval
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ablations.question.designs import TRIALS
 from ablations.question.trial import Dose, Trial
@@ -17,22 +17,20 @@ from tricks.config import Config
 
 
 def _trial(row: Mapping[str, str]) -> Trial:
-    doses, numbers = list[Dose](), dict(each.split("=") for each in row["numbers"].split())
-    for k, size in enumerate(row["sizes"].split("|")):
-        own = {name: literal_eval(_at(k, values)) for name, values in numbers.items()}
-        config = Config(_at(k, row["world"]), steps=int(row["steps"]), **own)
-        doses.append(Dose(float(size), config, float(_at(k, row["best"]))))
+    numbers = dict(each.split("=") for each in row["numbers"].split())
+
+    def at(k: int, values: str) -> str:  # a single value holds at every dose
+        each = values.split("|")
+        return each[k if len(each) > 1 else 0]
+
+    def dose(k: int, size: str) -> Dose:
+        own = {name: literal_eval(at(k, values)) for name, values in numbers.items()}
+        return Dose(float(size), Config(at(k, row["world"]), steps=int(row["steps"]), **own), float(at(k, row["best"])))
+
     said: dict[str, Any] = {"varied": row["dose"], "score": row["score"], "rate_reason": row["rate_reason"]}
-    rate = float(row["rate"]) if row["rate"] else None
-    signs: dict[str, Literal[1, 0, -1]] = {"1": 1, "0": 0, "-1": -1}
-    others, sign = tuple(row["others"].split()), signs[row["predicted"]]
-    return Trial(row["trick"], others, tuple(doses), sign, row["reason"], rate=rate, **said)
-
-
-def _at(dose: int, values: str) -> str:
-    """The value at a dose; a single value holds at every dose."""
-    each = values.split("|")
-    return each[dose if len(each) > 1 else 0]
+    said |= {"predicted": int(row["predicted"]), "rate": float(row["rate"]) if row["rate"] else None}
+    doses = tuple(dose(k, size) for k, size in enumerate(row["sizes"].split("|")))
+    return Trial(row["trick"], tuple(row["others"].split()), doses, reason=row["reason"], **said)
 
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as table:

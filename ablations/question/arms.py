@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import LADDER, Tricks, check_known, switched
+from tricks.ladder import LADDER, Tricks, switched
 
 if TYPE_CHECKING:
     from tricks.core.nets import MakeBody
@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 class Label:
     """`+` or `−` (or neither, for a plain name), the trick, and the tricks that go along with it."""
 
-    trick: str
-    """The trick that is added or removed, or the whole name of an arm that is not about a trick."""
+    trick: str  # the one that is added or removed, or the whole name of an arm that is not about a trick
     sign: Literal["+", "−", ""] = ""
-    others: tuple[str, ...] = ()
-    """The tricks that it is added on top of, or that are removed with it."""
-    note: str = ""
-    """Small print under a plain name."""
+    others: tuple[str, ...] = ()  # those that it is added on top of, or that are removed with it
+    note: str = ""  # small print under a plain name
 
     def __str__(self) -> str:
         """`+ baseline, gae` adds gae to baseline; `− clip, clip_anneal` removes clip, and clip_anneal with it."""
@@ -58,10 +55,7 @@ OF_WORLDS = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers 
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:
-    """The world, the numbers that belong to a trick, an unusual depth, a fixed learning rate (None or NaN: none).
-
-    Example: `NoisyChain-v0, gae_lambda=0.0`.
-    """
+    """A world, the numbers that belong to a trick, an unusual depth, a fixed rate: `NoisyChain-v0, gae_lambda=0.0`."""
     given = dict(number.split("=") for number in numbers.split())
     own = [f"{name}={x}" for name, x in given.items() if name not in OF_WORLDS]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
@@ -72,17 +66,11 @@ def place(world: str, numbers: str, rate: float | None = None) -> str:
 
 SIGN = "reward_sign"  # a switch of `Config` that an arm can have as if it were a flag
 SHARED = ("env", "steps", "seeds", "backend", "device", "compile")  # of a config: the same for all arms
-APART = {*SHARED, "lr"}  # not part of `numbers`
+NUMBERS = tuple(each.name for each in fields(Config) if each.name not in SHARED)  # the others
 
 
 class Signed(Tricks):
     """The flags of an arm that learns from the sign of the reward."""
-
-
-def with_sign(names: Sequence[str]) -> Signed:
-    """`Signed` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
-    check_known(names)
-    return Signed(**dict.fromkeys(names, True))
 
 
 def as_trained(config: Config, tricks: Tricks) -> Config:
@@ -97,8 +85,8 @@ def flags(tricks: Tricks) -> str:
 
 def tricks_of(text: str) -> Tricks:
     """What `flags` wrote as that text. Raises InputError for an unknown flag or an invalid combination."""
-    on = text.split()
-    return with_sign([name for name in on if name != SIGN]) if SIGN in on else switched(on)
+    tricks = switched(name for name in text.split() if name != SIGN)
+    return Signed(**dict.fromkeys(tricks.on, True)) if SIGN in text.split() else tricks
 
 
 def in_words(tricks: Tricks) -> str:
@@ -108,16 +96,14 @@ def in_words(tricks: Tricks) -> str:
 
 def own_numbers(config: Config) -> dict[str, Any]:
     """The numbers of a config that differ from the defaults, the learning rate among them."""
-    every = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in SHARED}
-    return {name: value for name, value in every.items() if value != getattr(Config, name)}
+    return {name: value for name in NUMBERS if (value := getattr(config, name)) != getattr(Config, name)}
 
 
 def numbers(config: Config) -> str:
-    """The numbers of a config that differ from the defaults: `epochs=20 lanes=16`."""
-    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own_numbers(config).items() if name not in APART)
+    """The numbers of a config that differ from the defaults, without the learning rate: `epochs=20 lanes=16`."""
+    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own_numbers(config).items() if name != "lr")
 
 
-NUMBERS = tuple(field.name for field in fields(Config) if field.name not in SHARED)
 Pairs = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
@@ -127,10 +113,8 @@ class Arm:
 
     `Arm("mine", PPO, {"target_kl": 0.02})`. A plain name becomes a `Label`. numbers: fields of `Config`; the comparison
     sets all others. functions: those that stand in for ours in this arm, by name, as for `patched`. body: the function
-    that makes its nets' hidden layers, as for `train`. Raises InputError for a number that `Config` does not have, or
-    that all arms share.
-
-    Arms that train the same are equal, whatever they are called.
+    that makes its nets' hidden layers, as for `train`. Arms that train the same are equal, whatever they are called.
+    Raises InputError for a number that `Config` does not have, or that all arms share.
     """
 
     label: Label = field(compare=False)
@@ -153,11 +137,10 @@ class Arm:
             raise InputError(f"arm {str(name)!r}: {unknown[0]} {why}")
         if not isinstance(tricks, Tricks):
             raise InputError(f"arm {str(name)!r} needs Tricks, not {type(tricks).__name__}")
-        object.__setattr__(self, "label", Label(name) if isinstance(name, str) else name)
-        object.__setattr__(self, "tricks", tricks)
-        object.__setattr__(self, "numbers", tuple(own.items()))
-        object.__setattr__(self, "functions", tuple(dict(functions).items()))
-        object.__setattr__(self, "body", body)
+        label = Label(name) if isinstance(name, str) else name
+        found = label, tricks, tuple(own.items()), tuple(dict(functions).items()), body
+        for each, value in zip(fields(self), found, strict=True):
+            object.__setattr__(self, each.name, value)
 
     @property
     def name(self) -> str:
@@ -204,13 +187,13 @@ def levels_of(factor: str) -> tuple[str, Any, Any] | None:
     number, given, values = factor.partition("=")
     if not given:
         return None
-    kind = {field.name: field.type for field in fields(Config)}.get(number)
+    kind = {each.name: each.type for each in fields(Config)}.get(number)
     try:
         low, high = (int(x) if kind is int else float(x) for x in values.split("/"))
     except ValueError:
-        raise InputError(f"{factor!r} must be a flag, or a number with two values, such as epochs=1/10") from None
+        low = high = 0  # which is refused
     if number not in NUMBERS or low == high:
-        raise InputError(f"{factor!r} must be a number of Config with two values, such as epochs=1/10")
+        raise InputError(f"{factor!r} must be a flag, or a number of Config with two values, such as epochs=1/10")
     return number, low, high
 
 
@@ -224,18 +207,13 @@ class Design:
     """Arms in the order in which they are shown, the pairs to compare, and the dropped arms."""
 
     name: str
-    names: tuple[str, ...]
-    """The tricks that it is about."""
+    names: tuple[str, ...]  # the tricks that it is about
     arms: tuple[Arm, ...]
     comparisons: tuple[Comparison, ...] = ()
-    dropped: tuple[tuple[str, str], ...] = ()
-    """The names of arms that break a need, each with the reason."""
-    base: tuple[str, ...] = ()
-    """Tricks that the chosen ones need but that are not chosen: on in all arms."""
-    crossed: Literal["", "whole", "fraction"] = ""
-    """Whether tricks are crossed, in all combinations or in a balanced fraction. If so, it has main effects."""
-    own_arms: bool = False
-    """Whether its arms are the same no matter which tricks are chosen."""
+    dropped: tuple[tuple[str, str], ...] = ()  # the names of arms that break a need, each with the reason
+    base: tuple[str, ...] = ()  # tricks that the chosen ones need but that are not chosen: on in all arms
+    crossed: Literal["", "whole", "fraction"] = ""  # whether tricks are, in all combinations or a balanced fraction
+    own_arms: bool = False  # whether its arms are the same no matter which tricks are chosen
 
     @property
     def beyond(self) -> bool:
@@ -249,13 +227,12 @@ class Design:
 
     def factors_of(self, arm: Arm) -> frozenset[str]:
         """Which of the crossed tricks and numbers an arm has on."""
-        numbers, found = dict(arm.numbers), {*arm.tricks.on} & {*self.names}
-        levels = {name: level for name in self.names if (level := levels_of(name))}
-        return frozenset(found | {name for name, (number, _, high) in levels.items() if numbers.get(number) == high})
+        numbers, levels = dict(arm.numbers), {name: levels_of(name) for name in self.names}
+        high = {name for name, level in levels.items() if level and numbers.get(level[0]) == level[2]}
+        return frozenset({*arm.tricks.on} & {*self.names} | high)
 
     @property
     def shared(self) -> tuple[Arm, ...]:
         """The arms that at least half of the comparisons (and three) have in common: their luck is in all of them."""
         sides = Counter(arm for pair in self.comparisons for arm in (pair.without, pair.having))
-        least = max(3, len(self.comparisons) / 2)
-        return tuple(arm for arm, times in sides.items() if times >= least)
+        return tuple(arm for arm, times in sides.items() if times >= max(3, len(self.comparisons) / 2))

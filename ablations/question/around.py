@@ -6,48 +6,33 @@ from dataclasses import replace
 from itertools import pairwise, product
 from typing import Literal
 
-from ablations.question.arms import Arm, Comparison, Design, Label, Pairs, added, levels_of, taken
+from ablations.question.arms import Arm, Comparison, Design, Label, added, levels_of, taken
 from tricks.errors import InputError
 from tricks.ladder import EXCLUDES, NEEDS, Tricks, closed, switched
 
 MOST_FACTORS = 5  # of a factorial: 32 arms
 
 
-def on_and_off(names: Sequence[str]) -> Iterable[Sequence[bool]]:
-    """Every combination of these tricks on and off. Raises InputError for too few or too many."""
-    if not 2 <= len(names) <= MOST_FACTORS:
-        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
-    return product((False, True), repeat=len(names))
-
-
 def crossed(
-    name: str,
-    factors: Sequence[str],
-    rows: Iterable[Sequence[bool]],
-    kind: Literal["whole", "fraction"],
-    base: Sequence[str],
-    first: Label,
-    numbers: Pairs = (),
+    name: str, base: Arm, factors: Sequence[str], rows: Iterable[Sequence[bool]], kind: Literal["whole", "fraction"]
 ) -> Design:
-    """One arm per row of factors, on top of the base's flags. Arms that break a need are dropped.
+    """One arm per row of factors, with the base's other flags and numbers. Arms that break a need are dropped.
 
-    A factor is a flag, or a number with two values, `epochs=1/10`, of which the second counts as on. first: the label
-    of the arm that has only the base's flags. numbers: of all arms.
+    A factor is a flag, or a number with two values, `epochs=1/10`, of which the second counts as on. The arm without
+    any has the base's label.
     """
     arms, dropped, levels = [], [], {factor: levels_of(factor) for factor in factors}
+    rest = [flag for flag in base.tricks.on if flag not in factors]
     for row in rows:
         on = [factor for factor, is_on in zip(factors, row, strict=True) if is_on]
         said = [f if (level := levels[f]) is None else f"{level[0]}={level[2]:g}" for f in on]
-        label = added(said) if on else first
+        label = added(said) if on else base.label
         own = {found[0]: found[1 + is_on] for f, is_on in zip(factors, row, strict=True) if (found := levels[f])}
         try:
-            arms.append(Arm(label, switched([*base, *(f for f in on if not levels[f])]), dict(numbers) | own))
+            arms.append(Arm(label, switched([*rest, *(f for f in on if not levels[f])]), dict(base.numbers) | own))
         except InputError as error:
             dropped.append((str(label), error.fault))
-    return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(base), crossed=kind)
-
-
-AroundBase = Callable[[Arm, Sequence[str]], Design]
+    return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(rest), crossed=kind)
 
 
 def leave_one_out(base: Arm, names: Sequence[str] = ()) -> Design:
@@ -72,10 +57,10 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
     All tricks come in teaching order, and `names` in theirs. first: the label of the first arm. Raises InputError if a
     step on the way lacks what it needs.
     """
-    on, wanted = base.tricks.on, names or base.tricks.on
-    if missing := [name for name in wanted if name not in on]:
+    on, chosen = base.tricks.on, [*(names or base.tricks.on)]
+    if missing := [name for name in chosen if name not in on]:
         raise InputError(f"{base.name} does not have {', '.join(missing)}")
-    chosen, start = [*wanted], [name for name in on if name not in wanted]
+    start = [name for name in on if name not in chosen]
     if resting := [name for name in start if not {*closed([name])}.isdisjoint(chosen)]:
         every = ",".join(name for name in on if name in (*chosen, *resting))
         raise InputError(
@@ -85,7 +70,7 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
     try:
         sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
     except InputError as error:
-        order = ",".join(name for name in on if name in wanted)
+        order = ",".join(name for name in on if name in chosen)
         raise InputError(f"in this order, {str(error).split(': add')[0]}; try --tricks {order}") from error
     only, without = f"only {', '.join(start)} of {base.name}", f"{base.name} without {', '.join(chosen)}"
     label = first or Label((only if len(start) < len(chosen) else without) if start else "reinforce")
@@ -95,34 +80,33 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
     return of_pairs(f"ladder of {base.name}", arms[0], pairs)
 
 
-def factorial(base: Arm, names: Sequence[str] = ()) -> Design:
-    """The base with every combination of a few tricks on and off; combinations that break a need are dropped."""
-    rest = [name for name in base.tricks.on if name not in names]
-    rows, first = on_and_off(names), Label("none of them")
-    return crossed(f"factorial around {base.name}", names, rows, "whole", rest, first, base.numbers)
+def factorial(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> Design:
+    """The base with every combination of a few tricks on and off; combinations that break a need are dropped.
+
+    first: the label of the arm without them. Raises InputError for too few or too many tricks.
+    """
+    if not 2 <= len(names) <= MOST_FACTORS:
+        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
+    none, rows = base.like(first or Label("none of them")), product((False, True), repeat=len(names))
+    return crossed(f"factorial around {base.name}", none, names, rows, "whole")
 
 
-AROUND: dict[str, AroundBase] = {
-    "leave-one-out": leave_one_out,
-    "add-one-in": add_one_in,
-    "ladder": ladder,
-    "factorial": factorial,
+AROUND: dict[str, Callable[[Arm, Sequence[str]], Design]] = {
+    make.__name__.replace("_", "-"): make for make in (leave_one_out, add_one_in, ladder, factorial)
 }
 
 
 def of_pairs(name: str, base: Arm, pairs: Sequence[Comparison], own_arms: bool = False) -> Design:
     """The base's arm, and both arms of each comparison, each once. own_arms: as of a `Design`."""
     arms = dict.fromkeys([base, *(arm for pair in pairs for arm in (pair.reference, pair.focus))])
-    names = tuple(pair.trick for pair in pairs)
-    return Design(name, names, tuple(arms), tuple(pairs), own_arms=own_arms)
+    return Design(name, tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=own_arms)
 
 
 def without_it(full: Arm, name: str) -> Comparison:
     """The full set, and the set without a trick and whatever needs it."""
     gone = [other for other in full.tricks.on if name in closed([other])]
-    rest = switched([other for other in full.tricks.on if other not in gone])
     label = taken(name, [other for other in gone if other != name])
-    return Comparison(label, full.like(label, rest), full)
+    return Comparison(label, full.like(label, switched({*full.tricks.on} - {*gone})), full)
 
 
 def with_it(base: Arm, name: str, known: Sequence[str]) -> Comparison:
@@ -149,9 +133,8 @@ def arm_by_arm(design: Design) -> Design:
     """
     own, (first, *others) = {arm: arm for arm in design.arms}, design.arms
     pairs = [(pair.focus, pair.reference) for pair in design.comparisons] or [(arm, first) for arm in others]
-    for arm in (side for pair in pairs for side in pair):
-        if arm not in own:
-            raise InputError(f"the design {design.name!r} compares an arm that it does not have, {arm.name}")
+    if unknown := [arm for pair in pairs for arm in pair if arm not in own]:
+        raise InputError(f"the design {design.name!r} compares an arm that it does not have, {unknown[0].name}")
     for arm, count in Counter(arm for arm, _ in pairs).items():
         if count > 1:
             said = f"compares the arm {own[arm].name} {count} times; an arm has one reference"

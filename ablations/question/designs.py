@@ -1,8 +1,8 @@
 """Designs by name: which combinations of flags to train, and which pairs show what a trick does.
 
-A design only lists arms; an arm that several designs share is trained once. Every arm meets its tricks' needs: a trick
-that the chosen ones need but that is not chosen itself is on in all arms. To add a design, write a function that
-returns one and mark it as `registered`.
+An arm that several designs share is trained once. Every arm meets its tricks' needs: a trick that the chosen ones need
+but that is not chosen itself is on in all arms. To add a design, write a function that returns one and mark it as
+`registered`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,10 @@ import numpy as np
 
 from ablations.question import around
 from ablations.question.arms import Arm, Comparison, Design, Label, flags, tricks_of
-from ablations.question.around import crossed, on_and_off
 from ablations.question.trial import Trial
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import NEEDS, REINFORCE, closed, switched
+from tricks.ladder import NEEDS, closed, switched
 
 REPORTED = "30:60"  # seeds 0 to 29 were looked at while the designs and the statistics were made
 
@@ -28,12 +27,9 @@ class Setting:
 
     config: Config
     seeds: str = REPORTED
-    fixed: bool = False
-    """Whether every arm runs at the config's learning rate instead of its own from `learning_rates.csv`."""
-    more: tuple[str, ...] = ()
-    """Designs that are trained here by default in addition to the suite's."""
-    designs: tuple[str, ...] = ()
-    """Designs that are trained here by default instead of the suite's."""
+    fixed: bool = False  # whether every arm runs at the config's learning rate instead of its own
+    more: tuple[str, ...] = ()  # designs that are trained here by default in addition to the suite's
+    designs: tuple[str, ...] = ()  # designs that are trained here by default instead of the suite's
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,7 @@ class Suite:
 
     settings: tuple[Setting, ...]
     designs: tuple[str, ...] = ("ladder",)
-    beyond: tuple[str, ...] = ()
-    """The tricks from beyond the ladder that its designs on those are about; empty: all of them."""
+    beyond: tuple[str, ...] = ()  # tricks from beyond the ladder that its designs on those are about; empty: all
 
 
 Maker = Callable[[Sequence[str]], Design]
@@ -74,9 +69,11 @@ def what_is_needed(names: Sequence[str]) -> list[str]:
     return base
 
 
-def start(base: Sequence[str]) -> Label:
-    """The label of the first arm, which has only what the chosen tricks need."""
-    return Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")
+def start(names: Sequence[str]) -> Arm:
+    """The arm that has only what these tricks need. Raises InputError as `what_is_needed`."""
+    base = what_is_needed(names)
+    label = Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")
+    return Arm(label, switched(base))
 
 
 def position(env: str) -> int:
@@ -88,9 +85,9 @@ def position(env: str) -> int:
 @registered
 def ladder(names: Sequence[str]) -> Design:
     """Add one trick at a time, in teaching order. What a trick adds depends on that order."""
-    base = what_is_needed(names)
-    made = around.ladder(Arm("all", switched([*base, *names])), names, start(base))
-    return replace(made, name="ladder", base=tuple(base))
+    first = start(names)
+    made = around.ladder(Arm("all", switched([*first.tricks.on, *names])), names, first.label)
+    return replace(made, name="ladder", base=first.tricks.on)
 
 
 @registered
@@ -107,14 +104,14 @@ def add_one_in(names: Sequence[str]) -> Design:
 
     A trick with needs is compared to its needs alone, so that it gets no credit for them.
     """
-    return replace(around.add_one_in(Arm(start([]), REINFORCE), names), name="add-one-in")
+    return replace(around.add_one_in(start([]), names), name="add-one-in")
 
 
 @registered
 def factorial(names: Sequence[str]) -> Design:
     """Every combination of at most five tricks: exact effects and interactions."""
-    base = what_is_needed(names)
-    return crossed("factorial", names, on_and_off(names), "whole", base, start(base))
+    first = start(names)
+    return replace(around.factorial(first, names, first.label), name="factorial")
 
 
 @registered
@@ -125,21 +122,16 @@ def screen(names: Sequence[str]) -> Design:
     """
     from scipy.linalg import hadamard
 
-    if set(names) >= {need for name in names for need in NEEDS[name]}:  # else few arms would meet all needs
-        names = [name for name in names if not any(name in NEEDS[other] for other in names)]
+    if (needed := {need for name in names for need in NEEDS[name]}) <= {*names}:  # else few arms would meet all needs
+        names = [name for name in names if name not in needed]
     if len(names) < 2:
         raise InputError(f"a screen takes at least 2 tricks, not {len(names)}")
-    order = 2 ** len(names).bit_length()
-    half = hadamard(order)[:, 1 : len(names) + 1]
-    base = what_is_needed(names)
-    return crossed("screen", names, np.vstack([half, -half]) > 0, "fraction", base, start(base))
+    half = hadamard(2 ** len(names).bit_length())[:, 1 : len(names) + 1]
+    return around.crossed("screen", start(names), names, np.vstack([half, -half]) > 0, "fraction")
 
 
 def as_stored(design: Design) -> dict[str, Any]:
-    """The fields of the design as values for JSON.
-
-    An arm is its label, flags, numbers, and the names of its functions; a comparison its label and both arms.
-    """
+    """The design for JSON: of an arm its label, flags, numbers and functions' names, of a comparison label and arms."""
 
     def stored(arm: Arm) -> tuple[Any, ...]:
         return astuple(arm.label), flags(arm.tricks), [*arm.numbers], [*dict(arm.functions)]
@@ -149,17 +141,14 @@ def as_stored(design: Design) -> dict[str, Any]:
 
 
 def as_design(stored: Mapping[str, Any]) -> Design:
-    """The design that was stored."""
-    pairs = [Comparison(Label(*_frozen(label)), _arm(*off), _arm(*on)) for label, off, on in stored["comparisons"]]
-    rest = {name: _frozen(value) for name, value in stored.items()}
-    return Design(**rest | {"arms": tuple(_arm(*each) for each in stored["arms"]), "comparisons": tuple(pairs)})
+    """The design that was stored. Of functions, only the names are; `str` stands in for each."""
 
+    def frozen(value: Any) -> Any:  # JSON has no tuples
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
 
-def _arm(label: list[Any], on: str, own: list[Any], functions: Any = ()) -> Arm:
-    """The arm. Only the functions' names are stored; `str` stands in for each."""
-    return Arm(Label(*_frozen(label)), tricks_of(on), _frozen(own), dict.fromkeys(functions, str))
+    def arm(label: Any, on: str, own: Any, functions: Any = ()) -> Arm:
+        return Arm(Label(*label), tricks_of(on), own, dict.fromkeys(functions, str))
 
-
-def _frozen(value: Any) -> Any:
-    """Turn lists back into tuples, which JSON lacks."""
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    rest = {name: frozen(value) for name, value in stored.items()}
+    pairs = [Comparison(Label(*label), arm(*off), arm(*on)) for label, off, on in rest["comparisons"]]
+    return Design(**rest | {"arms": tuple(arm(*each) for each in rest["arms"]), "comparisons": tuple(pairs)})

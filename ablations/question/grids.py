@@ -26,10 +26,7 @@ class Stack(NamedTuple):
 
 
 def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """`["clip_range=0.1,0.2", "epochs=1,4"]` as numbers and their values.
-
-    Raises InputError for an unknown number, a value that does not fit it, and one that is given twice.
-    """
+    """`["clip_range=0.1,0.2", "epochs=1,4"]` as numbers and their values. Raises InputError for what does not fit."""
     kinds = [f.name for f in fields(Config) if f.type in (int, PerSeed) and f.name != "steps"]
     grid: dict[str, tuple[Any, ...]] = {}
     for text in given:
@@ -88,10 +85,8 @@ VALUES: dict[str, tuple[float, ...]] = {
     "gae_lambda": (0.5, 0.8, 0.9, 0.95, 1),
 }
 WHOLE: dict[str, tuple[int, ...]] = {
-    "epochs": (1, 3, 5, 10),
-    "minibatches": (1, 4, 16),
-    "lanes": (8, 32),
-    "horizon": (32, 128),
+    **{"epochs": (1, 3, 5, 10), "minibatches": (1, 4, 16)},
+    **{"lanes": (8, 32), "horizon": (32, 128)},
 }
 DRAWN = (*RANGES, *VALUES, *WHOLE)
 
@@ -116,10 +111,7 @@ def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Stack]:
 
 
 def legal(rng: np.random.Generator, names: Sequence[str], needed: Sequence[str] = ()) -> Tricks:
-    """A random legal set of these flags and all that are `needed`.
-
-    In ladder order, each is on with probability ON if its needs are.
-    """
+    """The flags that are `needed`, and of the others, in ladder order, each with probability ON if it can be on."""
     on = list(needed)
     for name, chance in zip(names, rng.random(len(names)), strict=True):
         if chance < ON and {*NEEDS[name]} <= {*on} and not {*EXCLUDES[name]} & {*on}:

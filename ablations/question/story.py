@@ -10,10 +10,7 @@ from ablations.question.arms import Design, Label
 
 @dataclass(frozen=True)
 class Panels:
-    """Small multiples with one panel per arm: their title, and what the bold, dashed and gray lines are.
-
-    {first} in the title is the name of the design's first arm.
-    """
+    """Small multiples with a panel per arm: the title, with {first} arm, and what bold, dashed and gray lines are."""
 
     title: str
     lines: tuple[str, str, str]
@@ -35,22 +32,14 @@ class Phrases:
     {up} and {down} are the tricks detected as helping and hurting. `climb` has both, with their sizes, in {seen}.
     """
 
-    climb: str = ""
-    """A whole sentence: from the first arm's area {first} to the last arm's {last}, over {steps}, such as `3 steps`."""
-    detected: str = ""
-    """Part of a sentence that several designs share; {a_trick} is `it` after the first."""
-    place: str = ""
-    """Where a trick is tried, for one sentence about all environments: `alone or taken out of the full set`."""
-    nowhere: str = ""
-    """The same after `neither`: `when taken out`."""
-    base: bool = False
-    """Whether a sentence says in which environments each trick helps or hurts, on top of the first arm."""
-    question: str = ""
-    """What the comparison asks about a trick, in a table of its effects: `as the next rung`. {first}: the first arm."""
-    question_with: str = ""
-    """The same if {others} go along (default: the question, then `, with {others}`)."""
-    curves: str | None = None
-    """What follows the environment's name above this design's curves of one trick; None: those are not shown."""
+    climb: str = ""  # a whole sentence: from the first arm's area {first} to the last arm's {last}, over {steps}
+    detected: str = ""  # part of a sentence that several designs share; {a_trick} is `it` after the first
+    place: str = ""  # where a trick is tried, for one sentence on all environments: `taken out of the full set`
+    nowhere: str = ""  # the same after `neither`: `when taken out`
+    base: bool = False  # whether a sentence says where each trick helps or hurts, on top of the first arm
+    question: str = ""  # what a table asks about a trick: `as the next rung`. {first}: the first arm
+    question_with: str = ""  # the same if {others} go along (default: the question, then `, with {others}`)
+    curves: str | None = None  # follows the environment's name above the curves of one trick; None: not shown
 
     def asked(self, label: Label) -> str:
         """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
@@ -65,17 +54,12 @@ class Phrases:
 class Story:
     """What is said about a design."""
 
-    panels: Panels | None = None
-    """None: no small multiples."""
+    panels: Panels | None = None  # None: no small multiples
     mark: Mark = Mark("o", "○", "with and without")
-    """The mark of its comparisons."""
     phrases: Phrases = Phrases()
-    rank: int = 0
-    """Its place among several designs, in the rows of a figure and in sentences: lowest first."""
-    published: bool = False
-    """Whether its arms are shown next to published scores."""
-    around: str = ""
-    """The preset that it takes apart and adds to, if it does."""
+    rank: int = 0  # its place among several designs, in the rows of a figure and in sentences: lowest first
+    published: bool = False  # whether its arms are shown next to published scores
+    around: str = ""  # the preset that it takes apart and adds to, if it does
 
 
 STORIES: dict[str, Story] = {}
@@ -104,9 +88,6 @@ def by_rank(designs: Iterable[Design]) -> list[Design]:
 
 
 # what a report says beyond a design's own figures and tables; the findings put theirs here
-ON_EFFECTS: list[Callable[[Any], str]] = []
-"""Texts below an environment's effects. Given: the rows of `effects`, of all its designs."""
-ON_ARMS: list[Callable[[Any], str]] = []
-"""Texts above the table of each design's arms."""
-SECTIONS: dict[str, Callable[[Any, Path], tuple[str, list[Path]]]] = {}
-"""Sections on a study, by its kind: the text, and the files it is made from."""
+ON_EFFECTS: list[Callable[[Any], str]] = []  # texts below an environment's effects: the rows of all its designs
+ON_ARMS: list[Callable[[Any], str]] = []  # texts above the table of each design's arms, of a study
+SECTIONS: dict[str, Callable[[Any, Path], tuple[str, list[Path]]]] = {}  # on a study, by its kind: text and files

@@ -11,41 +11,28 @@ class Dose(NamedTuple):
     """A trial at one dose of what should make the trick matter."""
 
     size: float
-    config: Config
-    """Environment, budget and numbers; whoever runs the trial sets its seeds and its lr."""
-    best: float = 1
-    """The best possible score, so that effects in different worlds can be compared as shares of it."""
+    config: Config  # environment, budget and numbers; whoever runs the trial sets its seeds and its lr
+    best: float = 1  # the best possible score, so that effects in different worlds are compared as shares of it
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A claim about a trick, and how to test it.
+    """A claim about a trick: what it does in a world made for it, or in a classic one with numbers chosen for it.
 
-    Two arms that differ in one flag, in a world of tricks/worlds made for the trick, or in a classic one with numbers
-    chosen for it. With several doses, the claim is about the last one, and that the effect grows from dose to dose.
-    A trial may also predict that the trick does nothing there.
+    With several doses, the claim is about the last one, and that the effect grows from dose to dose. A trial may also
+    predict that the trick does nothing there.
     """
 
-    trick: str
-    """The flag that the two arms differ in."""
-    others: tuple[str, ...]
-    """The flags that both arms have."""
-    doses: tuple[Dose, ...]
-    """The doses, the one that should matter least first."""
-    predicted: Literal[1, 0, -1]
-    """Which way the score should go with the trick: 1 up, -1 down, 0 nowhere."""
-    reason: str
-    """Why, in one sentence."""
-    varied: str = ""
-    """What the doses differ in, such as `loan`."""
-    score: Literal["area", "late"] = "area"
-    """Area under the curve, or the last 10% of it."""
-    rate: float | None = None
-    """The learning rate of both arms; None: each arm's own best."""
-    rate_reason: str = ""
-    """Why the rate is given, if it is."""
-    margin: float = 0.05
-    """Where 0 is predicted: the whole 95% interval should be closer to 0, as a share of the best possible score."""
+    trick: str  # the flag that the two arms differ in
+    others: tuple[str, ...]  # the flags that both arms have
+    doses: tuple[Dose, ...]  # the one that should matter least first
+    predicted: Literal[1, 0, -1]  # which way the score should go with the trick: 1 up, -1 down, 0 nowhere
+    reason: str  # why, in one sentence
+    varied: str = ""  # what the doses differ in, such as `loan`
+    score: Literal["area", "late"] = "area"  # the area under the curve, or the last 10% of it
+    rate: float | None = None  # the learning rate of both arms; None: each arm's own best
+    rate_reason: str = ""  # why the rate is given, if it is
+    margin: float = 0.05  # where 0 is predicted, the 95% interval should be within it, a share of the best score
 
     @property
     def config(self) -> Config:

@@ -29,11 +29,7 @@ def tricks_named(text: str) -> list[str]:
 
 
 def usable(config: Config, beyond: bool = False) -> list[str]:
-    """The flags of the ladder, or beyond it, that can have an effect in the environment, of which one lane is opened.
-
-    `action_mask` has none unless the environment gives a mask, `squash` needs actions between finite bounds, and
-    `imitate` needs demonstrations.
-    """
+    """The flags of the ladder, or beyond it, that can have an effect in the environment. It is opened to find out."""
     from gymnasium.spaces import Box
 
     from tricks.envs.make import make_env  # slow to load
@@ -66,11 +62,10 @@ def function_from(text: str) -> Callable[..., Any]:
     Its module goes to worker processes by value, so that they need not find the file.
     """
     place, _, name = text.rpartition(":")
-    path = Path(place)
     if not place or not name.isidentifier():
         raise InputError(f"{text!r} names no function in a file; for example: my.py:three_arms")
-    home = f"own_{path.stem}"  # never the name of another module
-    module = sys.modules[home] = module_from(path, home)
+    home = f"own_{Path(place).stem}"  # never the name of another module
+    module = sys.modules[home] = module_from(Path(place), home)
     cloudpickle.register_pickle_by_value(module)
     found = getattr(module, name, None)
     if not callable(found):
@@ -79,18 +74,17 @@ def function_from(text: str) -> Callable[..., Any]:
 
 
 def replaced_in_words(functions: Mapping[str, Callable[..., Any]]) -> str:
-    """`Adam replaced by mine.py:sgd`: which of our functions give way, and to what."""
-    return " and ".join(f"{name} replaced by {_place(function)}" for name, function in functions.items())
+    """`Adam replaced by mine.py:sgd`: which of our functions give way, and to what; `sgd` alone if it has no file."""
 
+    def place(function: Callable[..., Any]) -> str:
+        code = inspect.unwrap(getattr(function, "func", function))
+        name = getattr(code, "__name__", type(code).__name__)
+        try:
+            return f"{Path(inspect.getfile(code)).name}:{name}"
+        except (TypeError, OSError):
+            return str(name)
 
-def _place(function: Callable[..., Any]) -> str:
-    """A function as `function_from` takes it, without the folder; by its name alone where it has no file."""
-    code = inspect.unwrap(getattr(function, "func", function))
-    name = getattr(code, "__name__", type(code).__name__)
-    try:
-        return f"{Path(inspect.getfile(code)).name}:{name}"
-    except (TypeError, OSError):
-        return str(name)
+    return " and ".join(f"{name} replaced by {place(function)}" for name, function in functions.items())
 
 
 Asked = Arm | Tricks | str
@@ -105,38 +99,34 @@ def arm_from(text: str, given: Collection[str] = (), flags: Sequence[str] = (), 
     """
     from tricks.cli.shell import parse
 
-    said, words = _split(text)
+    said, rung, words = _split(text)
     name = name or said
-    own = [option_name(word) for word in words[1:] if word.startswith("--")]
+    own = [option_name(word) for word in words if word.startswith("--")]
     try:
         if shared := [each for each in own if each in SHARED]:
             raise InputError(f"{shared[0]} is the same for all arms: put --{shared[0]} outside the quotes")
-        tricks, (config,) = parse([*words[:1], *flags, *words[1:]], "train", Config)
-        for each in own:
-            if each in NUMBERS and (fault := idle(each, tricks)):
-                raise InputError(fault)
+        tricks, (config,) = parse([rung, *flags, *words], "train", Config)
+        if faults := [fault for each in own if each in NUMBERS and (fault := idle(each, tricks))]:
+            raise InputError(faults[0])
         others = own_numbers(config).keys() - {*given}  # which a preset sets
-        numbers = [each for each in NUMBERS if each in own or each in others]
-        return Arm(name, tricks, {each: getattr(config, each) for each in numbers})
+        return Arm(name, tricks, {each: getattr(config, each) for each in NUMBERS if each in {*own} | others})
     except InputError as error:
         raise InputError(f"arm {name!r}: {error}") from None
 
 
-def _split(text: str) -> tuple[str, list[str]]:
-    """The name and the words. Raises InputError for an arm without a rung."""
+def _split(text: str) -> tuple[str, str, list[str]]:
+    """The name, the rung and the other words. Raises InputError for an arm without a rung, or with an empty name."""
     try:
-        words = shlex.split(text)
+        first, *words = shlex.split(text) or [""]
     except ValueError as error:
         raise InputError(f"arm {text!r}: {error}") from None
-    first = words[0] if words else ""
     named = "=" in first and not first.startswith("-")
-    if named:
-        name, _, words[0] = first.partition("=")
-    if not words or not words[0] or words[0].startswith("-"):
+    name, rung = first.split("=", 1) if named else (" ".join([first, *words]), first)
+    if not rung or rung.startswith("-"):
         raise InputError(f"arm {text!r} starts with no rung; for example: 'ppo --no-gae'")
-    if named and not name:
+    if not name:
         raise InputError(f"arm {text!r} has an empty name")
-    return (name if named else " ".join(words)), words
+    return name, rung, words
 
 
 def option_name(word: str) -> str:
@@ -148,10 +138,9 @@ def option_name(word: str) -> str:
 
 
 def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Collection[str] = ()) -> list[Arm]:
-    """The arms as asked for in Python, each an Arm, Tricks, or a text; a mapping gives their names.
+    """The arms as asked for in Python, each an Arm, Tricks, or a text; a mapping gives their names. Raises InputError.
 
-    base: what all arms share; presets don't set its numbers that are not the defaults. free: nor these. Raises
-    InputError.
+    base: what all arms share; presets don't set its numbers that are not the defaults. free: nor these.
     """
     given = [*free, *(each for each in NUMBERS if getattr(base, each) != getattr(Config, each))]
 
@@ -165,9 +154,9 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
             return each if name is None else each.like(name)
         raise InputError(f"an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not {type(each).__name__}")
 
-    pairs: list[tuple[str | None, Any]]
-    pairs = [*asked.items()] if isinstance(asked, Mapping) else [(None, each) for each in asked]
-    return [made(name, each) for name, each in pairs]
+    if isinstance(asked, Mapping):
+        return [made(name, each) for name, each in asked.items()]
+    return [made(None, each) for each in asked]
 
 
 def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:

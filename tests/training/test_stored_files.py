@@ -21,7 +21,7 @@ from support.training import spied
 from ablations import compare, read
 from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
 from ablations.cli import main
-from ablations.question.arms import with_sign
+from ablations.question.arms import SIGN, flags, tricks_of
 from ablations.question.designs import ladder
 from ablations.training import jobs, store, workers
 from ablations.training import rates as rate_table
@@ -77,12 +77,12 @@ def test_a_result_is_read_back_with_the_scores_of_its_curve(made: Made, tmp_path
 
 def test_a_rewards_sign_is_trained_as_the_switch_would() -> None:
     config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
-    arm, plain, switch = Job(config, with_sign(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
+    arm, switch = Job(config, tricks_of(f"{flags(PPO)} {SIGN}")), Job(replace(config, reward_sign=True), PPO)
+    plain = Job(config, PPO)
     assert arm.what == switch.what != plain.what
-    curves = [result(job).curve for job in (arm, switch, plain)]
-    pd.testing.assert_frame_equal(curves[0], curves[1])
-    assert not curves[0].equals(curves[2])
-    assert curves[0]["return"].max() >= 500  # the score still is 100 a step
+    signed, switched, other = (result(job).curve for job in (arm, switch, plain))
+    pd.testing.assert_frame_equal(signed, switched)
+    assert not signed.equals(other) and signed["return"].max() >= 500  # the score still is 100 a step
 
 
 def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_become_more() -> None:
