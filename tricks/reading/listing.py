@@ -56,13 +56,11 @@ def _title(tricks: Tricks) -> str:
     return ", ".join(tricks.on) or "reinforce"
 
 
+_parsed = cache(cst.parse_module)
+
+
 def _source() -> cst.Module:
     return _parsed(text_of_loop())
-
-
-@cache
-def _parsed(text: str) -> cst.Module:
-    return cst.parse_module(text)
 
 
 @cache
@@ -138,18 +136,15 @@ def reduced(node: cst.CSTNode, used: set[str], without: str = "") -> str:
     statement = node.body[0]
     gap = "".join("\n" for line in node.leading_lines if line.comment is None)
     if isinstance(statement, cst.Import):
-        if not reads(statement) & used:
-            return ""
-        return gap + cst.Module(body=[node.with_changes(leading_lines=[])]).code
+        return f"{gap}{text(statement)}\n" if reads(statement) & used else ""
     if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
         return ""
-    names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
-    assert statement.module is not None
-    module = text(statement.module)
-    if without and module.split(".")[0] == without:
+    start = text(statement).partition("import ")[0]
+    if without and start.startswith((f"from {without} ", f"from {without}.")):
         return ""
-    line = f"from {module} import {', '.join(names)}\n"
+    names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
+    line = f"{start}import {', '.join(names)}\n"
     if len(line) > 121:
         each = "".join(f"    {name},\n" for name in names)
-        line = f"from {module} import (\n{each})\n"
+        line = f"{start}import (\n{each})\n"
     return gap + (line if names else "")
