@@ -221,7 +221,7 @@ class Config(Checked):
         return replace(self, seeds=(self.seed_list[k],), **own)
 
 
-# The numbers of CleanRL's ppo.py and ppo_continuous_action.py, and of stable-baselines3's PPO, whose value loss has no ½
+# The numbers of CleanRL's ppo.py and ppo_continuous_action.py; of stable-baselines3's PPO, whose value loss has no ½
 CLEANRL_CONFIG = Config(steps=500_000, lanes=4, lr=2.5e-4)
 CONTINUOUS_CONFIG = Config("HalfCheetah-v5", steps=1_000_000, lanes=1, horizon=2048, lr=3e-4)
 CONTINUOUS_CONFIG = replace(CONTINUOUS_CONFIG, epochs=10, minibatches=32, value_epochs=10)
