@@ -25,6 +25,7 @@ import inspect
 import linecache
 import sys
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
@@ -196,15 +197,13 @@ def _check_uses(tree: ast.Module, lines: range, name: str, module: ModuleType, p
     needs = {name, *closed(vars(module)[name].metadata["needs"])}
     known = {*vars(module), *vars(import_module("tricks.loop")), *dir(builtins)}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        bound, used = dict[str, list[Set[str]]](), list[str]()
-        for flags, node in _under(function):
+        inner, bound = list(_under(function)), defaultdict[str, list[Set[str]]](list)
+        for flags, node in inner:
             if isinstance(node, ast.arg):
-                bound.setdefault(node.arg, []).append(flags)
-            elif isinstance(node, ast.Name):
-                used += [node.id] * (node.lineno in lines)
-                if isinstance(node.ctx, ast.Store):
-                    bound.setdefault(node.id, []).append(set() if node.lineno in lines else flags)
-        for each in used:
+                bound[node.arg].append(flags)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                bound[node.id].append(set() if node.lineno in lines else flags)
+        for each in [node.id for _, node in inner if isinstance(node, ast.Name) and node.lineno in lines]:
             if each not in bound and each not in known:
                 raise InputError(f"{path}: its lines use {each!r}, which neither the file nor the loop defines")
             if each in bound and not any(flags <= needs for flags in bound[each]):

@@ -20,14 +20,8 @@ T = TypeVar("T")
 
 LARGEST = 2**53  # larger integers have no exact float64, which is what a curve's columns are
 LONGEST = 1_000_000  # entries of a list of numbers
-WORDS = {  # what an annotation asks for; classes go by their own name
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a string",
-    NoneType: "None",
-    Path: "a path",
-}
+WORDS = {bool: "True or False", int: "a whole number", float: "a number"}  # classes go by their own name
+WORDS |= {str: "a string", NoneType: "None", Path: "a path"}
 
 
 class Unfit(Exception):

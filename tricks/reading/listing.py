@@ -5,6 +5,7 @@ code for optional arguments (checkpoints, a listener, ...) and dead stores are r
 `train(config)` with the same curve as the library's `train(config, tricks)`.
 """
 
+import ast
 import difflib
 import re
 import textwrap
@@ -124,9 +125,8 @@ class _Constant(cst.CSTTransformer):
 @cache
 def _imported() -> set[str]:
     """The names that the loop imports from this project."""
-    lines = [node.body[0] for node in _source().body if isinstance(node, cst.SimpleStatementLine)]
-    ours = [line for line in lines if isinstance(line, cst.ImportFrom) and text(line).startswith("from tricks")]
-    return {alias.evaluated_name for line in ours if not isinstance(line.names, cst.ImportStar) for alias in line.names}
+    froms = [node for node in ast.parse(text_of_loop()).body if isinstance(node, ast.ImportFrom)]
+    return {alias.name for node in froms if str(node.module).startswith("tricks") for alias in node.names}
 
 
 def reduced(node: cst.CSTNode, used: set[str], without: str = "") -> str:
