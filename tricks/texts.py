@@ -85,9 +85,9 @@ def wrapper_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 def _call(text: str) -> ast.Call:
     """The call of a function f with a wrapper's arguments, which are Python literals."""
-    (module, colon, attribute), (_, paren, rest) = wrapper_name(text).partition(":"), text.partition("(")
+    (module, _, attribute), (_, paren, rest) = wrapper_name(text).partition(":"), text.partition("(")
     try:
-        if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
+        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
             raise ValueError("no module:Wrapper")
         call = ast.parse(f"f({rest}" if paren else "f()", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -3,6 +3,7 @@
 Where observations are images, the definitions of `tricks/one_game.py` take their place in it.
 """
 
+import json
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -88,7 +89,8 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     if images:
         place = [node.name.value for node in definitions].index("net")
         definitions[place : place + 1] = _definitions(cst.parse_module(game).visit(Decide(known)))
-    functions = {node.name.value: called for node in definitions if (called := _called(node)) is not None}
+    inner = [(node.name.value, each) for node in definitions for each in inside(node, cst.FunctionDef)]
+    functions = {name: each for name, each in inner if each.name.value in (name, "__init__")}  # what a call of it runs
     left = _used(cst.Module(definitions).visit(CloseDoors(functions)), numbers)
     mentioned = {"argparse"} | reads(left)
     imports = "".join(reduced(node, mentioned, without="tricks") for node in source.body)
@@ -136,12 +138,6 @@ def _numbers(tricks: Tricks, config: Config, images: bool) -> dict[str, object]:
     return {"seed": 0, "hidden": config.hidden[0], **same}
 
 
-def _called(node: Definition) -> cst.FunctionDef | None:
-    """What runs when this is called: a function, or a class's `__init__`."""
-    functions = {each.name.value: each for each in reversed(inside(node, cst.FunctionDef))}
-    return functions.get("__init__" if isinstance(node, cst.ClassDef) else node.name.value)
-
-
 def _used(module: cst.Module, numbers: dict[str, object]) -> cst.Module:
     """The definitions without parameters, functions, methods, attributes and numbers that nothing reads any more."""
     before = ""
@@ -166,7 +162,10 @@ class _OfUse(cst.CSTTransformer):
         stored = _attributes(target for each in inside(module, cst.Assign) for target, _ in assigned(each))
         self.read = {*_attributes(inside(module, cst.Attribute)) - stored}
         self.unread = {f"self.{name}" for name in stored.keys() - self.read}
-        self.same = {each.name.value for each in inside(module, cst.FunctionDef) if _same(each)}
+        bodies = {each: [text(line).strip() for line in each.body.body] for each in inside(module, cst.FunctionDef)}
+        self.same = {
+            each.name.value for each, body in bodies.items() if body == [f"return {x}" for x in takes(each)[-1:]]
+        }
         self.numbers = numbers
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
@@ -179,7 +178,8 @@ class _OfUse(cst.CSTTransformer):
     ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
         small = updated_node.body[0]
         if isinstance(small, cst.AnnAssign) and (name := text(small.target)) in self.numbers:
-            value = cst.parse_expression(_literal(self.numbers[name]))
+            number = self.numbers[name]
+            value = cst.parse_expression(f"{number:_}" if isinstance(number, int) else json.dumps(number))
             return updated_node.with_deep_changes(small, value=value) if name in self.read else cst.RemoveFromParent()
         pairs = assigned(small)
         left = [(target, value) for target, value in pairs if text(target) not in self.unread]
@@ -206,16 +206,6 @@ def _attributes(nodes: Iterable[cst.CSTNode]) -> Counter[str]:
     return Counter(text(each.attr) for each in found if text(each.value).split(".")[-1] in OURS)
 
 
-def _same(function: cst.FunctionDef) -> bool:
-    """Whether a function only returns its last argument."""
-    last, body = takes(function)[-1:], [text(line).strip() for line in function.body.body]
-    return bool(last) and body == [f"return {last[0]}"]
-
-
 def _pure(call: cst.Call) -> bool:
     """Whether a call changes nothing, so that it can go if nobody reads what it returns."""
     return text(call.func).split(".")[-1] not in ("step", "reset", "observe", "begin", "play", "random")
-
-
-def _literal(number: object) -> str:
-    return f"{number:_}" if type(number) is int else f'"{number}"' if isinstance(number, str) else repr(number)

@@ -49,12 +49,9 @@ def listing(tricks: Tricks, *names: str) -> Code:
 def diff(before: Tricks, after: Tricks) -> Code:
     """A unified diff of the loop from the flags `before` to the flags `after`."""
     old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
-    lines = difflib.unified_diff(old, new, _title(before), _title(after), lineterm="")
+    titles = (", ".join(tricks.on) or "reinforce" for tricks in (before, after))
+    lines = difflib.unified_diff(old, new, *titles, lineterm="")
     return Code("".join(f"{line}\n" for line in lines), "diff")
-
-
-def _title(tricks: Tricks) -> str:
-    return ", ".join(tricks.on) or "reinforce"
 
 
 _parsed = cache(cst.parse_module)
