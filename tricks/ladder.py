@@ -41,7 +41,7 @@ def trick(
     return field(default=False, metadata=locals() | {"chapter": chapter or file})
 
 
-extension = partial(trick, beyond=True)
+extension = partial(trick, beyond=True)  # of PPO; a rung of the ladder is a plain `trick`
 
 
 @dataclass(frozen=True)
@@ -366,11 +366,11 @@ def named(name: str) -> Tricks:
     raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)} or one of {', '.join(NEEDS)}")
 
 
-TABLES: dict[str, dict[str, Any]] = {
-    key: {f.name: f.metadata[key] for f in fields(Tricks)}
-    for key in ("needs", "excludes", "numbers", "diagnostics", "color")
+LISTS: dict[str, dict[str, tuple[str, ...]]] = {
+    key: {f.name: f.metadata[key] for f in fields(Tricks)} for key in ("needs", "excludes", "numbers", "diagnostics")
 }
-NEEDS, EXCLUDES, HYPERPARAMETERS, DIAGNOSTICS, COLORS = TABLES.values()
+NEEDS, EXCLUDES, HYPERPARAMETERS, DIAGNOSTICS = LISTS.values()
+COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
 FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
 OWN: dict[str, tuple[Path, str]] = {}  # flags that `load_trick` added: each one's file, and the digest of that
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])

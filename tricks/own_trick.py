@@ -67,9 +67,9 @@ def load_trick(path: str | Path) -> str:
         raise InputError(f"{path} adds diagnostics to the curve: load it before anything trains or is read")
     _extend(Tricks, {name: (bool, field)})
     _extend(Config, numbers)
-    for key, table in ladder.TABLES.items():
+    for key, table in ladder.LISTS.items():
         table[name] = field.metadata[key]
-    ladder.FILES[name] = path.stem
+    ladder.COLORS[name], ladder.FILES[name] = field.metadata["color"], path.stem
     sys.modules[home] = module
     _replace_loop(text, path)
     OWN[name] = path.resolve(), digest

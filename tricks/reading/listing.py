@@ -49,8 +49,8 @@ def listing(tricks: Tricks, *names: str) -> Code:
 def diff(before: Tricks, after: Tricks) -> Code:
     """A unified diff of the loop from the flags `before` to the flags `after`."""
     old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
-    titles = (", ".join(tricks.on) or "reinforce" for tricks in (before, after))
-    lines = difflib.unified_diff(old, new, *titles, lineterm="")
+    this, that = (", ".join(tricks.on) or "reinforce" for tricks in (before, after))
+    lines = difflib.unified_diff(old, new, this, that, lineterm="")
     return Code("".join(f"{line}\n" for line in lines), "diff")
 
 
