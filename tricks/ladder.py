@@ -6,6 +6,7 @@ chapters and tests are all derived from these fields.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from tricks.values import Checked, checked
 def trick(
     adds: str,
     paper: str,
-    *,
     color: str,
+    *,
     needs: tuple[str, ...] = (),
     numbers: tuple[str, ...] = (),
     diagnostics: tuple[str, ...] = (),
@@ -37,9 +38,10 @@ def trick(
     in the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough
     for text on white.
     """
-    texts = {"adds": adds, "paper": paper, "color": color, "file": file}
-    lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics, "excludes": excludes}
-    return field(default=False, metadata={**texts, **lists, "beyond": beyond, "chapter": chapter or file})
+    return field(default=False, metadata=locals() | {"chapter": chapter or file})
+
+
+extension = partial(trick, beyond=True)  # of PPO; a rung of the ladder is a plain `trick`
 
 
 @dataclass(frozen=True)
@@ -52,21 +54,21 @@ class Tricks(Checked):
     baseline: bool = trick(
         "a learned V(s) is subtracted from the return",
         "Williams 1992, 10.1007/BF00992696",
-        color="#E465A7",
+        "#E465A7",
         numbers=("value_coef",),
         diagnostics=("value_loss", "explained_variance"),
     )
     reuse: bool = trick(
         "several epochs of minibatches per batch, with the unclipped importance ratio",
         "Kakade & Langford 2002; Schulman et al. 2017, arXiv:1707.06347, eq. 6",
-        color="#A70019",
+        "#A70019",
         numbers=("epochs", "minibatches"),
         diagnostics=("approx_kl", "max_ratio"),
     )
     clip: bool = trick(
         "PPO's clipped surrogate",
         "Schulman et al. 2017, arXiv:1707.06347, eq. 7",
-        color="#B86FFD",
+        "#B86FFD",
         needs=("reuse",),
         numbers=("clip_range",),
         diagnostics=("clip_fraction", "clip_range"),
@@ -74,248 +76,221 @@ class Tricks(Checked):
     gae: bool = trick(
         "λ-weighted advantages and TD(λ) value targets",
         "Schulman et al. 2015, arXiv:1506.02438, eq. 16",
-        color="#40A200",
+        "#40A200",
         needs=("baseline",),
         numbers=("gae_lambda",),
     )
     orthogonal_init: bool = trick(
         "orthogonal weights, zero bias, a policy head that starts near uniform",
         "Saxe et al. 2013, arXiv:1312.6120; Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#0079A8",
+        "#0079A8",
     )
     advantage_norm: bool = trick(
-        "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990", color="#004F00"
+        "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990", "#004F00"
     )
     state_norm: bool = trick(
         "observations standardized by running statistics",
         "Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#B38B43",
+        "#B38B43",
         numbers=("obs_decay",),
     )
     return_norm: bool = trick(
         "the value net learns standardized returns (ART)",
         "van Hasselt et al. 2016, arXiv:1602.07714",
-        color="#0090FF",
+        "#0090FF",
         needs=("baseline",),
         numbers=("return_beta", "return_first_batch"),
         diagnostics=("return_mean", "return_std"),
     )
     grad_clip: bool = trick(
-        "the gradient norm is limited",
-        "Pascanu et al. 2012, arXiv:1211.5063",
-        color="#63007B",
-        numbers=("max_grad_norm",),
+        "the gradient norm is limited", "Pascanu et al. 2012, arXiv:1211.5063", "#63007B", numbers=("max_grad_norm",)
     )
     entropy: bool = trick(
-        "a bonus for the policy's entropy",
-        "Mnih et al. 2016, arXiv:1602.01783",
-        color="#31A38D",
-        numbers=("entropy_coef",),
+        "a bonus for the policy's entropy", "Mnih et al. 2016, arXiv:1602.01783", "#31A38D", numbers=("entropy_coef",)
     )
-    action_mask: bool = trick(
-        "illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171", color="#2251CB"
-    )
+    action_mask: bool = trick("illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171", "#2251CB")
     popart: bool = trick(
         "the value net's outputs are preserved when the return statistics move (POP)",
         "van Hasselt et al. 2016, arXiv:1602.07714, proposition 1",
-        color="#457700",
+        "#457700",
         needs=("return_norm",),
     )
     segments: bool = trick(
         "fixed-length rollouts, bootstrapped where they are cut",
         "Mnih et al. 2016, arXiv:1602.01783",
-        color="#8B8ACE",
+        "#8B8ACE",
         needs=("baseline",),
     )
     bootstrap: bool = trick(
         "a time limit is a cut, not a death: bootstrap V(s) of the last state",
         "Pardo et al. 2018, arXiv:1712.00378",
-        color="#32249C",
+        "#32249C",
         needs=("baseline",),
     )
     value_clip: bool = trick(
         "the value loss is clipped around the old prediction",
         "Schulman et al. 2017, openai/baselines ppo2; Engstrom et al. 2020, arXiv:2005.12729",
-        color="#713900",
+        "#713900",
         needs=("baseline", "reuse"),
         numbers=("value_clip_range", "value_clip_anneals"),
     )
     lr_anneal: bool = trick(
         "the learning rate decays linearly to zero",
         "Engstrom et al. 2020, arXiv:2005.12729",
-        color="#AF47BA",
+        "#AF47BA",
         file="annealing",
     )
     clip_anneal: bool = trick(
         "the clip range decays linearly to zero",
         "Schulman et al. 2017, arXiv:1707.06347, table 5",
-        color="#F36412",
+        "#F36412",
         needs=("clip",),
         numbers=("value_clip_anneals",),
         file="annealing",
     )
-    shared_trunk: bool = trick(
+    shared_trunk: bool = extension(
         "policy and value are two heads on one body",
         "Mnih et al. 2016, arXiv:1602.01783, sec. 4",
-        color="#76053D",
+        "#76053D",
         needs=("baseline",),
-        beyond=True,
     )
-    ppg: bool = trick(
+    ppg: bool = extension(
         "Phasic Policy Gradient: auxiliary phases teach the policy net values without changing its policy",
         "Cobbe et al. 2020, arXiv:2009.04416",
-        color="#7660E5",
+        "#7660E5",
         needs=("baseline", "segments"),
         numbers=("aux_every", "aux_epochs", "clone_coef", "aux_value_clip"),
         diagnostics=("auxiliary_loss", "clone_kl"),
-        beyond=True,
         excludes=("shared_trunk",),
     )
-    ppg_buffers: bool = trick(
+    ppg_buffers: bool = extension(
         "policy and value net train on buffers of recent rollouts, each with its own size",
         "Cobbe et al. 2020, arXiv:2009.04416, on separate sample reuse for policy and value function",
-        color="#B95100",
+        "#B95100",
         needs=("reuse", "ppg"),
         numbers=("policy_rollouts", "policy_uses", "value_rollouts", "value_uses"),
         diagnostics=("policy_age", "value_age"),
-        beyond=True,
     )
-    kl_stop: bool = trick(
+    kl_stop: bool = extension(
         "a batch's steps end when approx_kl exceeds 1.5 times its target",
         "Achiam 2018, Spinning Up's ppo; Raffin et al. 2021, stable-baselines3's target_kl",
-        color="#D911C6",
+        "#D911C6",
         needs=("reuse",),
         numbers=("target_kl",),
         diagnostics=("steps_taken",),
-        beyond=True,
     )
-    reward_scaling: bool = trick(
+    reward_scaling: bool = extension(
         "rewards are divided by the running deviation of the discounted return",
         "Engstrom et al. 2020, arXiv:2005.12729; Dhariwal et al. 2017, openai/baselines VecNormalize",
-        color="#18486C",
+        "#18486C",
         diagnostics=("reward_std",),
-        beyond=True,
     )
-    recompute: bool = trick(
+    recompute: bool = extension(
         "advantages and value targets are computed anew before each epoch but the first",
         "Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#9000F0",
+        "#9000F0",
         needs=("reuse", "gae"),
-        beyond=True,
         excludes=("ppg_buffers",),
     )
-    separate_optimizers: bool = trick(
+    separate_optimizers: bool = extension(
         "policy and value net each have their own Adam, learning rate, gradient norm and epochs",
         "Achiam 2018, Spinning Up's ppo",
-        color="#FC0060",
+        "#FC0060",
         needs=("baseline",),
         numbers=("value_lr_factor", "max_value_grad_norm", "value_epochs"),
         diagnostics=("value_grad_norm",),
-        beyond=True,
         excludes=("shared_trunk",),
     )
-    dual_clip: bool = trick(
+    dual_clip: bool = extension(
         "the objective of a bad action is bounded from below, too",
         "Ye et al. 2020, arXiv:1912.09729",
-        color="#0000FC",
+        "#0000FC",
         needs=("clip",),
         numbers=("dual_clip_limit",),
         diagnostics=("bounded_fraction",),
-        beyond=True,
     )
-    huber: bool = trick(
+    huber: bool = extension(
         "far from its target, the value loss grows linearly",
         "Huber 1964, 10.1214/aoms/1177703732; Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#784884",
+        "#784884",
         needs=("baseline",),
         numbers=("huber_delta",),
-        beyond=True,
     )
-    squash: bool = trick(
+    squash: bool = extension(
         "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",
         "Haarnoja et al. 2018, arXiv:1801.01290, appendix C; Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#FF0FFF",
-        beyond=True,
+        "#FF0FFF",
         chapter="continuous_actions",
     )
-    recurrent: bool = trick(
+    recurrent: bool = extension(
         "policy and value net remember: an LSTM or GRU between body and head",
         "Hochreiter & Schmidhuber 1997, 10.1162/neco.1997.9.8.1735; Huang et al. 2022, details 33 to 37",
-        color="#00807A",
+        "#00807A",
         needs=("segments",),
         numbers=("recurrent_size", "recurrent_cell"),
-        beyond=True,
         excludes=("ppg", "separate_optimizers"),
     )
-    imitate: bool = trick(
+    imitate: bool = extension(
         "the world's demonstrations are played, and every action in them is made likelier",
         "Pomerleau 1991, 10.1162/neco.1991.3.1.88; Williams 1992, 10.1007/BF00992696",
-        color="#000026",
-        beyond=True,
+        "#000026",
         excludes=("reuse", "advantage_norm"),
         chapter="language",
     )
-    group_baseline: bool = trick(
+    group_baseline: bool = extension(
         "the mean return of the group's other replies is subtracted from the return (RLOO)",
         "Kool et al. 2019, Buy 4 REINFORCE samples; Ahmadian et al. 2024, arXiv:2402.14740",
-        color="#40260D",
+        "#40260D",
         numbers=("group",),
-        beyond=True,
         excludes=("baseline", "advantage_norm", "imitate"),  # some minibatches of replies have only one advantage
         chapter="language",
     )
-    group_norm: bool = trick(
+    group_norm: bool = extension(
         "advantages are divided by the group's standard deviation",
         "Shao et al. 2024, arXiv:2402.03300",
-        color="#150080",
+        "#150080",
         needs=("group_baseline",),
-        beyond=True,
         chapter="grpo",
     )
-    mixed_groups: bool = trick(
+    mixed_groups: bool = extension(
         "groups whose replies all earned the same are left out",
         "Yu et al. 2025, arXiv:2503.14476, sec. 3.2",
-        color="#A6006F",
+        "#A6006F",
         needs=("group_baseline",),
         diagnostics=("mixed_share",),
-        beyond=True,
         chapter="grpo",
     )
-    clip_higher: bool = trick(
+    clip_higher: bool = extension(
         "the ratio has an upper limit of its own",
         "Yu et al. 2025, arXiv:2503.14476, eq. 10",
-        color="#260006",
+        "#260006",
         needs=("clip",),
         numbers=("clip_high",),
         diagnostics=("clip_high_fraction",),
-        beyond=True,
         chapter="limits",
     )
-    kl_penalty: bool = trick(
+    kl_penalty: bool = extension(
         "a price for leaving the policy that the training began with",
         "Ouyang et al. 2022, arXiv:2203.02155; Shao et al. 2024, arXiv:2402.03300, eq. 4; Schulman 2020",
-        color="#515928",
+        "#515928",
         numbers=("kl_coef", "kl_in", "kl_estimator"),
         diagnostics=("reference_kl",),
-        beyond=True,
         excludes=("recompute", "recurrent"),
         chapter="limits",
     )
-    reply_mean: bool = trick(
+    reply_mean: bool = extension(
         "the loss is a mean over replies of a mean over each one's tokens, or of a sum divided by a constant",
         "Shao et al. 2024, arXiv:2402.03300, eq. 3; Liu et al. 2025, arXiv:2503.20783",
-        color="#6600CC",
+        "#6600CC",
         needs=("group_baseline",),
         numbers=("reply_divisor",),
-        beyond=True,
         chapter="limits",
     )
-    reply_ratio: bool = trick(
+    reply_ratio: bool = extension(
         "one importance ratio per reply",
         "Zheng et al. 2025, arXiv:2507.18071, eq. 7",
-        color="#808019",
+        "#808019",
         needs=("reuse", "group_baseline"),
-        beyond=True,
         chapter="limits",
     )
 
@@ -391,12 +366,12 @@ def named(name: str) -> Tricks:
     raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)} or one of {', '.join(NEEDS)}")
 
 
-NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
-FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
-HYPERPARAMETERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for f in fields(Tricks)}
-DIAGNOSTICS: dict[str, tuple[str, ...]] = {f.name: f.metadata["diagnostics"] for f in fields(Tricks)}
+LISTS: dict[str, dict[str, tuple[str, ...]]] = {
+    key: {f.name: f.metadata[key] for f in fields(Tricks)} for key in ("needs", "excludes", "numbers", "diagnostics")
+}
+NEEDS, EXCLUDES, HYPERPARAMETERS, DIAGNOSTICS = LISTS.values()
 COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
-EXCLUDES: dict[str, tuple[str, ...]] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
+FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
 OWN: dict[str, tuple[Path, str]] = {}  # flags that `load_trick` added: each one's file, and the digest of that
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 

@@ -25,7 +25,8 @@ import inspect
 import linecache
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -39,17 +40,8 @@ from tricks.ladder import OWN, Tricks, closed
 from tricks.values import checked
 
 TEXTS: list[str] = []  # the loop's, with the lines of each file that was loaded, the last of all
-GENERATED = (
-    "__init__",
-    "__repr__",
-    "__eq__",
-    "__hash__",
-    "__setattr__",
-    "__delattr__",
-    "__match_args__",
-    "__msgspec_cache__",
-)
-TABLES = ("needs", "numbers", "diagnostics", "color", "excludes")
+GENERATED = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"}
+GENERATED |= {"__match_args__", "__msgspec_cache__"}
 
 
 @checked
@@ -75,9 +67,9 @@ def load_trick(path: str | Path) -> str:
         raise InputError(f"{path} adds diagnostics to the curve: load it before anything trains or is read")
     _extend(Tricks, {name: (bool, field)})
     _extend(Config, numbers)
-    for table, key in ((getattr(ladder, _table(key)), key) for key in TABLES):
+    for key, table in ladder.LISTS.items():
         table[name] = field.metadata[key]
-    ladder.FILES[name] = path.stem
+    ladder.COLORS[name], ladder.FILES[name] = field.metadata["color"], path.stem
     sys.modules[home] = module
     _replace_loop(text, path)
     OWN[name] = path.resolve(), digest
@@ -96,10 +88,6 @@ def load_asked(arguments: Sequence[str]) -> list[str]:
         else:
             raise InputError("--trick needs a file, such as --trick mine.py")
     return left
-
-
-def _table(key: str) -> str:
-    return {"numbers": "HYPERPARAMETERS", "color": "COLORS"}.get(key, key.upper())
 
 
 def module_from(path: Path, name: str) -> ModuleType:
@@ -158,26 +146,29 @@ def _with_lines(module: ModuleType, name: str, path: Path) -> str:
         raise InputError(f"{path} must say where its lines enter the loop: AFTER and LINES, each a text")
     try:
         wanted, body = ast.unparse(ast.parse(after.strip())), textwrap.dedent(lines).strip()
-        if not all(_is_if(each, name) for each in ast.parse(body).body):
+        if any(_asked(each) != name or getattr(each, "orelse", []) for each in ast.parse(body).body):
             raise InputError(f"{path}: each of its lines must stand under `if tricks.{name}:`")
     except SyntaxError as error:
         raise InputError(f"{path}: AFTER or LINES is no Python: {error.msg}") from None
     text = text_of_loop()
-    places = list(_places(ast.parse(text), wanted))
+    places = _places(ast.parse(text), wanted)
     if len(places) != 1:
         what = "no statement" if not places else f"{len(places)} statements"
         raise InputError(f"{path}: AFTER must match exactly one statement; the loop has {what} `{after.strip()}`")
-    ((last, indent),) = places
-    every = text.splitlines(keepends=True)
-    whole = "".join([*every[:last], textwrap.indent(body, " " * indent) + "\n", *every[last:]])
-    added = {*range(last + 1, last + 1 + len(body.splitlines()))}
+    last = places[0].end_lineno or 0
+    whole = _inserted(text, last, textwrap.indent(body, " " * places[0].col_offset) + "\n")
+    added = range(last + 1, last + 1 + len(body.splitlines()))
     _check_uses(ast.parse(whole), added, name, module, path)
     words = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     used = sorted(each for each, x in vars(module).items() if each in words and x is not getattr(builtins, each, None))
     imports = [node.end_lineno or 0 for node in ast.parse(whole).body if isinstance(node, ast.ImportFrom)]
-    every = whole.splitlines(keepends=True)
-    new = f"from tricks.{path.stem} import {', '.join(used)}\n" if used else ""
-    return "".join([*every[: imports[-1]], new, *every[imports[-1] :]])
+    return _inserted(whole, imports[-1], f"from tricks.{path.stem} import {', '.join(used)}\n") if used else whole
+
+
+def _inserted(text: str, line: int, more: str) -> str:
+    """The text with more after this line."""
+    lines = text.splitlines(keepends=True)
+    return "".join([*lines[:line], more, *lines[line:]])
 
 
 def text_of_loop() -> str:
@@ -185,68 +176,56 @@ def text_of_loop() -> str:
     return TEXTS[-1] if TEXTS else Path(__file__).with_name("loop.py").read_text(encoding="utf-8")
 
 
-def _is_if(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == f"tricks.{name}" and not node.orelse
+def _asked(node: ast.AST) -> str:
+    """The flag that `if tricks.flag:` asks for; of any other node, nothing."""
+    test = ast.unparse(node.test) if isinstance(node, ast.If) else ""
+    return test.removeprefix("tricks.") if test.startswith("tricks.") else ""
 
 
-def _places(tree: ast.AST, wanted: str) -> Iterator[tuple[int, int]]:
-    """The last line of each such statement, or of the bare `if tricks.x:` that it stands in, and their indentation."""
+def _places(tree: ast.AST, wanted: str) -> list[ast.stmt]:
+    """Each such statement, or the bare `if tricks.x:` that it stands in."""
+    found = list[ast.stmt]()
     for node in ast.walk(tree):
-        for block in (getattr(node, each, None) for each in ("body", "orelse")):
-            for each in block if isinstance(block, list) else ():
-                inner = each.body if isinstance(each, ast.If) and ast.unparse(each.test).startswith("tricks.") else []
-                bare = any(ast.unparse(some) == wanted for some in inner)
-                alone = ast.unparse(each) == wanted and not (isinstance(node, ast.If) and _of_flag(node))
-                if bare or alone:
-                    yield each.end_lineno or 0, each.col_offset
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+        same = [each for each in inner if ast.unparse(each) == wanted]
+        found += [node for each in same if each in node.body] if isinstance(node, ast.If) and _asked(node) else same
+    return found
 
 
-def _of_flag(node: ast.If) -> bool:
-    return ast.unparse(node.test).startswith("tricks.")
-
-
-def _check_uses(tree: ast.Module, lines: set[int], name: str, module: ModuleType, path: Path) -> None:
+def _check_uses(tree: ast.Module, lines: range, name: str, module: ModuleType, path: Path) -> None:
     """Raise InputError if these lines use what nothing defines, or the loop only under flags that are not needed."""
     needs = {name, *closed(vars(module)[name].metadata["needs"])}
     known = {*vars(module), *vars(import_module("tricks.loop")), *dir(builtins)}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        bound = dict[str, list[set[str]]]()
-        for flags, node in _under(function, set()):
+        inner, bound = list(_under(function)), defaultdict[str, list[Set[str]]](list)
+        for flags, node in inner:
             if isinstance(node, ast.arg):
-                bound.setdefault(node.arg, []).append(set())
+                bound[node.arg].append(flags)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                bound.setdefault(node.id, []).append(set() if node.lineno in lines else flags)
-        for _, node in _under(function, set()):
-            if not isinstance(node, ast.Name) or node.lineno not in lines:
-                continue
-            if node.id not in bound and node.id not in known:
-                raise InputError(f"{path}: its lines use {node.id!r}, which neither the file nor the loop defines")
-            if node.id in bound and not any(flags <= needs for flags in bound[node.id]):
-                lacking = ", ".join(sorted(bound[node.id][0]))
-                raise InputError(f"{path}: its lines use {node.id!r}, so {name} needs {lacking}: needs=(...)")
+                bound[node.id].append(set() if node.lineno in lines else flags)
+        for each in [node.id for _, node in inner if isinstance(node, ast.Name) and node.lineno in lines]:
+            if each not in bound and each not in known:
+                raise InputError(f"{path}: its lines use {each!r}, which neither the file nor the loop defines")
+            if each in bound and not any(flags <= needs for flags in bound[each]):
+                lacking = ", ".join(sorted(bound[each][0]))
+                raise InputError(f"{path}: its lines use {each!r}, so {name} needs {lacking}: needs=(...)")
 
 
-def _under(node: ast.AST, flags: set[str]) -> Iterator[tuple[set[str], ast.AST]]:
+def _under(node: ast.AST, flags: Set[str] = frozenset()) -> Iterator[tuple[Set[str], ast.AST]]:
     """All nodes below this one, each with the flags that have to be on for it to run."""
     for child in ast.iter_child_nodes(node):
         yield flags, child
-        more = set[str]()
-        if isinstance(node, ast.If) and child in node.body and _of_flag(node):
-            more = {ast.unparse(node.test).removeprefix("tricks.")}
-        yield from _under(child, flags | more)
+        inside = isinstance(node, ast.If) and child in node.body and _asked(node)
+        yield from _under(child, flags | {inside} if inside else flags)
 
 
 def _extend(kind: type, fields: dict[str, tuple[Any, Any]]) -> None:
     """Give a frozen dataclass more fields, in place, so that all that knows the class knows them."""
-    if not fields:
-        return
-    for each in GENERATED:
-        if each in vars(kind):
-            delattr(kind, each)
+    for each in GENERATED & vars(kind).keys():
+        delattr(kind, each)
     kind.__annotations__ |= {name: annotation for name, (annotation, _) in fields.items()}
-    for name, default in list(vars(kind)["__dataclass_fields__"].items()):
-        setattr(kind, name, default)
-    for name, (_, default) in fields.items():
+    defaults = vars(kind)["__dataclass_fields__"] | {name: default for name, (_, default) in fields.items()}
+    for name, default in defaults.items():
         setattr(kind, name, default)
     dataclasses.dataclass(frozen=True)(kind)
 

@@ -13,7 +13,6 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -79,8 +78,7 @@ def resumed(
     """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
-    config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
-    evaluation = _named_evaluation(folder, config, saved.evaluation, eval_env, wrap)
+    config, make, evaluation = _placed(folder, saved, env, wrap, eval_env)
     for each in (make, evaluation and evaluation.make):
         if isinstance(each, Unnamed):
             each()
@@ -121,23 +119,17 @@ def longer(saved: Saved, steps: int, schedule: str) -> Saved:
     """The state at the end of a run, as one in the middle of a longer run. Raises InputError if every seed diverged."""
     config, log = replace(saved.config, steps=saved.config.steps + steps), dict(saved.parts["log"])
     going = torch.tensor([seed not in log["diverged"] for seed in config.seed_list])
-    before = log.get("origin", {})
-    log["origin"] = before | {"joined": [*before.get("joined", []), saved.config.steps]}
     if not going.any():
         raise InputError("every seed of this run diverged, so there is nothing to continue")
+    before = log.get("origin", {})
+    log["origin"] = before | {"joined": [*before.get("joined", []), saved.config.steps]}
+    held = log.pop("held", None)  # where schedules stay: at what each seed had used before its last update
     if schedule == "end":
-        log.setdefault("held", _last_progress(log["rows"].numpy(), saved.config))
-    else:
-        log.pop("held", None)
+        seed, step = (log["rows"].numpy()[:, COLUMNS.index(name)] for name in ("seed", "step"))
+        last = torch.tensor([[0.0, *sorted(step[seed == each])][-2] for each in config.seed_list], dtype=torch.float64)
+        log["held"] = last.float() / saved.config.steps if held is None else held
     log["active"] = going & (log["steps"].cpu() < config.steps)
     return replace(saved, config=config, parts=saved.parts | {"log": log})
-
-
-def _last_progress(rows: np.ndarray, config: Config) -> Tensor:
-    """The share of its budget that each seed had used before its last update: rows [updates, COLUMNS] -> [S]."""
-    seed, step = (rows[:, COLUMNS.index(name)] for name in ("seed", "step"))
-    before = [[0.0, *sorted(step[seed == each])][-2] for each in config.seed_list]
-    return torch.tensor(before, dtype=torch.float64).float() / config.steps
 
 
 @checked
@@ -163,7 +155,7 @@ def load(
     there = contents(folder)
     if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
-    config, make = _named(folder, there.config, "env" in there.own, env, wrap)
+    config, make, evaluation = _placed(folder, there, env, wrap, eval_env)
     with judged(f"the run in {folder}", there.file, passing=InputError):  # of a body that does not fit
         spaces = there.spaces.of(config)
         _check_sizes(config, spaces, there.tensors, own_body=body is not None)
@@ -174,10 +166,8 @@ def load(
             agent.load_state_dict(each)
     if there.remark:
         print(there.remark, file=sys.stderr)
-    evaluation = _named_evaluation(folder, config, there.evaluation, eval_env, wrap)
-    ended, kept = (there.diverged, there.reasons, there.seconds), best or None
-    came = there.curve, *ended, kept, make, body, there.made_with, there.last, evaluation
-    return Run(config, there.tricks, agent, *came)
+    ended = there.curve, there.diverged, there.reasons, there.seconds, best or None
+    return Run(config, there.tricks, agent, *ended, make, body, there.made_with, there.last, evaluation)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:
@@ -192,6 +182,20 @@ def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_b
     needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
     if needed > sum(tensor.numel() for tensor in state.values()):
         raise ValueError("agent.pt is too small for the agents that run.json describes")
+
+
+def _placed(
+    folder: Path, told: Settings, env: MakeEnv | str | None, wrap: Sequence[str], eval_env: MakeEnv | str | None
+) -> tuple[Config, MakeEnv | None, Evaluation | None]:
+    """A run's config, what makes its environment, and its evaluation with what makes that of its own; see `_named`."""
+    config, make = _named(folder, told.config, "env" in told.own, env, wrap)
+    how = told.evaluation
+    if how is not None and how.env:
+        place, other = _named(folder, how.place(config, None)[0], how.make is not None, eval_env, wrap, "eval_env")
+        return config, make, replace(how, env=place.env, make=other)
+    if eval_env is not None:
+        raise InputError(f"the run in {folder} was evaluated in its own environment, not in {eval_env!r}")
+    return config, make, how
 
 
 def _named(
@@ -229,18 +233,6 @@ def _named(
     return config, Unnamed(message, own)
 
 
-def _named_evaluation(
-    folder: Path, config: Config, told: Evaluation | None, env: MakeEnv | str | None, wrap: Sequence[str]
-) -> Evaluation | None:
-    """The run's evaluation, with what makes its environment. Raises InputError if it has none that `env` could name."""
-    if told is None or not told.env:
-        if env is not None:
-            raise InputError(f"the run in {folder} was evaluated in its own environment, not in {env!r}")
-        return told
-    place, make = _named(folder, told.place(config, None)[0], told.make is not None, env, wrap, "eval_env")
-    return replace(told, env=place.env, make=make)
-
-
 @dataclass(frozen=True)
 class Contents(Settings):
     """A run as its folder has it; for most fields see `Run`."""
@@ -251,12 +243,9 @@ class Contents(Settings):
     reasons: dict[int, str]
     seconds: float
     last: Callable[[], bytes] | None
-    steps: int
-    """The budget, or how far an unfinished run is."""
-    file: str = "agent.pt"
-    """Where the tensors are."""
-    remark: str = ""
-    """What to tell whoever opens it, if it is unfinished."""
+    steps: int  # the budget, or how far an unfinished run is
+    file: str = "agent.pt"  # where the tensors are
+    remark: str = ""  # what to tell whoever opens it, if it is unfinished
 
 
 def contents(folder: Path) -> Contents:

@@ -43,12 +43,10 @@ class ObsStats(nn.Module):
 
     def __init__(self, seeds: int, features: int) -> None:
         super().__init__()
-        rows, average, squares = Moments.empty(seeds, features)
-        self.register_buffer("rows", rows)
-        self.register_buffer("average", average)
-        self.register_buffer("squares", squares)
-        self.register_buffer("mean", None, persistent=False)  # derived, because the rollout needs them at every step
-        self.register_buffer("scale", None, persistent=False)
+        for name, x in zip(("rows", "average", "squares"), Moments.empty(seeds, features), strict=True):
+            self.register_buffer(name, x)
+        for name in ("mean", "scale"):  # derived, because the rollout needs them at every step
+            self.register_buffer(name, None, persistent=False)
         self.register_load_state_dict_post_hook(_see_again)  # type: ignore[no-untyped-call]
 
     @property

@@ -21,11 +21,10 @@ def as_texts(given: Any) -> tuple[str, ...]:
     A text's value that is no Python literal counts as a string: `mode=hard` becomes `mode='hard'`. Raises InputError
     for a text that is not name=value, for a name that is given twice, and for a value that no literal can give.
     """
-    if isinstance(given, Mapping):
-        return tuple(sorted(_text(name, value) for name, value in given.items()))
-    if not isinstance(given, Sequence) or isinstance(given, str) or not all(isinstance(one, str) for one in given):
+    texts = isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, str) for one in given)
+    if not texts and not isinstance(given, Mapping):
         raise InputError(f"env_args must be a dict or a list of texts such as 'gravity=-5', not {shown(given)}")
-    pairs = [_pair(text) for text in given]
+    pairs = [_pair(text) for text in given] if texts else [*given.items()]
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"the environment's argument {twice[0]} is given twice")
@@ -86,9 +85,9 @@ def wrapper_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 def _call(text: str) -> ast.Call:
     """The call of a function f with a wrapper's arguments, which are Python literals."""
-    (module, colon, attribute), (_, paren, rest) = wrapper_name(text).partition(":"), text.partition("(")
+    (module, _, attribute), (_, paren, rest) = wrapper_name(text).partition(":"), text.partition("(")
     try:
-        if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
+        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
             raise ValueError("no module:Wrapper")
         call = ast.parse(f"f({rest}" if paren else "f()", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -8,7 +8,7 @@ with so many bytes each, of which a net's last layer makes so many features.
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -243,13 +243,11 @@ class Training:
         """The finished run."""
         doors, log = self.doors, self.log
         doors.checkpoints.give_way()
-        try:
+        last = None
+        with suppress(AttributeError):  # an optimizer of one's own may keep no state: this run can't be continued
             last = doors.checkpoints.now()
-        except AttributeError:  # an optimizer of one's own may keep no state: this run can't be continued
-            last = None
-        ended = log.curve(), log.diverged, log.reasons, log.seconds, log.kept and log.kept.state
-        found = Run(self.config, self.tricks, self.agent.cpu(), *ended, doors.env, doors.body)
-        return replace(found, last=last, evaluation=doors.evaluation)
+        ended = log.curve(), log.diverged, log.reasons, log.seconds, log.kept and log.kept.state, doors.env, doors.body
+        return Run(self.config, self.tricks, self.agent.cpu(), *ended, last=last, evaluation=doors.evaluation)
 
 
 def take_over_(agent: Agent, start: Agent) -> None:

@@ -20,14 +20,8 @@ T = TypeVar("T")
 
 LARGEST = 2**53  # larger integers have no exact float64, which is what a curve's columns are
 LONGEST = 1_000_000  # entries of a list of numbers
-WORDS = {  # what an annotation asks for; classes go by their own name
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a string",
-    NoneType: "None",
-    Path: "a path",
-}
+WORDS = {bool: "True or False", int: "a whole number", float: "a number"}  # classes go by their own name
+WORDS |= {str: "a string", NoneType: "None", Path: "a path"}
 
 
 class Unfit(Exception):
@@ -104,8 +98,14 @@ def _plain(kind: Any, value: Any) -> Any:
             with suppress(Unfit):
                 return _plain(one, value)
         raise Unfit
+    if origin is tuple or kind in (bool, int, float):
+        value = value.tolist() if hasattr(value, "tolist") else value  # numpy's, PyTorch's
     if origin is tuple and inner[1:] == (...,):
-        return _several(inner[0], value)
+        if not isinstance(value, list | tuple | range):
+            raise Unfit
+        if value[LONGEST:]:  # a range's length can be too large for `len`
+            raise OverflowError(f"at most {LONGEST:,} numbers")
+        return tuple(_plain(inner[0], one) for one in value)
     if kind in (bool, int, float):
         return _number(kind, value)
     if kind is str and f"{type(value).__module__}.{type(value).__name__}" == "torch.device":
@@ -118,7 +118,6 @@ def _plain(kind: Any, value: Any) -> Any:
 
 def _number(kind: type, value: Any) -> Any:
     """A bool, int or float. A float that is whole, such as 1e6, is an int; a bool is no number."""
-    value = value.tolist() if hasattr(value, "tolist") else value  # numpy's, PyTorch's
     if isinstance(value, bool) and kind is bool:
         return value
     if not isinstance(value, int | float) or bool in (type(value), kind) or (kind is int and value % 1 != 0):
@@ -126,20 +125,6 @@ def _number(kind: type, value: Any) -> Any:
     if (isinstance(value, int) or kind is int) and abs(value) > LARGEST:
         raise OverflowError("within ±2^53")
     return kind(value)
-
-
-def _several(kind: type, value: Any) -> tuple[Any, ...]:
-    """A tuple of strings, from a list or a tuple; or of numbers, also from a range or an array."""
-    if kind is str:
-        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-            raise Unfit
-        return tuple(value)
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(value, list | tuple | range):
-        raise Unfit
-    if value[LONGEST:]:  # a range's length can be too large for `len`
-        raise OverflowError(f"at most {LONGEST:,} numbers")
-    return tuple(_number(kind, one) for one in value)
 
 
 def _in_words(kind: Any) -> str:

@@ -4,7 +4,7 @@ What is live after a statement follows from what comes after it, so a block is r
 a loop until nothing new is found. Aho et al. 1986, "Compilers", sec. 10.6.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import libcst as cst
@@ -12,6 +12,7 @@ import libcst as cst
 from tricks.reading.decide import assigned, assignment, inside, lead, led, reads
 
 Pure = Callable[[cst.Call], bool]
+Left = tuple[cst.BaseStatement | None, set[str]]  # what is left of a statement, and what is live before it
 
 
 @lru_cache(4096)
@@ -36,15 +37,14 @@ class _Liveness:
             return block, live | reads(block)
         body: list[cst.BaseStatement] = []
         for statement in reversed(block.body):
-            left, live = self.statement(statement, live)
+            (left, live), lines = self.statement(statement, live), lead(statement)
             if left is not None:
                 body.insert(0, left)
-            elif body and _opens_paragraph(lead(statement)):
-                body[0] = led(body[0], lead(statement))
+            elif body and lines and lines[0].comment is None:  # it opened a paragraph
+                body[0] = led(body[0], lines)
         return block.with_changes(body=body), live
 
-    def statement(self, statement: cst.BaseStatement, live: set[str]) -> tuple[cst.BaseStatement | None, set[str]]:
-        """What is left of a statement, and what is live before it."""
+    def statement(self, statement: cst.BaseStatement, live: set[str]) -> Left:
         if isinstance(statement, cst.If):
             body, before = self.block(statement.body, live)
             orelse, otherwise = statement.orelse, live
@@ -64,12 +64,10 @@ class _Liveness:
             body, before = self.block(statement.body, live)
             return statement.with_changes(body=body), before.union(*map(reads, statement.items))
         if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-            return self._simple(statement, statement.body[0], live)
+            return self.simple(statement, statement.body[0], live)
         return statement, live | reads(statement)
 
-    def _simple(
-        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, live: set[str]
-    ) -> tuple[cst.BaseStatement | None, set[str]]:
+    def simple(self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, live: set[str]) -> Left:
         if isinstance(small, cst.Return):
             return line, reads(small)
         if isinstance(small, cst.Break | cst.Continue | cst.Raise):
@@ -77,29 +75,24 @@ class _Liveness:
         pairs = assigned(small)
         if not pairs:
             return line, live | reads(small)
-        left = [pair for pair in pairs if not self._dead(*pair, live)]
+        left = [pair for pair in pairs if not self.dead(*pair, live)]
         if not left:
             return None, live
         if len(left) < len(pairs):
             line = line.with_changes(body=[assignment(left)])
-        stored = set().union(*(_stored(target) for target, _ in left))
-        return line, live.union(*(reads(target) for target, _ in left)) - stored | set().union(
-            *(reads(value) for _, value in left)
-        )
+        targets, values = zip(*left, strict=True)
+        unset = live.union(*map(reads, targets)).difference(*map(_stored, targets))
+        return line, unset.union(*map(reads, values))
 
-    def _dead(self, target: cst.BaseExpression, value: cst.BaseExpression, live: set[str]) -> bool:
+    def dead(self, target: cst.BaseExpression, value: cst.BaseExpression, live: set[str]) -> bool:
         stored = _stored(target)
         if not stored or stored & (live | self.kept) or inside(value, cst.Yield, cst.Await, cst.NamedExpr):
             return False
-        return all(self.pure(cst.ensure_type(call, cst.Call)) for call in inside(value, cst.Call))
+        return all(self.pure(call) for call in inside(value, cst.Call))
 
 
 def _stored(target: cst.BaseExpression) -> set[str]:
     """The variables that a target sets; none if it sets anything else as well."""
     elements = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
-    names = [element.value for element in elements if isinstance(element, cst.Name)]
-    return set(names) if len(names) == len(elements) else set()
-
-
-def _opens_paragraph(lines: Sequence[cst.EmptyLine]) -> bool:
-    return bool(lines) and lines[0].comment is None
+    names = {element.value for element in elements if isinstance(element, cst.Name)}
+    return names if len(names) == len(elements) else set()

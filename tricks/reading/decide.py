@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
+from typing import TypeVar
 
 import libcst as cst
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 @cache
@@ -31,7 +34,7 @@ def reads(node: cst.CSTNode) -> set[str]:
     return set().union(*map(reads.__wrapped__, below))
 
 
-def inside(node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[cst.CSTNode]:
+def inside(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
     """The nodes of these kinds in a piece of code, itself included. libcst's own matchers take long to load."""
     own = [node] if isinstance(node, kinds) else []
     return own + [found for child in _parts(node) for found in inside(child, *kinds)]
@@ -60,7 +63,10 @@ class Decide(cst.CSTTransformer):
                 blank = []
             else:
                 blank = [line for line in lead(statement) if line.comment is None] or blank
-        return updated_node.with_changes(body=until_left(body))
+            last = body[-1] if body else None
+            if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return | cst.Raise):
+                break  # what follows is never reached
+        return updated_node.with_changes(body=body)
 
     def _decided(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
         """What is left of a statement: itself, unless it is an `if` whose test is known."""
@@ -75,14 +81,6 @@ class Decide(cst.CSTTransformer):
         remark = [cst.EmptyLine(comment=block.header.comment)] if block.header.comment else []
         first, *rest = (s for s in block.body if isinstance(s, cst.SimpleStatementLine | cst.BaseCompoundStatement))
         return [led(first, [*statement.leading_lines, *remark]), *rest]
-
-
-def until_left(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
-    """A block's statements up to the first that always leaves it."""
-    for i, statement in enumerate(body):
-        if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return | cst.Raise):
-            return list(body[: i + 1])
-    return list(body)
 
 
 def lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:

@@ -8,7 +8,7 @@ from tricks.reading.dead import Pure, without_dead_stores
 from tricks.reading.decide import reads, text
 
 CONTEXT = {"t", "config"}  # parameters that stay, so that a diff shows what a trick does and no more
-DOORS = ("checkpoints", "start", "evaluation", "on_update", "body", "make", "env")
+DOORS = {"checkpoints", "start", "evaluation", "on_update", "body", "env"}
 
 
 class CloseDoors(cst.CSTTransformer):
@@ -19,34 +19,28 @@ class CloseDoors(cst.CSTTransformer):
     """
 
     def __init__(self, functions: Mapping[str, cst.FunctionDef], unused: Mapping[str, set[str]] | None = None) -> None:
-        self.gone = {name: gone(function) for name, function in functions.items()} if unused is None else unused
         self.unused = unused
-        self.takes = {
-            name: [param.name.value for param in function.params.params if param.name.value != "self"]
-            for name, function in functions.items()
-        }
+        self.gone = {name: self._closed(function) for name, function in functions.items()}
+        self.takes = {name: [each for each in takes(of) if each != "self"] for name, of in functions.items()}
         self._here: list[set[str]] = [set()]  # of the functions that are being visited
+
+    def _closed(self, function: cst.FunctionDef) -> set[str]:
+        if self.unused is not None:
+            return self.unused.get(function.name.value, set())
+        optional = {param.name.value for param in function.params.params if param.default is not None}
+        return {"tricks"} | optional & DOORS
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._here.append(self._here[-1] | self._closed(node))
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self._here.pop()
-        if not self._closed(original_node):
+        here, before = self._here.pop(), updated_node.params.params
+        left = [param for param in before if param.name.value not in here]
+        if len(left) == len(before):
             return updated_node
-        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))  # all on one line
-
-    def _closed(self, function: cst.FunctionDef) -> set[str]:
-        return gone(function) if self.unused is None else self.unused.get(function.name.value, set())
-
-    def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
-        left = [param for param in updated_node.params if param.name.value not in self._here[-1]]
-        if len(left) == len(updated_node.params):
-            return updated_node
-        comma, end = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")), cst.SimpleWhitespace("")
-        left = [param.with_changes(comma=comma) for param in left]
-        left[-1:] = [p.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_param=end) for p in left[-1:]]
-        return updated_node.with_changes(params=left)
+        line = {"comma": cst.MaybeSentinel.DEFAULT, "whitespace_after_param": cst.SimpleWhitespace("")}  # all on one
+        updated_node = updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
+        return updated_node.with_deep_changes(updated_node.params, params=[each.with_changes(**line) for each in left])
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         name = text(original_node.func)
@@ -68,29 +62,18 @@ class CloseDoors(cst.CSTTransformer):
 
 def without_unused(functions: Mapping[str, cst.FunctionDef], root: str, pure: Pure) -> dict[str, cst.FunctionDef]:
     """Drop every parameter that its function does not read, with its arguments; the `root` keeps all of its own."""
-    functions = {name: without_dead_stores(function, pure) for name, function in functions.items()}
-    unused = {
-        name: {param.name.value for param in function.params.params} - reads(function.body) - CONTEXT
-        for name, function in functions.items()
-        if name != root
-    }
+    left = {name: without_dead_stores(function, pure) for name, function in functions.items()}
+    unused = {name: {*takes(each)} - reads(each.body) - CONTEXT for name, each in left.items() if name != root}
     changed = {name for name, params in unused.items() if params}
     if not changed:
-        return functions
-    drop, left = CloseDoors(functions, unused), dict(functions)
-    for name, function in functions.items():
+        return left
+    drop = CloseDoors(left, unused)
+    for name, function in left.items():
         if name in changed or reads(function) & changed:
             left[name] = cst.ensure_type(function.visit(drop), cst.FunctionDef)
     return without_unused(left, root, pure)
 
 
-def gone(function: cst.FunctionDef) -> set[str]:
-    """The parameters that a function does without: its flags, and doors that need not be used."""
-
-    def optional(param: cst.Param) -> bool:
-        return param.default is not None or (
-            param.annotation is not None and "None" in text(param.annotation.annotation)
-        )
-
-    params = function.params.params
-    return {p.name.value for p in params if p.name.value == "tricks" or (p.name.value in DOORS and optional(p))}
+def takes(function: cst.FunctionDef) -> list[str]:
+    """The names of a function's parameters."""
+    return [param.name.value for param in function.params.params]

@@ -3,12 +3,13 @@
 Where observations are images, the definitions of `tricks/one_game.py` take their place in it.
 """
 
+import json
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import fields
 from importlib import resources
 from itertools import chain
-from typing import TypeVar
 
 import gymnasium as gym
 import libcst as cst
@@ -21,7 +22,7 @@ from tricks.ladder import HYPERPARAMETERS, Tricks
 from tricks.one_run import FLAGS
 from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import Decide, assigned, assignment, inside, reads, text
-from tricks.reading.doors import CloseDoors
+from tricks.reading.doors import CloseDoors, takes
 from tricks.reading.listing import answers, reduced
 from tricks.reading.source import Code
 from tricks.replaced import REPLACED
@@ -30,16 +31,12 @@ from tricks.values import checked
 DEFAULTS = Config()
 OURS = {"self", "agent", "player", "config"}  # whose attributes are those of the one agent's classes
 Definition = cst.FunctionDef | cst.ClassDef
-Node = TypeVar("Node", bound=cst.CSTNode)
 KEPT = ("__init__", "forward", "reset", "step")  # methods that PyTorch and Gymnasium call
 NUMBERS = [f.name for f in fields(one_agent.Config)]
+CHECK = "    check(vars(config), tricks)  # raises InputError\n"
 LANES = "gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec(config.env, config.lanes))"
-VECTORS = {
-    "setting": "torch.set_num_threads(1)  # tensors this small gain nothing from more\n    ",
-    "make": 'gym.make_vec(asked["env"], 1)',
-    "axes": 1,
-    "kind": "vectors",
-}
+THREADS = "torch.set_num_threads(1)  # tensors this small gain nothing from more\n    "
+VECTORS = {"setting": THREADS, "make": 'gym.make_vec(asked["env"], 1)', "axes": 1, "kind": "vectors"}
 IMAGES = {"setting": "", "make": 'make(Config(env=asked["env"], lanes=1))', "axes": 3, "kind": "images"}
 PROGRAM = """
 
@@ -86,20 +83,22 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     known |= {f"config.{name}": getattr(config, name) for name in ("life_ends", "reward_sign")}
     if tricks.clip_anneal and config.value_clip_anneals:
         page = page.replace("config.value_clip_range", "clip_range")
+    page = page.replace(CHECK, "")
     source = cst.parse_module(page.replace(LANES, "make(config)") if images else page)
-    definitions = _definitions(source.visit(Decide(known)).visit(_WithoutTricks()))
+    definitions = _definitions(source.visit(Decide(known)))
     if images:
-        place = [_name(node) for node in definitions].index("net")
+        place = [node.name.value for node in definitions].index("net")
         definitions[place : place + 1] = _definitions(cst.parse_module(game).visit(Decide(known)))
-    functions = {_name(node): called for node in definitions if (called := _called(node)) is not None}
-    left = _used(_changed(definitions, CloseDoors(functions), _WithoutDeadStores()), numbers)
-    mentioned = {"argparse"}.union(*(reads(node) for node in left))
+    inner = [(node.name.value, each) for node in definitions for each in inside(node, cst.FunctionDef)]
+    functions = {name: each for name, each in inner if each.name.value in (name, "__init__")}  # what a call of it runs
+    left = _used(cst.Module(definitions).visit(CloseDoors(functions)), numbers)
+    mentioned = {"argparse"} | reads(left)
     imports = "".join(reduced(node, mentioned, without="tricks") for node in source.body)
     named = ", ".join(tricks.on) or "none, so it is REINFORCE"
     about = textwrap.fill(f"One agent in one file, with these tricks of PPO: {named}.", 116)
     title = f'"""{about}\n\n`python FILE --env {config.env}` trains it.\n"""'
     program = PROGRAM.format(seeds=len(config.seed_list), **(IMAGES if images else VECTORS))
-    return Code(f"{title}\n\nimport argparse\n{imports.strip()}\n\n\n{cst.Module(left).code.strip()}\n{program}")
+    return Code(f"{title}\n\nimport argparse\n{imports.strip()}\n\n\n{left.code.strip()}\n{program}")
 
 
 def _shows_images(env: str) -> bool:
@@ -139,35 +138,54 @@ def _numbers(tricks: Tricks, config: Config, images: bool) -> dict[str, object]:
     return {"seed": 0, "hidden": config.hidden[0], **same}
 
 
-class _WithoutTricks(cst.CSTTransformer):
-    """Takes out what keeps the flags, and the call that checks them."""
+def _used(module: cst.Module, numbers: dict[str, object]) -> cst.Module:
+    """The definitions without parameters, functions, methods, attributes and numbers that nothing reads any more."""
+    before = ""
+    while before != (before := module.code):
+        functions = {node.name.value: node for node in module.body if isinstance(node, cst.FunctionDef)}
+        spare = {name: {*takes(node)} - reads(node.body) for name, node in functions.items()}
+        module = module.visit(CloseDoors(functions, spare))
+        module = module.visit(_OfUse(module, numbers))
+        inner = inside(module, cst.FunctionDef)
+        called = {"train", "Config"}.union(*(reads(each.body) | reads(each.params) for each in inner))
+        module = module.with_changes(body=[node for node in _definitions(module) if node.name.value in called])
+    return module
+
+
+class _OfUse(cst.CSTTransformer):
+    """Takes out what nobody reads: methods, numbers, attributes and stores; and calls that return their argument.
+
+    The numbers that are left get their defaults.
+    """
+
+    def __init__(self, module: cst.Module, numbers: dict[str, object]) -> None:
+        stored = _attributes(target for each in inside(module, cst.Assign) for target, _ in assigned(each))
+        self.read = {*_attributes(inside(module, cst.Attribute)) - stored}
+        self.unread = {f"self.{name}" for name in stored.keys() - self.read}
+        bodies = {each: [text(line).strip() for line in each.body.body] for each in inside(module, cst.FunctionDef)}
+        self.same = {
+            each.name.value for each, body in bodies.items() if body == [f"return {x}" for x in takes(each)[-1:]]
+        }
+        self.numbers = numbers
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        members = updated_node.body.body
+        kept = [x for x in members if not isinstance(x, Definition) or x.name.value in {*KEPT, *self.read}]
+        return updated_node.with_deep_changes(updated_node.body, body=kept)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
-        statement = updated_node.body[0]
-        if text(statement).startswith("check("):
-            return cst.RemoveFromParent()
-        pairs = assigned(statement)
-        left = [pair for pair in pairs if text(pair[0]) != "self.tricks"]
+        small = updated_node.body[0]
+        if isinstance(small, cst.AnnAssign) and (name := text(small.target)) in self.numbers:
+            number = self.numbers[name]
+            value = cst.parse_expression(f"{number:_}" if isinstance(number, int) else json.dumps(number))
+            return updated_node.with_deep_changes(small, value=value) if name in self.read else cst.RemoveFromParent()
+        pairs = assigned(small)
+        left = [(target, value) for target, value in pairs if text(target) not in self.unread]
         if len(left) == len(pairs):
             return updated_node
         return updated_node.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()
-
-
-class _WithoutDeadStores(cst.CSTTransformer):
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        left = without_dead_stores(updated_node, _pure)
-        if text(left).endswith("    return\n"):
-            return left.with_deep_changes(left.body, body=left.body.body[:-1])
-        return left
-
-
-class _WithoutIdentities(cst.CSTTransformer):
-    """Replaces a call of a method that returns its argument by the argument."""
-
-    def __init__(self, definitions: list[Definition]) -> None:
-        self.same = {_name(each) for each in _all(cst.FunctionDef, definitions) if _same(each)}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         called = updated_node.func
@@ -175,87 +193,19 @@ class _WithoutIdentities(cst.CSTTransformer):
             return updated_node.args[0].value
         return updated_node
 
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        left = without_dead_stores(updated_node, _pure)
+        if text(left).endswith("    return\n"):
+            return left.with_deep_changes(left.body, body=left.body.body[:-1])
+        return left
 
-def _same(function: cst.FunctionDef) -> bool:
-    last = function.params.params[-1:]
-    body = [text(line).strip() for line in function.body.body]
-    return bool(last) and body == [f"return {last[0].name.value}"]
+
+def _attributes(nodes: Iterable[cst.CSTNode]) -> Counter[str]:
+    """How often each attribute of OURS is among these nodes."""
+    found = [each for each in nodes if isinstance(each, cst.Attribute)]
+    return Counter(text(each.attr) for each in found if text(each.value).split(".")[-1] in OURS)
 
 
 def _pure(call: cst.Call) -> bool:
     """Whether a call changes nothing, so that it can go if nobody reads what it returns."""
     return text(call.func).split(".")[-1] not in ("step", "reset", "observe", "begin", "play", "random")
-
-
-def _name(node: cst.CSTNode) -> str:
-    return node.name.value if isinstance(node, cst.FunctionDef | cst.ClassDef) else ""
-
-
-def _called(node: Definition) -> cst.FunctionDef | None:
-    """What runs when this is called: a function, or a class's `__init__`."""
-    if isinstance(node, cst.FunctionDef):
-        return node
-    return next(
-        (each for each in node.body.body if isinstance(each, cst.FunctionDef) and _name(each) == "__init__"), None
-    )
-
-
-def _used(definitions: list[Definition], numbers: dict[str, object]) -> list[Definition]:
-    """The definitions without parameters, functions, methods, attributes and numbers that nothing reads any more."""
-    size = 0
-    while size != (size := sum(len(text(node)) for node in definitions)):
-        functions = {_name(node): node for node in definitions if isinstance(node, cst.FunctionDef)}
-        spare = {name: _takes(node) - reads(node.body) for name, node in functions.items()}
-        attributes = _all(cst.Attribute, definitions)
-        said = Counter(text(each.attr) for each in attributes if text(each.value).split(".")[-1] in OURS)
-        changes = CloseDoors(functions, spare), _OfUse(said, numbers), _WithoutIdentities(definitions)
-        definitions = _changed(definitions, *changes, _WithoutDeadStores())
-        inner = _all(cst.FunctionDef, definitions)
-        called = {"train", "Config"}.union(*(reads(each.body) | reads(each.params) for each in inner))
-        definitions = [node for node in definitions if _name(node) in called]
-    return definitions
-
-
-def _all(kind: type[Node], definitions: list[Definition]) -> list[Node]:
-    """The nodes of this kind in all definitions."""
-    return [cst.ensure_type(each, kind) for node in definitions for each in inside(node, kind)]
-
-
-def _changed(definitions: list[Definition], *changes: cst.CSTTransformer) -> list[Definition]:
-    for change in changes:
-        definitions = [cst.ensure_type(node.visit(change), type(node)) for node in definitions]
-    return definitions
-
-
-def _takes(function: cst.FunctionDef) -> set[str]:
-    return {param.name.value for param in function.params.params}
-
-
-class _OfUse(cst.CSTTransformer):
-    """Takes out methods, numbers and attributes that nobody mentions, and gives the numbers their defaults."""
-
-    def __init__(self, said: Counter[str], numbers: dict[str, object]) -> None:
-        self.said, self.numbers = said, numbers
-
-    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
-        members = updated_node.body.body
-        kept = [each for each in members if _name(each) in ("", *KEPT) or self.said[_name(each)]]
-        return updated_node.with_deep_changes(updated_node.body, body=kept)
-
-    def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
-        small = updated_node.body[0]
-        pairs = assigned(small)
-        if isinstance(small, cst.AnnAssign) and text(small.target) in self.numbers:
-            name = text(small.target)
-            value = cst.parse_expression(_literal(self.numbers[name]))
-            return updated_node.with_deep_changes(small, value=value) if self.said[name] else cst.RemoveFromParent()
-        left = [pair for pair in pairs if not (text(pair[0]).startswith("self.") and self.said[text(pair[0])[5:]] == 1)]
-        if len(left) == len(pairs):
-            return updated_node
-        return updated_node.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()
-
-
-def _literal(number: object) -> str:
-    return f"{number:_}" if type(number) is int else f'"{number}"' if isinstance(number, str) else repr(number)

@@ -5,6 +5,7 @@ code for optional arguments (checkpoints, a listener, ...) and dead stores are r
 `train(config)` with the same curve as the library's `train(config, tricks)`.
 """
 
+import ast
 import difflib
 import re
 import textwrap
@@ -48,21 +49,16 @@ def listing(tricks: Tricks, *names: str) -> Code:
 def diff(before: Tricks, after: Tricks) -> Code:
     """A unified diff of the loop from the flags `before` to the flags `after`."""
     old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
-    lines = difflib.unified_diff(old, new, _title(before), _title(after), lineterm="")
+    this, that = (", ".join(tricks.on) or "reinforce" for tricks in (before, after))
+    lines = difflib.unified_diff(old, new, this, that, lineterm="")
     return Code("".join(f"{line}\n" for line in lines), "diff")
 
 
-def _title(tricks: Tricks) -> str:
-    return ", ".join(tricks.on) or "reinforce"
+_parsed = cache(cst.parse_module)
 
 
 def _source() -> cst.Module:
     return _parsed(text_of_loop())
-
-
-@cache
-def _parsed(text: str) -> cst.Module:
-    return cst.parse_module(text)
 
 
 @cache
@@ -126,9 +122,8 @@ class _Constant(cst.CSTTransformer):
 @cache
 def _imported() -> set[str]:
     """The names that the loop imports from this project."""
-    lines = [node.body[0] for node in _source().body if isinstance(node, cst.SimpleStatementLine)]
-    ours = [line for line in lines if isinstance(line, cst.ImportFrom) and text(line).startswith("from tricks")]
-    return {alias.evaluated_name for line in ours if not isinstance(line.names, cst.ImportStar) for alias in line.names}
+    froms = [node for node in ast.parse(text_of_loop()).body if isinstance(node, ast.ImportFrom)]
+    return {alias.name for node in froms if str(node.module).startswith("tricks") for alias in node.names}
 
 
 def reduced(node: cst.CSTNode, used: set[str], without: str = "") -> str:
@@ -138,18 +133,15 @@ def reduced(node: cst.CSTNode, used: set[str], without: str = "") -> str:
     statement = node.body[0]
     gap = "".join("\n" for line in node.leading_lines if line.comment is None)
     if isinstance(statement, cst.Import):
-        if not reads(statement) & used:
-            return ""
-        return gap + cst.Module(body=[node.with_changes(leading_lines=[])]).code
+        return f"{gap}{text(statement)}\n" if reads(statement) & used else ""
     if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
         return ""
-    names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
-    assert statement.module is not None
-    module = text(statement.module)
-    if without and module.split(".")[0] == without:
+    start = text(statement).partition("import ")[0]
+    if without and start.startswith((f"from {without} ", f"from {without}.")):
         return ""
-    line = f"from {module} import {', '.join(names)}\n"
+    names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
+    line = f"{start}import {', '.join(names)}\n"
     if len(line) > 121:
         each = "".join(f"    {name},\n" for name in names)
-        line = f"from {module} import (\n{each})\n"
+        line = f"{start}import (\n{each})\n"
     return gap + (line if names else "")
