@@ -2,24 +2,24 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
-from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.env import Step
+from tricks.core.env import MakeEnv
 from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
+from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.lane import refuse_changes
 from tricks.errors import InputError
 from tricks.flags import meant
 
 
-class EnvPoolEnv:
+class EnvPoolEnv(GymnasiumEnv):
     """S seeds × N lanes of one EnvPool id, in one pool.
 
     Every lane has its own generator, and a seed that isn't playing is not stepped, so seeds don't affect each other.
@@ -30,98 +30,63 @@ class EnvPoolEnv:
     episodes, because then it matters.
     """
 
-    resumable = False
-    masks = False
-
-    def __init__(self, config: Config, purpose: str = "env") -> None:
+    def _open(self, config: Config, make: MakeEnv | None) -> Spaces:
         refuse_changes(config, "env_args")
-        self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
-        self._args, self._resumed = config.env_kwargs, 0  # number of resumptions
-        self._pool, space, action = self._make()
+        self._args, self._mission = config.env_kwargs, None
+        self._fill()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
+            space, action = self._pool.observation_space, self._pool.action_space
         if isinstance(space, gym.spaces.Dict):
             space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
-        self.spaces, self._mission = Spaces(self.id, space, action, as_vector=config.as_vector), None
-        rows = (len(self.seeds), self.lanes)
-        self._ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(rows)
-        self._obs = torch.zeros(*rows, *self.spaces.shape, dtype=self.spaces.dtype)
-        self._legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
-        self._lives: Tensor | None = None
-        self.reset()
+        return Spaces(self.id, space, action, as_vector=config.as_vector)
 
-    def reset(self) -> Step:
-        """Start a new episode in every lane."""
-        obs, info = self._pool.reset()
-        self._show(obs, info, torch.ones(len(self.seeds), dtype=torch.bool))
-        self.now = Step.first(self._obs, self._legal, self._lives)
-        return self.now
+    def _fill(self) -> None:
+        """Make a pool with a seed for each lane.
 
-    def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step the playing seeds; the others don't move."""
-        seeds = playing.numpy()
-        actions = np.concatenate(self.spaces.decode(action)[seeds])  # [lanes that play, ...]
-        obs, *columns, info = self._pool.step(actions, self._ids[seeds].ravel())
-        reward, terminated, truncated = (self._spread(column, seeds) for column in columns)
-        reward, ended = reward.double(), torch.where(playing.unsqueeze(1), terminated | truncated, self.now.over)
-        self._show(obs, info, playing)
-        self.now = Step(self._obs, self._legal, ended, ended, reward, terminated, truncated, reward, self._lives)
-        return self.now
-
-    def close(self) -> None:
-        self._pool.close()
-        del self._pool  # this ends its threads
-
-    def state_dict(self) -> dict[str, int]:
-        return {"resumed": self._resumed}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Start new episodes in a new pool, as in GymnasiumEnv; a pool cannot be reseeded."""
-        self.close()
-        self._resumed = state["resumed"] + 1
-        self._pool, *_ = self._make()
-        self.reset()
-
-    def _make(self) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
-        index = (self._resumed,) if self._resumed else ()
+        Raises InputError if EnvPool is not installed, does not know the id, or needs more than one player for it.
+        """
+        envpool = extra("envpool", "envpool")
+        if self.id not in (known := envpool.list_all_envs()):
+            raise InputError(f"backend envpool has no {self.id!r}{meant(self.id, known)}")
+        index, count = (self._resumed,) if self._resumed else (), len(self.seeds) * self.lanes
         streams = [stream(seed, self.purpose, *index) for seed in self.seeds]
-        return make_pool(self.id, np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams]), self._args)
+        seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
+        how = {"num_envs": count, "seed": seeds, "num_threads": thread_count()}
+        try:
+            self._pool = envpool.make_gymnasium(self.id, **how, **self._args)
+        except Exception as error:  # a system library or an asset is missing, or an argument does not fit
+            raise InputError(f"cannot make the environment {self.id!r}: {' '.join(str(error).split())}") from error
+        if (players := self._pool.config["max_num_players"]) > 1:
+            raise InputError(f"{self.id} has {players} players; only one is supported")
 
-    def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
-        """[lanes that play] -> [S, N], with 0 for the other lanes."""
-        whole = np.zeros(self._ids.shape, column.dtype)
-        whole[seeds] = column.reshape(-1, self.lanes)
-        return torch.from_numpy(whole)
+    def _begin(self) -> None:
+        if self._resumed:  # a pool cannot be reseeded
+            self.close()
+            self._fill()
+        self.reset()
 
-    def _show(self, obs: Any, info: dict[str, Any], playing: Tensor) -> None:
-        """Copy the playing seeds' observations, [their lanes, ...] per part, into new tensors."""
+    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
+        seeds, shape = [*given], (len(given), self.lanes)
+        ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(-1, self.lanes)[seeds].ravel()
+        stepping = call == "step"  # a reset has no outcome
+        came = self._pool.step(np.concatenate([*given.values()]), ids) if stepping else self._pool.reset()
+        obs, *outcome, info = came
         missions = obs.get("mission", np.zeros(1)) if isinstance(obs, dict) else np.zeros(1)
         self._mission = missions[0] if self._mission is None else self._mission
         if (missions != self._mission).any():
             raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
-        self._obs = self._obs.clone()
-        self._obs[playing] = self.spaces.encode(obs, (int(playing.sum()), self.lanes))
-        if "lives" in info:  # Atari
-            lives = self._spread(info["lives"], playing.numpy()).long()
-            self._lives = lives if self._lives is None else torch.where(playing.unsqueeze(1), lives, self._lives)
+        for column in self._outcome:
+            column.fill(0)
+        columns = [*[leaf.of(obs) for leaf in self.spaces.leaves], *outcome]
+        for whole, column in zip([*self._parts, *self._outcome], columns, strict=False):
+            whole[seeds] = column.reshape(*shape, *whole.shape[2:])
+        lives = info["lives"].reshape(shape) if "lives" in info else []  # of Atari
+        self.told = [("lives", i, j, x) for i, row in zip(seeds, lives, strict=False) for j, x in enumerate(row)]
 
-
-def make_pool(id: str, seeds: np.ndarray, args: dict[str, Any]) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
-    """A pool with one lane per seed, and its two spaces.
-
-    Raises InputError if EnvPool is not installed, does not know the id, or needs more than one player for it.
-    """
-    envpool = extra("envpool", "envpool")
-    known = envpool.list_all_envs()
-    if id not in known:
-        raise InputError(f"backend envpool has no {id!r}{meant(id, known)}")
-    try:
-        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=thread_count(), **args)
-    except Exception as error:  # a system library or an asset is missing, or an argument does not fit
-        raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}") from error
-    if pool.config["max_num_players"] > 1:
-        raise InputError(f"{id} has {pool.config['max_num_players']} players; only one is supported")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
-        return pool, pool.observation_space, pool.action_space
+    def close(self) -> None:
+        self._pool.close()
+        del self._pool  # this ends its threads
 
 
 def thread_count() -> int:
