@@ -232,11 +232,7 @@ def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config:
 
 
 def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """One part of the observations as an array, and the axes that lead: (), (N,) or (S, N).
-
-    Raises InputError unless it has finite numbers, of the space's shape and, if it is one of whole numbers, within it,
-    and unless several agents each have their own.
-    """
+    """One part of raw observations as an array, checked for `Agent.act`, and the axes that lead: (), (N,) or (S, N)."""
     at, shape = leaf.name.removeprefix("observation"), leaf.space.shape or ()
     try:
         array = number_array(f"observations{at}", part := leaf.of(obs))
@@ -260,10 +256,7 @@ def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int
 
 
 def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
-    """The mask as booleans, [*rows, A], also from the arrays [*rows, nₖ] of its K components.
-
-    Raises InputError if it does not fit, or leaves no action in a row.
-    """
+    """The mask as booleans, [*rows, A], also from the arrays [*rows, nₖ] of its K components."""
     if not spaces.discrete:
         raise InputError(f"{spaces.env} has Box actions, which are all legal; leave out legal")
     parts = legal if isinstance(legal, tuple | list) else ()
@@ -282,8 +275,7 @@ def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
 def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size: int) -> Tensor:
     """A recurrent policy's state before it acts on rows [S, N], given that after its last ones: [S, N, 1, K = size].
 
-    Zero where an episode begins: one bool, or one for each row. Raises InputError if these are not so many, or if there
-    were other rows before, unless all of these are the first.
+    Zero where an episode begins: one bool, or one for each row. With other rows than before, all must.
     """
     first = torch.from_numpy(number_array("begins", begins).astype(bool))
     if first.dim() and first.numel() != prod(rows):
@@ -298,7 +290,7 @@ def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size:
 
 
 def number_array(name: str, given: Any) -> np.ndarray:
-    """An array of numbers. Raises InputError for anything else, such as a string or rows of different lengths."""
+    """An array of numbers; of no strings, nor of rows of different lengths."""
     if (array := as_array(given)).dtype.kind not in "biuf":
         raise InputError(f"{name} must be an array of numbers, not {shown(given)}")
     return array

@@ -50,7 +50,6 @@ class Step(NamedTuple):
         return cls(obs, legal, no, no, zero, no, no, zero, lives)
 
     def to(self, device: torch.device) -> "Step":
-        """The same Step on another device."""
         return Step._make(column if column is None else column.to(device) for column in self)
 
 

@@ -132,10 +132,7 @@ class UnitNature(Nature):
 def image_layers(
     generators: Generators, shape: Sequence[int], kinds: Sequence[tuple[int, int, int]], smallest: int, width: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """The weights and biases of convolutions of these channels, kernels, and strides, and of the layer behind them.
-
-    Raises InputError for images with a side shorter than `smallest`.
-    """
+    """The weights and biases of convolutions of these channels, kernels, and strides, and of the layer behind them."""
     (channels, *sides), sizes = shape, []
     if min(sides) < smallest:
         raise InputError(f"images must be at least {smallest}×{smallest} pixels, not {shape[1]}×{shape[2]}")

@@ -85,7 +85,6 @@ class Batch(SimpleNamespace):
 
     @property
     def columns(self) -> dict[str, Tensor]:
-        """The columns by name."""
         return {name: column for name, column in vars(self).items() if isinstance(column, Tensor)}
 
     @property

@@ -76,11 +76,7 @@ class Leaf:
         return obs
 
     def encode(self, obs: Any, rows: tuple[int, ...]) -> Tensor:
-        """Rows of this part [*rows, ...] -> [*rows, *shape]: float32, or uint8 for an image of bytes.
-
-        Discrete and MultiDiscrete parts become one-hot, and images channels-first. Raises InputError for a whole number
-        out of range.
-        """
+        """Rows of this part [*rows, ...] -> [*rows, *shape]: float32, or uint8 for an image of bytes; see `Spaces`."""
         if isinstance(self.space, Discrete | MultiDiscrete):
             given, (counts, starts) = np.asarray(obs, dtype=np.int64).reshape(*rows, -1), map(np.ravel, self.choices)
             index = given - starts
@@ -103,10 +99,9 @@ class Leaf:
 def leaves(
     env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
 ) -> Iterator[Leaf]:
-    """The parts of an observation space, in the order of Gymnasium's `flatten`.
+    """The parts of an observation space, in the order of Gymnasium's `flatten`. Raises InputError as `Spaces` does.
 
-    path, usable: where in a larger space this is, and which parts of that are made of numbers. Raises InputError,
-    naming the part and what to do, for a space that has no fixed number of numbers, or none at all.
+    path, usable: where in a larger space this is, and which parts of that are made of numbers.
     """
     if isinstance(space, Dict | Tuple):
         inner = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
@@ -121,10 +116,8 @@ def leaves(
     if not isinstance(space, PLAIN):
         rest = [key for key in usable if key != path[0]]
         how = f'leave it out with --wrap "gymnasium.wrappers:FilterObservation({rest})", or ' if rest else ""
-        raise InputError(
-            f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers; {how}"
-            "turn it into a Box with gymnasium.wrappers.TransformObservation"
-        )
+        what = f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers"
+        raise InputError(f"{what}; {how}turn it into a Box with gymnasium.wrappers.TransformObservation")
     refuse_unusable(env, "observation", space, at)
     yield leaf
 

@@ -1,21 +1,26 @@
-"""Gymnasium environments, in this process, in threads or in worker processes."""
+"""Gymnasium environments, in this process, in threads or in worker processes; and those of EnvPool."""
 
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
+from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.lane import IN_USE, Draws
+from tricks.envs.lane import IN_USE, Draws, refuse_changes
 from tricks.envs.stepping import Lanes, Start, make_lanes
 from tricks.errors import InputError, in_words
+from tricks.flags import meant
 from tricks.texts import recorded
 
 
@@ -67,7 +72,6 @@ class GymnasiumEnv:
         self._begin()
 
     def reset(self, starts: Sequence[Sequence[Start]] = ()) -> Step:
-        """Start a new episode in every lane."""
         self._call("reset", dict(enumerate(starts or [[Start()] * self.lanes] * len(self.seeds))))
         obs, legal, lives, _ = self._seen()
         self.now = Step.first(obs, legal, lives)
@@ -99,11 +103,8 @@ class GymnasiumEnv:
         return self.now
 
     def _seen(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Observations, legal actions, lives, and the numbers to record, [S, N, ...] each, after a call.
-
-        In a lane that gives no mask, everything is legal; where an info has no number, it is NaN.
-        """
-        legal = np.ones((*self._rows, self._width), bool)
+        """Observations, legal actions, lives, and the numbers to record, [S, N, ...] each, after a call."""
+        legal = np.ones((*self._rows, self._width), bool)  # in a lane that gives no mask, everything is
         lives = np.zeros(self._rows, np.int64) if self._lives is None else self._lives.numpy().copy()
         record = np.full((*self._rows, len(self._names)), np.nan)
         columns = {"action_mask": legal, "lives": lives, "record": record}
@@ -124,10 +125,7 @@ class GymnasiumEnv:
             self._missing = set()
 
     def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
-        """Call the lanes of some seeds, all at the same time, and write down what comes of it.
-
-        Raises InputError, with everything closed, if one fails.
-        """
+        """Call the lanes of some seeds, all at the same time, and write down what comes of it."""
         self.told = list[tuple[str, int, int, Any]]()  # what, by which seed and lane
         for column in self._outcome:
             column.fill(0)
@@ -156,10 +154,7 @@ class GymnasiumEnv:
         self._lanes, self._claimed = [], []
 
     def _claim(self) -> None:
-        """Let nothing else step the objects that are lanes here (worker processes have copies) until `close`.
-
-        Raises InputError if one is already another lane, of this training or of one in progress.
-        """
+        """Refuse objects that are another lane, here or in a training in progress (worker processes have copies)."""
         for env in (lane.env.unwrapped for lanes in self._lanes for lane in lanes.lanes):
             if id(env) in IN_USE:
                 raise InputError(
@@ -179,3 +174,75 @@ class GymnasiumEnv:
                 said = f"all lanes must have the same spaces, but {lane} has {theirs}, and the first {ours}"
                 raise InputError(f"{first.env}: {said}")
         return first
+
+
+class EnvPoolEnv(GymnasiumEnv):
+    """S seeds × N lanes of one EnvPool id, in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558.
+
+    Every lane has its own generator, and a seed that isn't playing is not stepped, so seeds don't affect each other.
+    EnvPool's autoreset is NEXT_STEP. It reports an episode that terminates exactly at its time limit as truncated, and
+    gives no action masks. MiniGrid's mission is text and is dropped from its Dict observations. Raises InputError if
+    that differs between episodes, because then it matters.
+    """
+
+    def _open(self, config: Config, make: MakeEnv | None) -> Spaces:
+        refuse_changes(config, "env_args")
+        self._args, self._mission = config.env_kwargs, None
+        self._fill()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
+            space, action = self._pool.observation_space, self._pool.action_space
+        if isinstance(space, gym.spaces.Dict):
+            space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
+        return Spaces(self.id, space, action, as_vector=config.as_vector)
+
+    def _fill(self) -> None:
+        """Make a pool with a seed for each lane."""
+        envpool = extra("envpool", "envpool")
+        if self.id not in (known := envpool.list_all_envs()):
+            raise InputError(f"backend envpool has no {self.id!r}{meant(self.id, known)}")
+        index, count = (self._resumed,) if self._resumed else (), len(self.seeds) * self.lanes
+        streams = [stream(seed, self.purpose, *index) for seed in self.seeds]
+        seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
+        how = {"num_envs": count, "seed": seeds, "num_threads": thread_count()}
+        try:
+            self._pool = envpool.make_gymnasium(self.id, **how, **self._args)
+        except Exception as error:  # a system library or an asset is missing, or an argument does not fit
+            raise InputError(f"cannot make the environment {self.id!r}: {' '.join(str(error).split())}") from error
+        if (players := self._pool.config["max_num_players"]) > 1:
+            raise InputError(f"{self.id} has {players} players; only one is supported")
+
+    def _begin(self) -> None:
+        if self._resumed:  # a pool cannot be reseeded
+            self.close()
+            self._fill()
+        self.reset()
+
+    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
+        seeds, shape = [*given], (len(given), self.lanes)
+        ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(-1, self.lanes)[seeds].ravel()
+        stepping = call == "step"  # a reset has no outcome
+        came = self._pool.step(np.concatenate([*given.values()]), ids) if stepping else self._pool.reset()
+        obs, *outcome, info = came
+        missions = obs.get("mission", np.zeros(1)) if isinstance(obs, dict) else np.zeros(1)
+        self._mission = missions[0] if self._mission is None else self._mission
+        if (missions != self._mission).any():
+            raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
+        for column in self._outcome:
+            column.fill(0)
+        columns = [*[leaf.of(obs) for leaf in self.spaces.leaves], *outcome]
+        for whole, column in zip([*self._parts, *self._outcome], columns, strict=False):
+            whole[seeds] = column.reshape(*shape, *whole.shape[2:])
+        lives = info["lives"].reshape(shape) if "lives" in info else []  # of Atari
+        self.told = [("lives", i, j, x) for i, row in zip(seeds, lives, strict=False) for j, x in enumerate(row)]
+
+    def close(self) -> None:
+        self._pool.close()
+        del self._pool  # this ends its threads
+
+
+def thread_count() -> int:
+    """OMP_NUM_THREADS, which workers that share a machine set to 1; without it, one per core open to this process."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return int(given) if given.isdecimal() and int(given) else cores or 1

@@ -62,10 +62,7 @@ def maker_of(name: str) -> Callable[..., gym.Env] | None:
 
 
 def import_module_of(id: str) -> str:
-    """Import the module of `module:Id`, if it has one, and return the id alone, which should be registered now.
-
-    Raises InputError if there is no such module. What else an import raises is the module's own.
-    """
+    """Import the module of `module:Id`, if it has one, and return the id alone, which should be registered now."""
     module, colon, name = id.rpartition(":")
     if not colon:
         return id

@@ -48,8 +48,7 @@ def refuse_changes(config: Config, *able: str) -> None:
 def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
 
-    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`. Raises InputError
-    for what is not an environment, or cannot be wrapped.
+    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`.
     """
     if make is not None:
         env = make_checked(make, config.env_kwargs)
@@ -92,11 +91,7 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
 
 
 def with_rescaled_actions(env: gym.Env) -> gym.Env:
-    """The environment with Box actions in [-1, 1], in equal parts of the range between the bounds.
-
-    Integers are rounded, and a dimension whose bounds are equal has that one number. Raises InputError for actions
-    without bounds.
-    """
+    """The environment with Box actions in [-1, 1], for all of the range between the bounds; integers are rounded."""
     space = env.action_space
     if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
         raise InputError(f"rescale_actions needs Box actions with finite bounds, not {' '.join(str(space).split())}")
@@ -109,10 +104,7 @@ def with_rescaled_actions(env: gym.Env) -> gym.Env:
 
 
 def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:
-    """The environment with its last observations joined: images along their channels, all else along a new first axis.
-
-    Raises InputError for observations other than Box and Discrete.
-    """
+    """The environment with its last observations joined: images along their channels, else along a new first axis."""
     space = env.observation_space
     if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
         raise InputError(f"stack joins Box and Discrete observations, not {type(space).__name__} ones")

@@ -8,8 +8,7 @@ from tricks.config import Config
 from tricks.core.env import Env, MakeEnv
 from tricks.core.machine import Need, find_compiler, find_device, largest
 from tricks.envs.atari import fire, is_atari
-from tricks.envs.envpool import EnvPoolEnv
-from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.envs.gymnasium import EnvPoolEnv, GymnasiumEnv
 from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
 from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign

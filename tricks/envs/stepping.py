@@ -56,8 +56,7 @@ class Start(NamedTuple):
 def read(info: Mapping[str, Any], spaces: Spaces, record: Sequence[str]) -> Told:
     """What one lane's info tells: the mask of legal actions, lives, and the numbers of these names, NaN if missing.
 
-    Lives that are no number count as none. Raises InputError for a mask of another size, and for what is to be recorded
-    and is no number.
+    Raises InputError for a mask of another size, and for what is to be recorded and is no number.
     """
     told: Told = {}
     if spaces.discrete and (mask := info.get("action_mask")) is not None:
@@ -214,8 +213,8 @@ def _own(info: Mapping[str, Any], lane: int) -> dict[str, Any]:
 class WorkerLanes:
     """The lanes of one seed, in a process each. They end when this process does, however it ends.
 
-    Where possible the processes are forked: they start fast and share this process's registrations. `hear` and `spaces`
-    raise InputError with what a lane raised, or if its process has died.
+    Where possible, processes are forked: they start fast and share this one's registrations. `hear` and `spaces` raise
+    InputError with what a lane raised, or if its process has died.
     """
 
     lanes = ()
@@ -315,11 +314,9 @@ Lanes = LocalLanes | VectorLanes | WorkerLanes
 
 
 def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Lanes:
-    """The lanes of one seed, each with its own draws; with backend processes, one worker process for each.
+    """The lanes of one seed, each with its own draws, which `make` makes if it is given.
 
-    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id. An environment
-    that has a vector version of its own is used as that, unless the config changes it. Raises InputError if the
-    environment cannot be made.
+    An environment with a vector version of its own is used as that, unless the config changes it.
     """
     if config.backend == "processes":
         return WorkerLanes(config, make, draws)

@@ -55,7 +55,8 @@ class TensorEnv:
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
         self.masks = world.legal is not everything_legal
-        self.demonstrate = None if world.demonstrate is None else self._demonstrate
+        rule = world.demonstrate  # log-probabilities of a demonstrator's next actions, [S, N, A]
+        self.demonstrate = None if rule is None else lambda: rule(self._state)
         self.device = find_device(config.device)
         self._dynamics = torch.compile(world.dynamics, dynamic=False) if config.compile else world.dynamics
         width = self.spaces.actions if self.spaces.discrete else 1
@@ -113,8 +114,7 @@ class TensorEnv:
             self._draw(later(self._first, BLOCK), 0)
         if self.world.prompt:
             self._episode = self._episode + self.now.resetting
-            return self._asked(), self._chance[self._row]
-        return self._fresh[self._row], self._chance[self._row]
+        return self._fresh_states(), self._chance[self._row]
 
     def close(self) -> None:
         """Nothing to close."""
@@ -153,19 +153,14 @@ class TensorEnv:
     def _first_chances(self) -> Tensor:
         """The states in which all lanes begin."""
         self._draw((0,) * len(self.seeds), 0)
-        if self.world.prompt:
-            self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
-            return self._asked()
-        return self._fresh[0]
+        self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
+        return self._fresh_states()
 
-    def _asked(self) -> Tensor:
-        """The states in which each lane's present episode begins, in worlds with prompts."""
+    def _fresh_states(self) -> Tensor:
+        """The states in which lanes begin an episode at the present step."""
+        if not self.world.prompt:
+            return self._fresh[self._row]
         return self.world.initial(shared_chances(self._key, self._group, self._episode, self.world.reset_chances))
-
-    def _demonstrate(self) -> Tensor:
-        """Log-probabilities of a demonstrator's next actions: [S, N, A]."""
-        assert self.world.demonstrate is not None
-        return self.world.demonstrate(self._state)
 
     def _draw(self, first: tuple[int, ...], row: int) -> None:
         """Draw the random numbers of BLOCK steps, from each seed's step `first` on; the present one is in this `row`.
