@@ -28,8 +28,9 @@ from tricks.values import fitted, shown
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    What a trick changes about an agent is a part that it sets: `family` (the distribution of actions), `mask`,
-    `obs_stats`, `return_stats`, or a module of its own.
+    Vectors go through dense layers, images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they are
+    small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes is a part that
+    it sets: `family` (the distribution of actions), `mask`, `obs_stats`, `return_stats`, or a module of its own.
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}

@@ -86,7 +86,7 @@ def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     if device.startswith("cuda"):
         places[device] = [need for need in found if need.on_device]
     for where, some in places.items():
-        free = free_memory(where if where == device else "cpu")
+        free = free_memory(device if where == device else "cpu")
         if sum(need.bytes for need in some) > free:
             numbers = " or ".join(map(switch, max(some, key=lambda need: need.bytes).numbers))
             raise InputError(f"{in_total(some)}, and {where} has {in_words(free)} free; lower {numbers}")

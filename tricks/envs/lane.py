@@ -38,7 +38,7 @@ def changes(config: Config) -> list[str]:
 
 
 def refuse_changes(config: Config, *able: str) -> None:
-    """Raise InputError if a backend that can't is to record, or to change an environment by other than `able`."""
+    """Raise InputError if the config asks a backend that has none for records, or for changes that are not `able`."""
     if config.record:
         raise InputError(f"backend {config.backend} has no infos to record; use backend gymnasium")
     if asked := [name for name in changes(config) if name not in able]:
