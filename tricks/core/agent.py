@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from math import prod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from tricks.core.nets import Body, Dense, Head, Joined, MakeBody, Net, checked, 
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
-from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, goes_on, observations
+from tricks.core.sequences import Features, Given, Sequences, goes_on, observations
 from tricks.core.spaces import Leaf, Spaces, as_array
 from tricks.errors import InputError
 from tricks.values import fitted, shown
@@ -87,8 +87,9 @@ class Agent(nn.Module):
 
     def through(self, net: Net, lanes: Sequences) -> tuple[Tensor, Tensor]:
         """What a recurrent body makes of whole lanes, [S, T·L, H], and its states after the last row, [S, L, K]."""
-        body = cast(RecurrentBody, net.body)
-        return body.through(replace(lanes, obs=self.standardized(lanes.obs)))
+        body: Any = net.body
+        found: tuple[Tensor, Tensor] = body.through(replace(lanes, obs=self.standardized(lanes.obs)))
+        return found
 
     def policy(self, given: Given | Features, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.

@@ -2,7 +2,6 @@
 ones, and a diagonal Gaussian for Box actions.
 
 All take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
-The old log-probabilities are computed once per rollout, not at every step.
 """
 
 import math

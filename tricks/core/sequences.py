@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -49,14 +48,3 @@ def observations(given: Given | Features) -> Tensor:
     if isinstance(given, Features):
         given = given.obs
     return given.obs if isinstance(given, Sequences) else given
-
-
-class RecurrentBody(Protocol):
-    """A body whose features also depend on a state of K numbers, which takes in one row after another.
-
-    `through` gives the features of all rows, [S, T·L, H], and the states after the last, [S, L, K].
-    """
-
-    state_size: int  # K
-
-    def through(self, lanes: Sequences, /) -> tuple[Tensor, Tensor]: ...

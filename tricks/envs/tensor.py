@@ -105,7 +105,7 @@ class TensorEnv:
         return self.now
 
     def next_chances(self) -> tuple[Tensor, Tensor]:
-        """The next step's random numbers: reset states, whether or not a lane needs one, and those of the step itself.
+        """Move on to the next step's random numbers: reset states, whether or not a lane needs one, and its own.
 
         A prompt depends on the lane's group and the number of its episode, not on the step.
         """
@@ -171,8 +171,8 @@ class TensorEnv:
         resets = 0 if self.world.prompt else self.world.reset_chances
         shape = (BLOCK, self.lanes, resets + self.world.step_chances)
 
-        def blocks(later: int) -> Tensor:
-            index = self._resets, [t // BLOCK + later for t in first]
+        def blocks(ahead: int) -> Tensor:
+            index = self._resets, [t // BLOCK + ahead for t in first]
             return draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
 
         drawn = blocks(0)  # [S, BLOCK, N, K]
