@@ -30,7 +30,7 @@ from tricks.core.nets import MakeBody
 from tricks.core.owners import Waiting, owned, owners_of
 from tricks.core.rollout import Batch, Player, Rollout
 from tricks.core.spaces import Spaces
-from tricks.envs.generators import repeatable
+from tricks.envs.lane import repeatable
 from tricks.envs.make import announce, lane_need, make_env
 from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError

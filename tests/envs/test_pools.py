@@ -18,7 +18,7 @@ from torch import Tensor
 from tricks import PPO, Config, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player
-from tricks.envs.envpool import thread_count
+from tricks.envs.gymnasium import thread_count
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
 from tricks.worlds.cartpole import dynamics

@@ -13,10 +13,9 @@ from tricks.fast.dispatch import faster
 
 
 def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
-    """Per-seed gradients [S, P] of the losses [S].
+    """Per-seed gradients [S, P] of the losses [S]; 0 for parameters that no loss uses, or that require no gradient.
 
     The losses share nothing between seeds, so one backward pass through their sum gives every seed its own gradient.
-    Parameters that the loss does not use, or that require no gradient, get 0.
     """
     columns = {p: torch.zeros_like(p) for p in parameters}
     free = [p for p in columns if p.requires_grad]
@@ -39,16 +38,15 @@ class Adam:
     def __init__(self, parameters: Iterable[Tensor], eps: PerSeed) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
-        self.m, self.v = (
-            self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes)).float()
-        )  # [S, P] each
+        first = self.parameters[0]
+        self.m, self.v = first.new_zeros(2, len(first), sum(self.sizes)).float()  # [S, P] each
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
 
     @faster("tricks.fused.losses")
     def move(self, loss: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
-        """Take a step down the gradient of the losses [S], with the seeds that are `moving` [S], within the `limit`.
+        """Step down the gradient of the losses [S], with the seeds that are `moving` [S], within the `limit`.
 
         Returns each gradient's norm [S]. A seed whose norm is not finite takes no step.
         """
@@ -84,9 +82,8 @@ class Adam:
         torch.div(self.m, self.change, out=self.change).mul_(rate.float()).masked_fill_(~moving, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"m": self.m, "v": self.v, "t": self.t}
+        return {name: getattr(self, name) for name in self.OWNERS}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.m.copy_(state["m"])
-        self.v.copy_(state["v"])
-        self.t.copy_(state["t"])
+        for name, own in self.state_dict().items():
+            own.copy_(state[name])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from math import prod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from tricks.core.nets import Body, Dense, Head, Joined, MakeBody, Net, checked, 
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
-from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, goes_on, observations
+from tricks.core.sequences import Features, Given, Sequences, goes_on, observations
 from tricks.core.spaces import Leaf, Spaces, as_array
 from tricks.errors import InputError
 from tricks.values import fitted, shown
@@ -29,9 +29,8 @@ class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
     Vectors go through dense layers, images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they are
-    small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes about an agent
-    is a part that it sets: `family` (the distribution of actions), `mask`, `obs_stats`, `return_stats`, or a module of
-    its own.
+    small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes is a part that
+    it sets: `family` (the distribution of actions), `mask`, `obs_stats`, `return_stats`, or a module of its own.
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}
@@ -41,12 +40,8 @@ class Agent(nn.Module):
     """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
     obs_stats: Callable[[Tensor], Tensor] | None
     """What the nets see instead of an observation: [S, B, D] -> [S, B, D]. Without it, the observation itself."""
-
-    origin: str = ""
-    """The folder that they were loaded from."""
-
-    acting_state: Tensor | None = None
-    """A recurrent policy's state after the last `act`, [S, N, 1, K]."""
+    origin: str = ""  # the folder that they were loaded from
+    acting_state: Tensor | None = None  # a recurrent policy's state after the last `act`, [S, N, 1, K]
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
@@ -92,8 +87,9 @@ class Agent(nn.Module):
 
     def through(self, net: Net, lanes: Sequences) -> tuple[Tensor, Tensor]:
         """What a recurrent body makes of whole lanes, [S, T·L, H], and its states after the last row, [S, L, K]."""
-        body = cast(RecurrentBody, net.body)
-        return body.through(replace(lanes, obs=self.standardized(lanes.obs)))
+        body: Any = net.body
+        found: tuple[Tensor, Tensor] = body.through(replace(lanes, obs=self.standardized(lanes.obs)))
+        return found
 
     def policy(self, given: Given | Features, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
@@ -106,14 +102,11 @@ class Agent(nn.Module):
         return logits if self.mask is None or legal is None else self.mask(logits, legal)
 
     def value(self, given: Given | Features) -> Tensor:
-        """The value net's output, V(s) in the units of `return_stats`: [S, B, D] -> [S, B] float64.
-
-        With several tasks, each has a head, and a row gets the output of its own.
-        """
+        """The value net's output, V(s) in the units of `return_stats`: [S, B, D] -> [S, B] float64."""
         return self.read(self.value_net, given)
 
     def read(self, net: Net, given: Given | Features) -> Tensor:
-        """The output of a net that predicts values, like `value`: [S, B, D] -> [S, B] float64."""
+        """The output of a net that predicts values, each row's for its own task: [S, B, D] -> [S, B] float64."""
         outputs = self.output(net, given)  # [S, B, K]
         task = self.spaces.task(observations(given))
         return outputs.squeeze(-1) if task is None else outputs.gather(-1, task.unsqueeze(-1)).squeeze(-1)
@@ -150,11 +143,13 @@ class Agent(nn.Module):
         shape, then A, or is a tuple of one such array for each component of the action. With `rng`, actions are
         sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a single agent, `agent[k]`.
         A recurrent agent goes on in the state after the last call; `begins`, one bool or one for each row, says where
-        an episode begins, and so a new state.
-        Raises InputError for observations that are not of the environment's space or of several agents at once, and for
-        a mask that does not fit or leaves no action.
+        an episode begins, and so a new state. Raises InputError for observations that are not of the environment's
+        space or of several agents at once, and for a mask that does not fit or leaves no action.
         """
-        parts, rows = obs_arrays(self.spaces, obs, len(self.seeds))
+        parts, leads = zip(*(part_array(leaf, obs, len(self.seeds)) for leaf in self.spaces.leaves), strict=True)
+        if len(set(leads)) > 1:
+            raise InputError(f"the parts of observations of {self.spaces.env} lead with different axes, {shown(leads)}")
+        rows = leads[0]
         if not isinstance(rng, np.random.Generator | None):
             raise InputError(f"rng must be a np.random.Generator or None, not {shown(rng)}")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
@@ -167,13 +162,11 @@ class Agent(nn.Module):
         logits = self.policy(given)
         if legal is not None:
             logits = logits.masked_fill(~mask_of(self.spaces, legal, rows).view(*full, -1), -torch.inf)
-        family = self.family
-        if rng is None:
-            action = family.mode(logits)
-        else:
-            noise = family.noise(rng, (*full, self.spaces.actions))
-            action = family.sample(logits, torch.from_numpy(noise))
-        decoded = self.spaces.decode(family.played(action))
+        action = self.family.mode(logits)
+        if rng is not None:
+            noise = self.family.noise(rng, (*full, self.spaces.actions))
+            action = self.family.sample(logits, torch.from_numpy(noise))
+        decoded = self.spaces.decode(self.family.played(action))
         return decoded.reshape((*rows, *decoded.shape[2:]))
 
     def __getitem__(self, k: int) -> "Agent":
@@ -182,25 +175,21 @@ class Agent(nn.Module):
         pick = slice(k, k + 1 or None)
         alone = deepcopy(self)
         alone.seeds, alone.acting_state = (self.seeds[k],), None
-        for parameter in alone.parameters():
-            parameter.data = parameter.data[pick]
-        for buffer in alone.buffers():
-            buffer.data = buffer.data[pick].clone()
+        for tensor in (*alone.parameters(), *alone.buffers()):
+            tensor.data = tensor.data[pick].clone()
         return alone
 
 
 class RecurrentState:
-    """The states of policy and value net in each lane of an environment, [S, N, 2, K]: zero before an episode.
-
-    first: the same before the first row of the rollout.
-    """
+    """The states of policy and value net in each lane of an environment, [S, N, 2, K]: zero before an episode."""
 
     OWNERS: ClassVar[dict[str, Owner]] = {"now": "episode", "first": "episode"}
 
     def __init__(self, agent: Agent, env: Env) -> None:
         self.agent, self.env = agent, env
         shape = len(agent.seeds), env.lanes, 2, agent.state_size
-        self.now = self.first = torch.zeros(shape, dtype=torch.float32, device=env.now.obs.device)
+        self.now = torch.zeros(shape, dtype=torch.float32, device=env.now.obs.device)
+        self.first = self.now  # before the first row of the rollout
 
     def look(self) -> Features:
         """Features of the current observations, [S, N, H]; the states take these observations in."""
@@ -225,7 +214,6 @@ class RecurrentState:
         return first.clone()  # autograd takes no tensor that was made in inference mode
 
     def state_dict(self) -> dict[str, Any]:
-        """The states between two rollouts."""
         return {"now": self.now}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -245,21 +233,9 @@ def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config:
     return Dense(generators, (spaces.features, *config.hidden), config.activation)
 
 
-def obs_arrays(spaces: Spaces, obs: Any, agents: int) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """Each part of the observations as an array, and the axes that lead: (), (N,) or (S, N).
-
-    Raises InputError unless they are finite numbers, of the space's shape and, if it is one of whole numbers, within
-    it, unless all parts lead with the same axes, and unless several agents each have their own.
-    """
-    arrays, leads = zip(*(part_array(leaf, obs, agents) for leaf in spaces.leaves), strict=True)
-    if len(set(leads)) > 1:
-        raise InputError(f"the parts of observations of {spaces.env} lead with different axes, {shown(leads)}")
-    return list(arrays), leads[0]
-
-
 def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """One part of the observations as an array, and the axes that lead; raises InputError as `obs_arrays` does."""
-    at, shape = "".join(f"[{key!r}]" for key in leaf.path), leaf.space.shape or ()
+    """One part of raw observations as an array, checked for `Agent.act`, and the axes that lead: (), (N,) or (S, N)."""
+    at, shape = leaf.name.removeprefix("observation"), leaf.space.shape or ()
     try:
         array = number_array(f"observations{at}", part := leaf.of(obs))
     except (KeyError, IndexError, TypeError):
@@ -269,10 +245,8 @@ def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int
         forms = f"{list(shape)}, [N, ...] or [S, N, ...] of these"
         raise InputError(f"observations{at} of {leaf.env} are {forms}; not {list(array.shape)}")
     if (agents > 1 and lead < 2) or (lead == 2 and len(array) != agents):
-        raise InputError(
-            f"observations of {agents} agents must be [S, N, ...], with S = {agents}, not {list(array.shape)}"
-            + "; agent[k] picks one" * (agents > 1)
-        )
+        what = f"[S, N, ...], with S = {agents}, not {list(array.shape)}" + "; agent[k] picks one" * (agents > 1)
+        raise InputError(f"observations of {agents} agents must be {what}")
     if not (np.abs(array) <= np.finfo(np.float32).max).all():  # nor NaN
         raise InputError(f"observations{at} must be finite, not {shown(array.tolist())}")
     if isinstance(leaf.space, Discrete | MultiDiscrete):
@@ -284,10 +258,7 @@ def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int
 
 
 def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
-    """The mask as booleans, [*rows, A], also from the arrays [*rows, nₖ] of its K components.
-
-    Raises InputError if it does not fit, or leaves no action in a row.
-    """
+    """The mask as booleans, [*rows, A], also from the arrays [*rows, nₖ] of its K components."""
     if not spaces.discrete:
         raise InputError(f"{spaces.env} has Box actions, which are all legal; leave out legal")
     parts = legal if isinstance(legal, tuple | list) else ()
@@ -306,8 +277,7 @@ def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
 def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size: int) -> Tensor:
     """A recurrent policy's state before it acts on rows [S, N], given that after its last ones: [S, N, 1, K = size].
 
-    Zero where an episode begins: one bool, or one for each row. Raises InputError if these are not so many, or if there
-    were other rows before, unless all of these are the first.
+    Zero where an episode begins: one bool, or one for each row. With other rows than before, all must.
     """
     first = torch.from_numpy(number_array("begins", begins).astype(bool))
     if first.dim() and first.numel() != prod(rows):
@@ -322,7 +292,7 @@ def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size:
 
 
 def number_array(name: str, given: Any) -> np.ndarray:
-    """An array of numbers. Raises InputError for anything else, such as a string or rows of different lengths."""
+    """An array of numbers; of no strings, nor of rows of different lengths."""
     if (array := as_array(given)).dtype.kind not in "biuf":
         raise InputError(f"{name} must be an array of numbers, not {shown(given)}")
     return array

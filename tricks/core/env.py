@@ -50,35 +50,28 @@ class Step(NamedTuple):
         return cls(obs, legal, no, no, zero, no, no, zero, lives)
 
     def to(self, device: torch.device) -> "Step":
-        """The same Step on another device."""
         return Step._make(column if column is None else column.to(device) for column in self)
 
 
 class Env(Protocol):
-    """The interface between an environment and the loop. `now` is the Step that `reset` or `step` returned last."""
+    """The interface between an environment and the loop.
+
+    `reset` begins a new episode in every lane. `step` steps each seed whose playing [S] is True; the other seeds'
+    results do not count; action [S, N(, A)]. `load_state_dict` restores the state that `state_dict` saved; if not
+    resumable, it starts episodes that the run has not seen yet.
+    """
 
     id: str
     seeds: tuple[int, ...]
     lanes: int
     spaces: Spaces
     masks: bool  # whether it says which actions are legal
-    now: Step
-
-    def reset(self) -> Step:
-        """Begin a new episode in every lane."""
-
-    def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step each seed whose playing [S] is True; the other seeds' results do not count. action [S, N(, A)]."""
-
-    def close(self) -> None:
-        """Release the environment's resources."""
+    now: Step  # that `reset` or `step` returned last
 
     @property
-    def resumable(self) -> bool:
-        """Whether `load_state_dict` can restore lanes in mid-episode."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state that `load_state_dict` restores."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` saved; if not resumable, start episodes that the run has not seen yet."""
+    def resumable(self) -> bool: ...  # whether `load_state_dict` can restore lanes in mid-episode
+    def reset(self) -> Step: ...
+    def step(self, action: Tensor, playing: Tensor) -> Step: ...
+    def close(self) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...

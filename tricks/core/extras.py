@@ -23,9 +23,9 @@ def how_to_install(name: str) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What an exception says, with this project's own advice if Gymnasium misses a package that an extra installs.
+    """What an exception says; its type and place, too, if the user's own code raised it.
 
-    Of one that the user's own code raised, also its type and where.
+    If Gymnasium misses a package that an extra installs, this project's own advice.
     """
     message = said(error)
     for package, name in DRIVERS.items():

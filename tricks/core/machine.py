@@ -1,7 +1,7 @@
 """What this machine has: devices, a compiler, memory; and worker processes that end with the one that started them.
 
-A training that cannot fit is refused before it takes any memory. The bounds are coarse and low on purpose: what fits is
-never refused.
+A training that cannot fit is refused before it takes any memory. The bounds are low on purpose: what fits is never
+refused.
 """
 
 import multiprocessing
@@ -45,12 +45,8 @@ def find_device(name: str) -> torch.device:
 
 
 def find_compiler(device: str) -> None:
-    """Raise InputError if torch.compile would find no C++ compiler for this device; a GPU needs none.
-
-    Like PyTorch, it looks for the program that the environment variable CXX names, or else the platform's usual one.
-    """
-    usual = {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++")
-    name = os.environ.get("CXX") or usual
+    """Raise InputError if torch.compile would not find CXX, or else the usual C++ compiler; a GPU needs none."""
+    name = os.environ.get("CXX") or {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++")
     if not device.startswith("cuda") and shutil.which(name) is None and shutil.which(shlex.split(name)[0]) is None:
         raise InputError(f"compile needs the C++ compiler {name}, which is not installed: install it, or set CXX")
 
@@ -61,8 +57,7 @@ class Need(NamedTuple):
     what: str
     bytes: int
     numbers: tuple[str, ...]
-    on_device: bool = True
-    """Whether it is on the device of the agents; the curve and the lanes are not."""
+    on_device: bool = True  # that of the agents; the curve and the lanes are not
 
 
 def row_bytes(spaces: Spaces | None = None) -> int:
@@ -81,20 +76,17 @@ def largest(config: Config, *names: str) -> tuple[str, ...]:
 
 
 def on_host(found: Sequence[Need], device: str) -> list[Need]:
-    """The needs that take memory of the host when the agents are on this device: on a GPU, fewer."""
+    """The needs that take memory of the host when the agents are on this device."""
     return [need for need in found if not (device.startswith("cuda") and need.on_device)]
 
 
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
-    """Raise InputError if the needs of a training on this device exceed the memory that is free, there or on the host.
-
-    It names the options that would help most.
-    """
-    on_gpu = [need for need in found if need.on_device] if device.startswith("cuda") else []
-    for where, some, free in (
-        ("this machine", on_host(found, device), free_memory()),
-        (device, on_gpu, free_memory(device) if on_gpu else 0),
-    ):
+    """Raise InputError, with the options that would help most, if a training on this device needs more than is free."""
+    places = {"this machine": on_host(found, device)}
+    if device.startswith("cuda"):
+        places[device] = [need for need in found if need.on_device]
+    for where, some in places.items():
+        free = free_memory(device if where == device else "cpu")
         if sum(need.bytes for need in some) > free:
             numbers = " or ".join(map(switch, max(some, key=lambda need: need.bytes).numbers))
             raise InputError(f"{in_total(some)}, and {where} has {in_words(free)} free; lower {numbers}")
@@ -102,8 +94,8 @@ def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
 
 def in_total(found: Sequence[Need]) -> str:
     """`this needs at least 6.4 TB of memory, most of it for 8 stored rollouts`."""
-    total, most = in_words(sum(need.bytes for need in found)), max(found, key=lambda need: need.bytes).what
-    return f"this needs at least {total} of memory, most of it for {most}"
+    total, most = sum(need.bytes for need in found), max(found, key=lambda need: need.bytes).what
+    return f"this needs at least {in_words(total)} of memory, most of it for {most}"
 
 
 def free_memory(device: str = "cpu") -> int:
@@ -140,16 +132,15 @@ def follow_parent(patience: float = 0.0) -> None:
     With `patience`, the worker first gets SIGTERM and that many seconds to clean up. A daemon thread watches the
     parent, so it works even if the worker is busy.
     """
-    threading.Thread(target=_follow, args=(patience,), daemon=True).start()
-
-
-def _follow(patience: float) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None, "follow_parent is for worker processes"
-    # the pipe closes when the parent ends, except among forked workers, which hold each other's ends open: so poll, too
-    while parent.is_alive() and psutil.pid_exists(parent.pid or 0):
-        parent.join(0.5)
-    if patience:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-        time.sleep(patience)
-    os._exit(1)
+
+    def follow() -> None:  # forked workers hold each other's ends of the pipe open, which would say it: so poll, too
+        while parent.is_alive() and psutil.pid_exists(parent.pid or 0):
+            parent.join(0.5)
+        if patience:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            time.sleep(patience)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

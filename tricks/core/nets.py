@@ -33,18 +33,15 @@ class Body(Protocol):
     """A module that computes features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
 
     Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent. Nor do
-    those of a row depend on other rows, or on chance.
+    those of a row depend on other rows, or on chance. An initialization may set `layers`, weights [S, in, out] and
+    biases [S, 1, out], and no other parameter.
     """
 
-    width: int
-    """H: the number of features."""
+    width: int  # H: the number of features
 
     @property
-    def layers(self) -> Sequence[Layer]:
-        """Weights [S, in, out] and biases [S, 1, out] that an initialization may set, and no other."""
-
-    def __call__(self, x: Tensor, /) -> Tensor:
-        """The features."""
+    def layers(self) -> Sequence[Layer]: ...
+    def __call__(self, x: Tensor, /) -> Tensor: ...
 
 
 MakeBody = Callable[[Generators, Spaces], Body]
@@ -92,15 +89,8 @@ class Nature(nn.Module):
 
     def __init__(self, generators: Generators, shape: Sequence[int]) -> None:
         super().__init__()
-        (channels, *sides), sizes = shape, []
-        for out, kernel, stride in NATURE:
-            sizes.append((channels * kernel * kernel, out))
-            channels, sides = out, [(side - kernel) // stride + 1 for side in sides]
         self.width: int = NATURE_WIDTH
-        if min(sides) < 1:
-            raise InputError(f"images must be at least 36×36 pixels, not {shape[1]}×{shape[2]}")
-        sizes.append((channels * sides[0] * sides[1], self.width))
-        self.layers = registered(self, [linear(generators, *size) for size in sizes])
+        self.layers = registered(self, image_layers(generators, shape, NATURE, SMALL, self.width))
 
     def forward(self, x: Tensor) -> Tensor:
         *convolutions, (weight, bias) = self.layers
@@ -113,32 +103,17 @@ class Nature(nn.Module):
         return torch.baddbmm(bias, torch.stack(seeds), weight).relu_()
 
 
-def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Body:
-    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for either."""
-    if min(spaces.shape[1:]) < SMALL:
-        return Shallow(generators, spaces.shape, spaces.leaves[0].brightest)
-    kind = Nature if spaces.leaves[0].space.dtype == np.uint8 else UnitNature
-    return kind(generators, spaces.shape)
-
-
 class Shallow(nn.Module):
     """A 3×3 convolution with 8 channels and a layer of 64, with ReLU: [S, B, C, H, W] -> [S, B, 64].
 
-    Pixels are divided by `brightest`. The convolution's weight is stored as the matrix [S, C·9, 8] that multiplies each
-    patch, as in `Nature`. Raises InputError for images smaller than 3×3. The body for small images of Young & Tian
-    2019, arXiv:1903.03176, at half its width.
+    Pixels are divided by `brightest`. Weights are stored as in `Nature`. Raises InputError for images smaller than 3×3.
+    The body for small images of Young & Tian 2019, arXiv:1903.03176, at half its width.
     """
 
-    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float) -> None:
+    def __init__(self, generators: Generators, shape: Sequence[int], brightest: float) -> None:
         super().__init__()
-        channels, *sides = shape
-        if min(sides) < KERNEL:
-            raise InputError(f"images must be at least {KERNEL}×{KERNEL} pixels, not {shape[1]}×{shape[2]}")
         self.brightest, self.width = brightest, WIDTH
-        features = CHANNELS * prod(side - KERNEL + 1 for side in sides)
-        self.layers = registered(
-            self, [linear(generators, channels * KERNEL**2, CHANNELS), linear(generators, features, WIDTH)]
-        )
+        self.layers = registered(self, image_layers(generators, shape, ((CHANNELS, KERNEL, 1),), KERNEL, WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
         (kernel, offset), (weight, bias) = self.layers
@@ -149,28 +124,46 @@ class Shallow(nn.Module):
 
 
 class UnitNature(Nature):
-    """The same for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
+    """`Nature` for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(255 * x.double())  # which `Nature` copies as float32 before it divides in place
 
 
+def image_layers(
+    generators: Generators, shape: Sequence[int], kinds: Sequence[tuple[int, int, int]], smallest: int, width: int
+) -> list[tuple[Tensor, Tensor]]:
+    """The weights and biases of convolutions of these channels, kernels, and strides, and of the layer behind them."""
+    (channels, *sides), sizes = shape, []
+    if min(sides) < smallest:
+        raise InputError(f"images must be at least {smallest}×{smallest} pixels, not {shape[1]}×{shape[2]}")
+    for out, kernel, stride in kinds:
+        sizes.append((channels * kernel * kernel, out))
+        channels, sides = out, [(side - kernel) // stride + 1 for side in sides]
+    return [linear(generators, *size) for size in (*sizes, (channels * prod(sides), width))]
+
+
+def image_body(generators: Generators, spaces: Spaces) -> Body:
+    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for either."""
+    if min(spaces.shape[1:]) < SMALL:
+        return Shallow(generators, spaces.shape, spaces.leaves[0].brightest)
+    kind = Nature if spaces.leaves[0].space.dtype == np.uint8 else UnitNature
+    return kind(generators, spaces.shape)
+
+
 class Joined(nn.Module):
     """Convolutions for each image and, after them, dense layers for all parts: [S, B, D] -> [S, B, H].
 
-    An observation is a vector, in which each image lies flat between the other parts. Raises InputError for images that
-    are too small.
+    In an observation, each image lies flat between the other parts. Raises InputError for images that are too small.
     """
 
-    def __init__(
-        self, generators: Sequence[np.random.Generator], spaces: Spaces, hidden: Sequence[int], activation: str
-    ) -> None:
+    def __init__(self, generators: Generators, spaces: Spaces, hidden: Sequence[int], activation: str) -> None:
         super().__init__()
         self.sizes = [leaf.size for leaf in spaces.leaves]
         leaves = [(i, leaf) for i, leaf in enumerate(spaces.leaves) if leaf.axes]
-        images = {i: replace(spaces, observation=leaf.space, tasks=1) for i, leaf in leaves}
-        self.images = [(i, image.shape, image.dtype) for i, image in images.items()]
-        bodies = [image_body(generators, image) for image in images.values()]
+        images = [(i, replace(spaces, observation=leaf.space, tasks=1)) for i, leaf in leaves]
+        self.images = [(i, image.shape, image.dtype) for i, image in images]
+        bodies = [image_body(generators, image) for _, image in images]
         self.bodies = nn.ModuleList(cast(list[nn.Module], bodies))
         width = sum(leaf.size for leaf in spaces.leaves if not leaf.axes) + sum(body.width for body in bodies)
         self.dense = Dense(generators, (width, *hidden), activation)
@@ -245,7 +238,7 @@ def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
 
 def tried(body: Body, obs: Tensor) -> Tensor:
     """The features of these observations, after a look at their shape and type."""
-    given = obs.clone()
+    given, wanted = obs.clone(), [*obs.shape[:2], body.width]
     try:
         features: Tensor = body(given)
         shape, kind = list(features.shape), features.dtype
@@ -254,7 +247,6 @@ def tried(body: Body, obs: Tensor) -> Tensor:
         raise InputError(f"the body fails on observations {list(obs.shape)}: {reason}") from error
     if not torch.equal(given, obs):
         raise InputError("the body changes the observations that it is given, which others read too")
-    wanted = [*obs.shape[:2], body.width]
     if shape != wanted:
         raise InputError(f"the body maps observations {list(obs.shape)} to {shape}; [S, B, width] is {wanted}")
     if kind is not torch.float32:
@@ -278,15 +270,12 @@ def each_alone(body: Body, obs: Tensor, features: Tensor) -> None:
 
 def each_of_its_own(body: Body, obs: Tensor, features: Tensor) -> None:
     """Raise InputError unless gradients reach the body's parameters, and each seed's only its own."""
-    assert isinstance(body, nn.Module)
-    learned, free = tried(body, obs), [p for p in body.parameters() if p.requires_grad]
+    learned, free = tried(body, obs), [p for p in cast(nn.Module, body).parameters() if p.requires_grad]
     if not alike(learned.detach(), features):
         raise InputError("the body gives other features where gradients are computed than where it plays")
-    if not free:
-        return
-    if not learned.requires_grad:
+    if free and not learned.requires_grad:
         raise InputError("no gradient reaches the body's parameters; if that is meant, give them requires_grad=False")
-    for s in range(len(obs)):
+    for s in range(len(obs) if free else 0):
         grads = torch.autograd.grad(learned[s].sum(), free, retain_graph=True, materialize_grads=True)
         if any(g[:s].any() or g[s + 1 :].any() for g in grads):
             raise InputError("the body mixes seeds: one seed's features depend on another's parameters")

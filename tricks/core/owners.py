@@ -1,8 +1,7 @@
-"""Who owns which state of a training: the run, a seed, a lane, or an episode.
+"""Who owns which state of a training: the run, a seed, a lane, or an episode, as each part declares in OWNERS.
 
-Each part declares in OWNERS who owns which piece of its state. Four rules follow. A checkpoint saves everything. A seed
-that waits keeps what it, its lanes, and its episodes own. What an episode owns starts over wherever episodes can't be
-resumed. And a training that starts from other agents takes over what their seeds own.
+A checkpoint saves everything. A seed that waits keeps what it, its lanes, and its episodes own. What an episode owns
+starts over wherever episodes can't be resumed. A training from other agents takes over what their seeds own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ Owner = Literal["run", "seed", "lane", "episode"]
 
 
 def owners_of(part: Any) -> dict[str, Owner]:
-    """The owner of each entry of a part's state. Of a module: the seeds own what they learn, and what is not declared.
+    """The owner of each entry of a part's state; what a module does not declare, the seeds own.
 
     What is not the run's leads with S.
     """
@@ -30,17 +29,12 @@ def owners_of(part: Any) -> dict[str, Owner]:
 
 
 def owned(part: Any) -> dict[str, Tensor]:
-    """What seeds, lanes and episodes own of a part: its own `owned`, or the attributes of these names.
-
-    A count of each seed may also be a tuple of them.
-    """
+    """What seeds, lanes and episodes own of a part: tensors, or tuples of a count for each seed."""
     if isinstance(part, nn.Module):
         return dict(part.state_dict())
     if hasattr(part, "owned"):
         return dict(part.owned())
-    found = {
-        name: getattr(part, name) for name, owner in owners_of(part).items() if owner != "run" and hasattr(part, name)
-    }
+    found = {name: getattr(part, name, None) for name, owner in owners_of(part).items() if owner != "run"}
     return {name: torch.as_tensor(x) for name, x in found.items() if type(x) in (Tensor, tuple)}
 
 
@@ -93,7 +87,7 @@ class Waiting:
 
     @torch.no_grad()
     def end_update(self, active: Tensor) -> None:
-        """Give back to the seeds that waited through an update what they own, and keep what others own from now on."""
+        """Give the seeds that waited through an update what they own, and keep what those own that wait from now on."""
         for part, kept in self.kept:
             now = owned(part)
             moved = {name: rows for name, rows in kept.items() if not torch.equal(self._of(now[name]), rows)}

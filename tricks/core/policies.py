@@ -2,7 +2,6 @@
 ones, and a diagonal Gaussian for Box actions.
 
 All take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
-The old log-probabilities are computed once per rollout, not at every step.
 """
 
 import math
@@ -66,15 +65,13 @@ class Categorical:
 
 
 class MultiCategorical(Categorical):
-    """π(a) = Πₖ softmax(logitsₖ)ₐₖ: K independent components with nₖ choices each, so that log π and entropies add.
+    """π(a) = Πₖ softmax(logitsₖ)ₐₖ: K independent components with nₖ choices each, so log π, entropies, and KL add.
 
     logits [..., Σnₖ], one component after the other; action [..., K] int64.
     """
 
-    sizes: ClassVar[tuple[int, ...]]
-    """nₖ of each component."""
-    places: ClassVar[np.ndarray]
-    """Where each choice of each component is among the logits, [K, max nₖ]; Σnₖ, which is past the end, if nowhere."""
+    sizes: ClassVar[tuple[int, ...]]  # nₖ of each component
+    places: ClassVar[np.ndarray]  # of each choice among the logits, [K, max nₖ]; past their end, Σnₖ, if it has none
 
     @classmethod
     def parts(cls, logits: Tensor) -> Tensor:
@@ -93,17 +90,14 @@ class MultiCategorical(Categorical):
 
     @classmethod
     def log_prob(cls, logits: Tensor, action: Tensor) -> Tensor:
-        """log π(a) = Σₖ log πₖ(aₖ), [...]."""
         return Categorical.log_prob(cls.parts(logits), action).sum(-1)
 
     @classmethod
     def entropy(cls, logits: Tensor) -> Tensor:
-        """The sum of the components' entropies, [...], in nats."""
         return Categorical.entropy(cls.parts(logits)).sum(-1)
 
     @classmethod
     def kl(cls, old: Tensor, new: Tensor) -> Tensor:
-        """The sum of the components' divergences, [...], in nats."""
         return Categorical.kl(cls.parts(old), cls.parts(new)).sum(-1)
 
 

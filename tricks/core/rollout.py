@@ -23,11 +23,10 @@ ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that 
 
 @dataclass(frozen=True)
 class Rollout:
-    """Rows of experience [S, T, N, ...], and filler rows in which a lane waits or is reset.
+    """Rows of experience [S, T, N, ...], and filler rows, not valid, in which a lane waits or is reset.
 
-    Filler rows have valid False, reward 0, and weight 0 in every loss, statistic and step count. The agent learns from
-    reward and terminated; curves report score and over. With `Config.life_ends`, losing a life terminates the episode
-    but not the game, and a reward in the row between two of a game's episodes still counts toward its score.
+    The agent learns from reward and terminated; curves report score and over. With `Config.life_ends`, losing a life
+    terminates the episode but not the game; the row between two episodes of a game still counts toward its score.
     """
 
     obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W]: row t+1 follows row t, even at an end
@@ -65,11 +64,7 @@ class Rollout:
 
 
 class Batch(SimpleNamespace):
-    """A table of rows, one column per quantity: [S, B, ...] each.
-
-    The first four columns always exist. Whoever needs another one adds it; reading one that is missing raises
-    AttributeError.
-    """
+    """A table of rows, one column per quantity: [S, B, ...] each. The first four always exist; others are added."""
 
     obs: Any  # [S, B, D] float32, or [S, B, C, H, W]; for recurrent nets, `Sequences` of these
     legal: Tensor  # [S, B, A] bool
@@ -77,6 +72,7 @@ class Batch(SimpleNamespace):
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
+    _value_rows = None
 
     @classmethod
     def of(cls, rollout: Rollout) -> "Batch":
@@ -89,14 +85,12 @@ class Batch(SimpleNamespace):
 
     @property
     def columns(self) -> dict[str, Tensor]:
-        """The columns by name."""
         return {name: column for name, column in vars(self).items() if isinstance(column, Tensor)}
 
     @property
     def value_rows(self) -> "Batch":
         """The rows that the value net learns from: these, unless it has others of its own."""
-        found: Batch = vars(self).get("_value_rows", self)
-        return found
+        return self._value_rows or self
 
     @value_rows.setter
     def value_rows(self, rows: "Batch") -> None:
@@ -144,9 +138,8 @@ class Player:
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
         """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
 
-        The same holds for the seeds with the indices `endless`, whose games are longer than the limit. If more rows
-        of the same rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a
-        fault.
+        So do the seeds with the indices `endless`, whose games are longer than the limit. If more rows of the same
+        rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a fault.
         """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
@@ -197,7 +190,6 @@ class Player:
         return overlong
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The state between two rollouts; each rollout draws fresh noise."""
         return {"rollouts": torch.tensor(self.rollouts)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
@@ -221,7 +213,7 @@ def observed(valid: Tensor) -> Tensor:
 
 
 def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int) -> dict[int, tuple[str, str]]:
-    """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and where.
+    """What is wrong in the valid rows of each seed with a fault, and where, by the index of the seed.
 
     obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N], first: the number of the first row.
     """

@@ -1,7 +1,7 @@
 """Numbers of each seed: random ones, from one independent stream per seed and purpose, and those of a config.
 
-A stream is identified by its seed, its purpose and the update that draws from it. Adding a seed, switching a trick or
-playing a longer episode therefore never changes the numbers of another seed, purpose or update.
+A stream is identified by its seed, its purpose and the update that draws from it: adding a seed, switching a trick or
+playing a longer episode never changes the numbers of another.
 """
 
 from collections.abc import Callable, Sequence

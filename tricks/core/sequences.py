@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -21,8 +20,8 @@ class Sequences:
 def goes_on(valid: Tensor, done: Tensor) -> Tensor:
     """Rows whose state the next row begins with: [S, T, N] each.
 
-    Not where the lane is reset next, which no valid row is, nor where an episode ends and the next row is the first of
-    another, as after a lost life.
+    Not the rows that reset a lane, which are not valid, nor one that ends an episode if the next begins another, as
+    after a lost life.
     """
     return valid & ~(done & F.pad(valid[:, 1:], (0, 0, 0, 1)))
 
@@ -31,10 +30,9 @@ Given = Tensor | Sequences  # observations, as nets take them
 
 
 class Features:
-    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
+    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H], until its weights change.
 
-    Heads on that body read `hidden` instead of running the body again. A function of it runs when the first of them
-    does. It is right until the weights change.
+    Heads on that body read `hidden` instead of running the body again. A function runs when the first of them does.
     """
 
     def __init__(self, obs: Given, hidden: Tensor | Callable[[], Tensor]) -> None:
@@ -50,13 +48,3 @@ def observations(given: Given | Features) -> Tensor:
     if isinstance(given, Features):
         given = given.obs
     return given.obs if isinstance(given, Sequences) else given
-
-
-class RecurrentBody(Protocol):
-    """A body whose features also depend on a state, which takes in one row after another."""
-
-    state_size: int
-    """K: how many numbers a lane's state has."""
-
-    def through(self, lanes: Sequences, /) -> tuple[Tensor, Tensor]:
-        """The features of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""

@@ -76,17 +76,12 @@ class Leaf:
         return obs
 
     def encode(self, obs: Any, rows: tuple[int, ...]) -> Tensor:
-        """Rows of this part [*rows, ...] -> [*rows, *shape]: float32, or uint8 for an image of bytes.
-
-        Discrete and MultiDiscrete parts become one-hot, and images channels-first. Raises InputError for a whole number
-        out of range.
-        """
+        """Rows of this part [*rows, ...] -> [*rows, *shape]: float32, or uint8 for an image of bytes; see `Spaces`."""
         if isinstance(self.space, Discrete | MultiDiscrete):
             given, (counts, starts) = np.asarray(obs, dtype=np.int64).reshape(*rows, -1), map(np.ravel, self.choices)
             index = given - starts
             if (outside := (index < 0) | (index >= counts)).any():
-                at = "".join(f"[{key!r}]" for key in self.path)
-                raise InputError(f"{self.env}: the observation{at} {given[outside][0]} is not in {self.space}")
+                raise InputError(f"{self.env}: the {self.name} {given[outside][0]} is not in {self.space}")
             places = torch.from_numpy(index + (np.cumsum(counts) - counts).astype(np.int64))
             return torch.zeros(*rows, self.size, dtype=torch.float32).scatter_(-1, places, 1)
         array = np.asarray(obs, dtype=np.uint8 if self.bytes else np.float32)
@@ -104,11 +99,9 @@ class Leaf:
 def leaves(
     env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
 ) -> Iterator[Leaf]:
-    """The parts of an observation space, in the order of Gymnasium's `flatten`.
+    """The parts of an observation space, in the order of Gymnasium's `flatten`. Raises InputError as `Spaces` does.
 
-    With `as_vector`, only uint8 images with their channels first are images. path, usable: where in a larger space this
-    is, and which parts of that are made of numbers. Raises InputError, naming the part and what to do, for a space that
-    has no fixed number of numbers, or none at all.
+    path, usable: where in a larger space this is, and which parts of that are made of numbers.
     """
     if isinstance(space, Dict | Tuple):
         inner = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
@@ -123,10 +116,8 @@ def leaves(
     if not isinstance(space, PLAIN):
         rest = [key for key in usable if key != path[0]]
         how = f'leave it out with --wrap "gymnasium.wrappers:FilterObservation({rest})", or ' if rest else ""
-        raise InputError(
-            f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers; {how}"
-            "turn it into a Box with gymnasium.wrappers.TransformObservation"
-        )
+        what = f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers"
+        raise InputError(f"{what}; {how}turn it into a Box with gymnasium.wrappers.TransformObservation")
     refuse_unusable(env, "observation", space, at)
     yield leaf
 
@@ -162,8 +153,7 @@ class Spaces:
 
     Observations are Box, Discrete, MultiDiscrete or MultiBinary, or Dict and Tuple of these, nested as one likes.
     Several parts become one vector, part after part in the order of Gymnasium's `flatten`, with images channels-first.
-    Actions are Box, Discrete, MultiDiscrete or MultiBinary. Raises InputError for any other space, naming the
-    environment, the space and what to do.
+    Actions are one of the first four. Raises InputError for any other space, naming it and what to do.
     """
 
     env: str
@@ -186,10 +176,8 @@ class Spaces:
         if not isinstance(self.tasks, int) or self.tasks < 1:
             raise InputError(f"{self.env}: the number of tasks must be a whole number from 1 on, not {self.tasks!r}")
         if self.tasks > 1 and (self.pixels or self.tasks > self.features):
-            raise InputError(
-                f"{self.env}: the first {self.tasks} features of an observation must say which of {self.tasks} tasks "
-                f"it belongs to, but observations are {self.observation}"
-            )
+            which = f"must say which of {self.tasks} tasks it belongs to, but observations are {self.observation}"
+            raise InputError(f"{self.env}: the first {self.tasks} features of an observation {which}")
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -285,10 +273,8 @@ class Spaces:
         """Share of a Box action's dimensions that `decode` clips: [..., A] -> [...]. None for other actions."""
         if not isinstance(self.action, Box):
             return None
-        low, high = (
-            torch.from_numpy(bound.astype(np.float32).ravel()).to(action.device)
-            for bound in (self.action.low, self.action.high)
-        )
+        bounds = np.stack([self.action.low.ravel(), self.action.high.ravel()]).astype(np.float32)
+        low, high = torch.from_numpy(bounds).to(action.device).unbind()
         action = action.round() if self.action.dtype.kind in "iub" else action
         return ((action < low) | (action > high)).float().mean(-1)
 
@@ -308,9 +294,9 @@ class Spaces:
 def within(box: Box, numbers: np.ndarray) -> np.ndarray:
     """Numbers as actions in the box: [..., *shape], of its dtype, finite, and whole if it is one of integers.
 
-    This is the one rule for what a policy asks that the box does not have. A number beyond a bound becomes the bound,
-    and so does an infinite one; without a bound it becomes the largest of its dtype. NaN becomes 0, or the bound next
-    to it: the environment goes on, and the seed stops at the end of the update, since then its loss is not finite.
+    A number beyond a bound becomes the bound, and so does an infinite one; without a bound it becomes the largest of
+    its dtype. NaN becomes 0, or the bound next to it: the environment goes on, and the seed stops at the end of the
+    update, since then its loss is not finite.
     """
     whole = box.dtype.kind in "iub"
     largest = np.inf if whole else float(np.finfo(box.dtype).max)  # type: ignore[type-var]
@@ -357,7 +343,8 @@ def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
     if kind == "MultiDiscrete":
         nvec, start = (np.array(plain[name], dtype).reshape(shape) for name in ("nvec", "start"))
         return MultiDiscrete(nvec, dtype, start=start)
-    low, high = (_bound(plain[name], shape, np.dtype(dtype)) for name in ("low", "high"))
+    bounds = (np.array([dtype(x) for x in plain[name]], dtype) for name in ("low", "high"))
+    low, high = (np.full(shape, x[0]) if len(x) == 1 else x.reshape(shape) for x in bounds)
     return Box(low, high, shape, dtype)
 
 
@@ -366,8 +353,3 @@ def _plain_bound(bound: np.ndarray) -> list[float | str]:
     numbers = bound.astype(np.uint8 if bound.dtype == np.bool_ else bound.dtype).flatten().tolist()
     numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
     return [str(x) if np.isinf(x) else x for x in numbers]
-
-
-def _bound(plain: list[float | str], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    numbers = np.array([dtype.type(x) for x in plain], dtype)
-    return np.full(shape, numbers[0]) if len(plain) == 1 else numbers.reshape(shape)

@@ -17,10 +17,9 @@ class Transformer(nn.Module):
     """What the last token of a window attends to: [S, B, C·V] -> [S, B, H], for C places and V tokens.
 
     Each block adds attention to what it is given, then two layers with ReLU, both of a normalized input (Vaswani et al.
-    2017, arXiv:1706.03762; normalized before, as in GPT-2). An empty place is all 0, and no token sees those after it;
-    so windows must come as they are, not standardized. `body=Transformer` trains it, and `body=partial(Transformer,
-    blocks=2)` one of another size. Raises InputError for observations of another form or of more than 32 places, and
-    for a width that the heads can't share.
+    2017, arXiv:1706.03762; normalized before, as in GPT-2). An empty place is all 0, so windows must not be
+    standardized, and no token sees those after it. `body=partial(Transformer, blocks=2)` trains a larger one. Raises
+    InputError for observations of another form or of more than 32 places, and for a width that the heads can't share.
     """
 
     layers: tuple[Layer, ...] = ()  # its initialization is its own
@@ -31,10 +30,9 @@ class Transformer(nn.Module):
         super().__init__()
         shape = spaces.observation.shape or ()
         if not isinstance(spaces.observation, Box) or len(shape) != 2 or shape[0] > LONGEST:
-            raise InputError(
-                f"a Transformer reads windows of at most {LONGEST} one-hot tokens, a Box [places, tokens], "
-                f"and {spaces.env} shows {' '.join(str(spaces.observation).split())}"
-            )
+            windows = f"windows of at most {LONGEST} one-hot tokens, a Box [places, tokens]"
+            shown = " ".join(str(spaces.observation).split())
+            raise InputError(f"a Transformer reads {windows}, and {spaces.env} shows {shown}")
         if min(width, blocks, heads) < 1 or width % heads:
             raise InputError(
                 f"a Transformer has width {width}, {blocks} blocks, and {heads} heads, which must share it"
@@ -46,7 +44,6 @@ class Transformer(nn.Module):
         self.blocks = registered(self, [linear(generators, *size) for size in sizes * blocks])
 
     def forward(self, x: Tensor) -> Tensor:
-        """The features of each window's last token."""
         window = x.unflatten(-1, self.shape)  # [S, B, C, V]
         last = ((window != 0).any(-1).sum(-1) - 1).clamp(min=0)  # [S, B]
         at = torch.arange(self.shape[0], device=x.device)

@@ -33,21 +33,11 @@ def fire(id: str) -> int | None:
 
 def make_games(id: str, lanes: int) -> VectorEnv:
     """ale-py's own vector environment: `lanes` games, stepped by C++ threads."""
-    return gym.make_vec(
-        id,
-        num_envs=lanes,
-        frameskip=SKIP,
-        maxpool=True,
-        grayscale=True,
-        img_height=SIZE,
-        img_width=SIZE,
-        stack_num=STACK,
-        noop_max=NOOPS,
-        use_fire_reset=True,
-        repeat_action_probability=0.0,
-        reward_clipping=False,  # RewardSign does this
-        episodic_life=False,  # LifeEnds does this; here it would start a new game after every lost life
-    )
+    how: dict[str, Any] = {"frameskip": SKIP, "maxpool": True, "grayscale": True, "stack_num": STACK}
+    how |= {"img_height": SIZE, "img_width": SIZE, "noop_max": NOOPS, "use_fire_reset": True}
+    how |= {"repeat_action_probability": 0.0, "reward_clipping": False}  # RewardSign does this
+    how |= {"episodic_life": False}  # LifeEnds does this; here it would start a new game after every lost life
+    return gym.make_vec(id, num_envs=lanes, **how)
 
 
 def make_game(id: str, life_ends: bool = False, **args: Any) -> gym.Env:
@@ -74,7 +64,7 @@ def _fire(game: gym.Env) -> int | None:
 class Fire(gym.Wrapper):
     """Presses FIRE after a reset if it is the game's second action, because some games wait for it.
 
-    With `life_ends`, the step after a lost life also presses FIRE, whatever the action, just as `LifeEnds` does.
+    With `life_ends`, so does the step after a lost life, whatever the action, as in `LifeEnds`.
     """
 
     def __init__(self, env: gym.Env, life_ends: bool = False) -> None:

@@ -5,6 +5,7 @@ more, before any training. Masks all end up in `info["action_mask"]`, wherever a
 """
 
 import traceback
+from collections.abc import Callable
 from math import prod
 from typing import Any, SupportsFloat
 
@@ -28,8 +29,10 @@ KEY, METHOD = "action_mask", "action_masks"
 class Contract(gym.Wrapper):
     """A lane whose `reset` and `step` return what they must; a reward or an end in an array of one is taken out of it.
 
-    Raises InputError for anything else, saying which call returned what, and what is expected. Observations are looked
-    at by `part_of`, and whether their values and rewards are finite by `find_faults`.
+    Its mask is in `info["action_mask"]`: one that is there stays, and otherwise it comes from an observation's entry
+    "action_mask", as in PettingZoo, which is taken out, or from the method `action_masks()`, as in sb3-contrib, of the
+    environment or of a wrapper. Raises InputError for anything else, saying which call returned what, and what is
+    expected. Observations are looked at by `part_of`, and whether their values and rewards are finite by `find_faults`.
     """
 
     def __init__(self, env: gym.Env) -> None:
@@ -37,53 +40,59 @@ class Contract(gym.Wrapper):
             if not isinstance(space := getattr(env, f"{role}_space", None), gym.Space):
                 raise breach(f"{role}_space must be a gymnasium.Space, not {shown(space)}")
         super().__init__(env)
+        self._size, self._shown = choices(env.action_space), shows_mask(env.observation_space, env.action_space)
+        self._method = env.get_wrapper_attr(METHOD) if not self._shown and env.has_wrapper_attr(METHOD) else None
+        if self._shown:
+            inner = env.observation_space.spaces.items()  # type: ignore[attr-defined]
+            self.observation_space = Dict([(key, part) for key, part in inner if key != KEY])
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        try:
-            came = self.env.reset(seed=seed, options=options)
-        except (TypeError, ValueError) as error:
-            self._explain("reset()", error)
-            raise
-        check("reset()", came)
-        return came
+        return self._apart(*self._checked("reset()", self.env.reset, seed=seed, options=options))
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        try:
-            came = self.env.step(action)
-        except (TypeError, ValueError) as error:
-            self._explain("step()", error)
-            raise
-        check("step()", came)
-        obs, reward, terminated, truncated, info = came
-        if type(reward) not in NUMBERS:
-            reward = one_number(reward)
+        obs, reward, terminated, truncated, info = self._checked("step()", self.env.step, action)
+        if type(reward) not in NUMBERS and (reward := number(given := reward)) is None:
+            raise breach(f"the reward of step() must be a number, not {shown(given)}")
         if type(terminated) is not bool or type(truncated) is not bool:
             terminated, truncated = one_bool("terminated", terminated), one_bool("truncated", truncated)
+        obs, info = self._apart(obs, info)
         return obs, reward, terminated, truncated, info
 
-    def _explain(self, call: str, error: Exception) -> None:
-        """Raise InputError if a call or a wrapper failed because the environment takes or returns something else."""
-        base, traced = self.unwrapped, traceback.walk_tb(error.__traceback__)
-        own = any(frame.f_locals.get("self") is base for frame, _ in traced)  # its own code has raised it
-        if not own and ("unpack" in said(error) or "unexpected keyword argument" in said(error)):
-            raise breach(f"{call} must take {TAKES[call]} and return {RETURNS[call][1]} ({said(error)})") from error
+    def _checked(self, call: str, function: Callable[..., Any], *given: Any, **named: Any) -> tuple[Any, ...]:
+        """What `reset()` or `step()` returns, if that is what it must."""
+        count, must = RETURNS[call]
+        try:
+            came = function(*given, **named)
+        except (TypeError, ValueError) as error:  # perhaps because the environment takes or returns something else
+            base, traced = self.unwrapped, traceback.walk_tb(error.__traceback__)
+            own = any(frame.f_locals.get("self") is base for frame, _ in traced)  # its own code has raised it
+            if own or not ("unpack" in said(error) or "unexpected keyword argument" in said(error)):
+                raise
+            raise breach(f"{call} must take {TAKES[call]} and return {must} ({said(error)})") from error
+        if not isinstance(came, tuple) or len(came) != count:
+            shape, kind = getattr(came, "shape", None), "None" if came is None else type(came).__name__
+            what = len(came) if isinstance(came, tuple) else kind if shape is None else f"{kind} of shape {shape}"
+            old = ", as before Gymnasium 0.26" * ((len(came) if isinstance(came, tuple) else 1) == count - 1)
+            raise breach(f"{call} must return {must}; this returned {what}{old}")
+        if not isinstance(came[-1], dict):
+            raise breach(f"the info of {call} must be a dict, not {shown(came[-1])}")
+        return came
+
+    def _apart(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The observation without the mask, and the info with it."""
+        if self._shown:  # the space has the right size
+            return {key: part for key, part in obs.items() if key != KEY}, {KEY: in_one(obs[KEY]), **info}
+        if self._method is None:
+            return obs, info
+        mask = in_one(self._method())
+        if KEY not in info and self._size and mask.shape != (self._size,):
+            raise InputError(f"{METHOD}() has shape {mask.shape}, not ({self._size},): one entry per action")
+        return obs, {KEY: mask, **info}
 
 
 def breach(fault: str) -> InputError:
     """The error for a fault of an environment, with where to look for more."""
     return InputError(f"{fault}; gymnasium.utils.env_checker.check_env finds such faults")
-
-
-def check(call: str, came: Any) -> None:
-    """Raise InputError unless this is what `reset()` or `step()` must return."""
-    count, must = RETURNS[call]
-    if not isinstance(came, tuple) or len(came) != count:
-        shape, kind = getattr(came, "shape", None), "None" if came is None else type(came).__name__
-        what = len(came) if isinstance(came, tuple) else kind if shape is None else f"{kind} of shape {shape}"
-        old = ", as before Gymnasium 0.26" * ((len(came) if isinstance(came, tuple) else 1) == count - 1)
-        raise breach(f"{call} must return {must}; this returned {what}{old}")
-    if not isinstance(came[-1], dict):
-        raise breach(f"the info of {call} must be a dict, not {shown(came[-1])}")
 
 
 def number(given: Any) -> float | None:
@@ -92,15 +101,8 @@ def number(given: Any) -> float | None:
     return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else None
 
 
-def one_number(reward: Any) -> float:
-    """A reward as a number. Raises InputError if it is none."""
-    if (given := number(reward)) is None:
-        raise breach(f"the reward of step() must be a number, not {shown(reward)}")
-    return given
-
-
 def one_bool(name: str, end: Any) -> bool:
-    """An end as a bool. Raises InputError if it is none."""
+    """An end as a bool."""
     if (given := number(end)) not in (0, 1):
         raise breach(f"{name} of step() must be True or False, not {shown(end)}")
     return given == 1
@@ -124,12 +126,6 @@ def part_of(leaf: Leaf, call: str, obs: Any) -> np.ndarray:
     raise breach(f"{at} of {call} is {what}, but its space has {space.dtype} {list(space.shape)}")
 
 
-def with_masks(env: gym.Env) -> gym.Env:
-    """The environment with its masks in `info["action_mask"]`: itself, unless it gives them in another way."""
-    found = shows_mask(env.observation_space, env.action_space)
-    return MaskInInfo(env) if found or env.has_wrapper_attr(METHOD) else env
-
-
 def shows_mask(observation: gym.Space[Any], action: gym.Space[Any]) -> bool:
     """Whether observations are a Dict with the entry "action_mask", and that has a number for each action."""
     given = observation.spaces.get(KEY) if isinstance(observation, Dict) else None
@@ -148,41 +144,6 @@ def numbers(space: gym.Space[Any]) -> int:
     if isinstance(space, Tuple):
         return sum(numbers(part) for part in space.spaces)
     return prod(space.shape) if isinstance(space, Box | MultiBinary | MultiDiscrete) else 0
-
-
-class MaskInInfo(gym.Wrapper):
-    """Puts the mask into `info["action_mask"]` from an observation's entry, which it takes out, or from the method.
-
-    The entry is "action_mask", as in PettingZoo; the method is `action_masks()`, as in sb3-contrib, of the environment
-    or of a wrapper. A mask that is in the info already stays. Raises InputError for a mask of another size.
-    """
-
-    def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self._shown = shows_mask(env.observation_space, env.action_space)
-        self._method = None if self._shown else env.get_wrapper_attr(METHOD)
-        self._size = choices(env.action_space)
-        if self._shown:
-            inner = env.observation_space.spaces.items()  # type: ignore[attr-defined]
-            self.observation_space = Dict([(key, part) for key, part in inner if key != KEY])
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
-        return self._apart(obs, info)
-
-    def step(self, action: Any) -> Any:
-        obs, *outcome, info = self.env.step(action)
-        obs, info = self._apart(obs, info)
-        return obs, *outcome, info
-
-    def _apart(self, obs: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The observation without the mask, and the info with it."""
-        mask = in_one(obs[KEY] if self._method is None else self._method())
-        if self._shown:  # the space has the right size
-            obs = {key: part for key, part in obs.items() if key != KEY}
-        elif KEY not in info and self._size and mask.shape != (self._size,):
-            raise InputError(f"{METHOD}() has shape {mask.shape}, not ({self._size},): one entry per action")
-        return obs, {KEY: mask, **info}
 
 
 def in_one(mask: Any) -> np.ndarray:

@@ -22,8 +22,7 @@ def make_named(name: str, **args: Any) -> gym.Env:
 
     Raises InputError if the module or the function is missing, or if the function does not take these arguments.
     """
-    make = maker_of(name)
-    if make is None:
+    if (make := maker_of(name)) is None:
         return gym.make(import_module_of(name), disable_env_checker=True, **args)  # Contract checks it
     with suppress(ValueError):  # a function in C may not tell what it takes
         takes = inspect.signature(make)
@@ -37,8 +36,8 @@ def make_named(name: str, **args: Any) -> gym.Env:
 def maker_of(name: str) -> Callable[..., gym.Env] | None:
     """The class or function that module:name names, or None for the name of an id. An id of exactly this name is first.
 
-    Raises InputError if there is neither. Functions of Python and of the packages beneath this one are refused: they
-    make no environment, and some of them would run what the arguments in a stranger's run say.
+    Raises InputError if there is neither, and for functions of Python and of the packages beneath this one: they make
+    no environment, and some of them would run what the arguments in a stranger's run say.
     """
     id, module = import_module_of(name), name.rpartition(":")[0]
     if not module or id in gym.registry:
@@ -63,10 +62,7 @@ def maker_of(name: str) -> Callable[..., gym.Env] | None:
 
 
 def import_module_of(id: str) -> str:
-    """Import the module of `module:Id`, if it has one, and return the id alone, which should be registered now.
-
-    Raises InputError if there is no such module. What else an import raises is the module's own.
-    """
+    """Import the module of `module:Id`, if it has one, and return the id alone, which should be registered now."""
     module, colon, name = id.rpartition(":")
     if not colon:
         return id
@@ -79,8 +75,8 @@ def import_module_of(id: str) -> str:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and f"{module}.".startswith(f"{error.name}."):
-            file = f"{module.replace('.', '/')}.py"
-            raise _unmade(id, f"{error}; it must be installed, or be {file} in the current folder") from error
+            where = f"it must be installed, or be {module.replace('.', '/')}.py in the current folder"
+            raise _unmade(id, f"{error}; {where}") from error
         raise
     if not _is_known(name):
         call_plugins(module.partition(".")[0])
@@ -100,8 +96,7 @@ def _is_known(id: str) -> bool:
 def call_plugins(package: str) -> None:
     """Let the installed package register its ids by the functions that it names in its metadata.
 
-    Gymnasium called these before 1.0, each within the namespace that is the entry point's name. Some packages still
-    count on it.
+    Some still count on it: Gymnasium did so before 1.0, each within the namespace that is the entry point's name.
     """
     for entry in entry_points(group="gymnasium.envs"):
         if entry.module.partition(".")[0] == package and callable(register := entry.load()):

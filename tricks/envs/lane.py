@@ -1,9 +1,13 @@
-"""One lane: an environment with the arguments and the wrappers that the config asks for."""
+"""One lane: an environment with the arguments and the wrappers that the config asks for, and its random numbers."""
 
 import pkgutil
 import re
+from contextlib import closing, suppress
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
@@ -13,9 +17,10 @@ from gymnasium.wrappers import FrameStackObservation, TransformAction, Transform
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
+from tricks.core.seeds import PURPOSES, stream
 from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
-from tricks.envs.contract import Contract, with_masks
+from tricks.envs.contract import Contract
 from tricks.envs.ids import make_named
 from tricks.errors import InputError
 from tricks.flags import switch
@@ -23,6 +28,8 @@ from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
+IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
+ALIKE = 20  # steps in which two episodes with the same seed and actions are compared
 
 
 def changes(config: Config) -> list[str]:
@@ -31,10 +38,7 @@ def changes(config: Config) -> list[str]:
 
 
 def refuse_changes(config: Config, *able: str) -> None:
-    """Raise InputError if the config asks for records, or for changes other than those in `able`.
-
-    For the backends that have none.
-    """
+    """Raise InputError if the config asks a backend that has none for records, or for changes that are not `able`."""
     if config.record:
         raise InputError(f"backend {config.backend} has no infos to record; use backend gymnasium")
     if asked := [name for name in changes(config) if name not in able]:
@@ -44,16 +48,14 @@ def refuse_changes(config: Config, *able: str) -> None:
 def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
 
-    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract` and `with_masks`.
-    Raises InputError for what is not an environment, or cannot be wrapped.
+    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`.
     """
-    args = config.env_kwargs
     if make is not None:
-        env = make_checked(make, args)
+        env = make_checked(make, config.env_kwargs)
     elif is_atari(config.env):
-        env = make_game(config.env, **args)
+        env = make_game(config.env, **config.env_kwargs)
     else:
-        env = make_checked(partial(make_named, config.env), args, repr(config.env))
+        env = make_checked(partial(make_named, config.env), config.env_kwargs, repr(config.env))
     for name in config.wrap:
         env = wrapped(env, name)
     if config.rescale_actions:
@@ -61,7 +63,7 @@ def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     if config.stack > 1:
         env = with_stacked_observations(env, config.stack)
     refuse_statistics(env)
-    return with_masks(Contract(env))
+    return Contract(env)
 
 
 def make_checked(make: MakeEnv, args: dict[str, Any], name: str = "env=") -> gym.Env:
@@ -89,11 +91,7 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
 
 
 def with_rescaled_actions(env: gym.Env) -> gym.Env:
-    """The environment with Box actions in [-1, 1], in equal parts of the range between the bounds.
-
-    Integers are rounded, and a dimension whose bounds are equal has that one number. Raises InputError for actions
-    without bounds.
-    """
+    """The environment with Box actions in [-1, 1], for all of the range between the bounds; integers are rounded."""
     space = env.action_space
     if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
         raise InputError(f"rescale_actions needs Box actions with finite bounds, not {' '.join(str(space).split())}")
@@ -106,10 +104,7 @@ def with_rescaled_actions(env: gym.Env) -> gym.Env:
 
 
 def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:
-    """The environment with its last observations joined: images along their channels, all else along a new first axis.
-
-    Raises InputError for observations other than Box and Discrete.
-    """
+    """The environment with its last observations joined: images along their channels, else along a new first axis."""
     space = env.observation_space
     if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
         raise InputError(f"stack joins Box and Discrete observations, not {type(space).__name__} ones")
@@ -142,3 +137,56 @@ def refuse_statistics(env: Any) -> None:
                 f"would not have: leave it out and use {switch(flag)} (Tricks({flag}=True) in Python)"
             )
         env = held.get("env")
+
+
+class Draws:
+    """What a lane draws from NumPy's global generator, as if it had a process of its own: `with draws: env.step(a)`."""
+
+    def __init__(self, seed: int, purpose: str, resumed: int, lane: int) -> None:
+        rng = stream(seed, "globals", PURPOSES.index(purpose), resumed, lane)
+        self._own = np.random.MT19937(int(rng.integers(2**32)))
+
+    def __enter__(self) -> None:
+        self._outer = np.random.get_bit_generator()  # type: ignore[attr-defined]
+        np.random.set_bit_generator(self._own)  # type: ignore[attr-defined]
+
+    def __exit__(self, *_: object) -> None:
+        np.random.set_bit_generator(self._outer)  # type: ignore[attr-defined]
+
+
+def repeatable(config: Config, make: MakeEnv | None) -> bool:
+    """Whether an environment, of which one more is made, without config.wrap, repeats an episode that begins anew.
+
+    It does not if it draws from a generator that no seed reaches. What fails is left to fail in training.
+    """
+    episodes, actions = list[list[Any]](), list[Any]()
+    try:
+        with Draws(0, "env", 0, 0):
+            env = make_lane(replace(config, wrap=(), stack=1, rescale_actions=False), make)
+        if id(env.unwrapped) in IN_USE:  # there is only this one
+            return True
+        with closing(env):
+            for _ in range(2):
+                with Draws(0, "env", 0, 0):
+                    episodes.append(episode(env, actions))
+        one, other = episodes  # one that fails is the shorter one
+        np.testing.assert_equal(one[: len(other)], other[: len(one)])  # NaN is NaN
+    except AssertionError:
+        return False
+    except (Exception, SystemExit):
+        return True
+    return True
+
+
+def episode(env: gym.Env, actions: list[Any]) -> list[Any]:
+    """The observations and rewards of an episode, of ALIKE steps at most, by these actions or random ones."""
+    seen: list[Any] = []
+    with suppress(Exception):  # what an environment does wrong is said when it is trained in
+        seen.append(deepcopy(env.reset(seed=0)[0]))
+        for t in range(ALIKE):
+            actions += [env.action_space.sample()] if len(actions) == t else []
+            obs, reward, terminated, truncated, _ = env.step(actions[t])
+            seen += [deepcopy(obs), np.float64(reward)]
+            if terminated or truncated:
+                break
+    return seen

@@ -8,8 +8,7 @@ from tricks.config import Config
 from tricks.core.env import Env, MakeEnv
 from tricks.core.machine import Need, find_compiler, find_device, largest
 from tricks.envs.atari import fire, is_atari
-from tricks.envs.envpool import EnvPoolEnv
-from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.envs.gymnasium import EnvPoolEnv, GymnasiumEnv
 from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
 from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
@@ -24,14 +23,20 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
 
     A tensor world takes no arguments and no wrappers, and has no infos to record: with any of these, "auto" picks
-    gymnasium.
-
-    If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend does not
-    have the environment, if the environment does not report the lives that config.life_ends needs, or if the machine
-    does not have the device.
+    gymnasium. If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend
+    does not have the environment, if that does not report the lives that config.life_ends needs, or if the machine does
+    not have the device.
     """
-    device = find_device(config.device)
-    env = bare_env(config, purpose, make)
+    device, backend = find_device(config.device), config.backend
+    if make is not None and backend in ("tensor", "envpool"):
+        raise InputError(f"backend {backend} has only its own environments; env= needs gymnasium or processes")
+    if lane_kind(config, make) == "tensor":
+        refuse_changes(config)
+        env: Env = TensorEnv(WORLDS[config.env], config, purpose)
+    elif backend == "tensor":
+        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
+    else:
+        env = (EnvPoolEnv if backend == "envpool" else GymnasiumEnv)(config, purpose, make)
     try:
         if config.life_ends:
             env = LifeEnds(env, press=fire(config.env) if make is None and is_atari(config.env) else None)
@@ -45,12 +50,12 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
 
 def lane_kind(config: Config, make: MakeEnv | None = None) -> str:
     """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
-    if make is not None:
+    if config.backend == "processes" or make is not None:
         return "processes" if config.backend == "processes" else "python"
     plain = config.backend == "tensor" or not (changes(config) or config.record)
     if config.backend in ("auto", "tensor") and config.env in WORLDS and plain:
         return "tensor"
-    if config.backend in ("processes", "envpool"):
+    if config.backend == "envpool":
         return config.backend
     if is_atari(config.env) and not changes(config):
         return "atari"
@@ -69,15 +74,3 @@ def announce(config: Config, make: MakeEnv | None) -> None:
     if config.compile and lane_kind(config, make) == "tensor":
         find_compiler(config.device)
         print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)
-
-
-def bare_env(config: Config, purpose: str, make: MakeEnv | None) -> Env:
-    """The environment on the config's backend, before any wrapper."""
-    if make is not None and config.backend in ("tensor", "envpool"):
-        raise InputError(f"backend {config.backend} has only its own environments; env= needs gymnasium or processes")
-    if lane_kind(config, make) == "tensor":
-        refuse_changes(config)
-        return TensorEnv(WORLDS[config.env], config, purpose)
-    if config.backend == "tensor":
-        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
-    return EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose, make)

@@ -1,6 +1,6 @@
 """Worlds as environments: all lanes of all seeds in one step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,19 +43,11 @@ class TensorEnv:
     """
 
     resumable = True
-    OWNERS: ClassVar[dict[str, Owner]] = {
-        "state": "lane",  # of which an episode's end keeps the carried features
-        "age": "episode",
-        "resetting": "episode",
-        "episode": "lane",
-        "resets": "seed",  # where the seed's stream is
-        "t": "seed",
-    }
+    OWNERS: ClassVar[dict[str, Owner]] = {"age": "episode", "resetting": "episode"}
+    OWNERS |= {"state": "lane", "episode": "lane"}  # an episode's end keeps the carried features
+    OWNERS |= {"resets": "seed", "t": "seed"}  # where the seed's stream is
     _state: Tensor
-    _first: tuple[int, ...]  # where the block of random numbers at hand begins in each seed's stream
-    _row: int  # where the present step is in that block
-    _kept: int  # number of state features that a reset redraws
-    _key: Tensor  # [S]: what each seed's prompts follow from
+    _row: int  # where the present step is in the block of random numbers at hand
     _episode: Tensor  # [S, N]: the number of each lane's episode since the last `reset` call, in worlds with prompts
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
@@ -63,11 +55,10 @@ class TensorEnv:
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
         self.masks = world.legal is not everything_legal
-        self.demonstrate = None if world.demonstrate is None else self._demonstrate
+        rule = world.demonstrate  # log-probabilities of a demonstrator's next actions, [S, N, A]
+        self.demonstrate = None if rule is None else lambda: rule(self._state)
         self.device = find_device(config.device)
-        self._dynamics = world.dynamics
-        if config.compile:
-            self._dynamics = torch.compile(world.dynamics, dynamic=False)
+        self._dynamics = torch.compile(world.dynamics, dynamic=False) if config.compile else world.dynamics
         width = self.spaces.actions if self.spaces.discrete else 1
         self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
@@ -82,7 +73,7 @@ class TensorEnv:
         return self._begin(torch.cat([self._first_chances()[..., : self._kept], carried], -1))
 
     def _begin(self, state: Tensor) -> Step:
-        self._state, self._kept = state, state.shape[-1] - self.world.carried
+        self._state, self._kept = state, state.shape[-1] - self.world.carried  # features that a reset redraws
         self._wide = (*state.shape[:2], *(1,) * (state.dim() - 2))  # the shape of one number per lane, to go with it
         self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
         self.now = Step.first(*self._shown())
@@ -114,18 +105,16 @@ class TensorEnv:
         return self.now
 
     def next_chances(self) -> tuple[Tensor, Tensor]:
-        """Move on to the next step's random numbers.
+        """Move on to the next step's random numbers: reset states, whether or not a lane needs one, and its own.
 
-        These are reset states, whether or not a lane needs one, and the numbers of the step itself. A prompt depends on
-        the lane's group and the number of its episode, not on the step.
+        A prompt depends on the lane's group and the number of its episode, not on the step.
         """
         self._row += 1
         if self._row == BLOCK:
             self._draw(later(self._first, BLOCK), 0)
         if self.world.prompt:
             self._episode = self._episode + self.now.resetting
-            return self._asked(), self._chance[self._row]
-        return self._fresh[self._row], self._chance[self._row]
+        return self._fresh_states(), self._chance[self._row]
 
     def close(self) -> None:
         """Nothing to close."""
@@ -162,42 +151,38 @@ class TensorEnv:
         return self.world.observe(self._state), self._all if legal is None else legal
 
     def _first_chances(self) -> Tensor:
-        """The states in which all lanes begin after a reset."""
+        """The states in which all lanes begin."""
         self._draw((0,) * len(self.seeds), 0)
-        if self.world.prompt:
-            self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
-            return self._asked()
-        return self._fresh[0]
+        self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
+        return self._fresh_states()
 
-    def _asked(self) -> Tensor:
-        """The states in which each lane's present episode begins, in worlds with prompts."""
+    def _fresh_states(self) -> Tensor:
+        """The states in which lanes begin an episode at the present step."""
+        if not self.world.prompt:
+            return self._fresh[self._row]
         return self.world.initial(shared_chances(self._key, self._group, self._episode, self.world.reset_chances))
 
-    def _demonstrate(self) -> Tensor:
-        """Log-probabilities of a demonstrator's next actions: [S, N, A]."""
-        assert self.world.demonstrate is not None
-        return self.world.demonstrate(self._state)
-
     def _draw(self, first: tuple[int, ...], row: int) -> None:
-        """Draw the random numbers of BLOCK steps, from the step `first` of each seed on; `row` is the present one.
+        """Draw the random numbers of BLOCK steps, from each seed's step `first` on; the present one is in this `row`.
 
         A seed's stream has them in blocks, and where it is within one, the steps are of two.
         """
         self._first, self._row = first, row
         resets = 0 if self.world.prompt else self.world.reset_chances
         shape = (BLOCK, self.lanes, resets + self.world.step_chances)
-        drawn = self._blocks(shape, [t // BLOCK for t in first])
+
+        def blocks(ahead: int) -> Tensor:
+            index = self._resets, [t // BLOCK + ahead for t in first]
+            return draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+
+        drawn = blocks(0)  # [S, BLOCK, N, K]
         if any(begins := [t % BLOCK for t in first]):
-            both = torch.cat([drawn, self._blocks(shape, [t // BLOCK + 1 for t in first])], 1)
+            both = torch.cat([drawn, blocks(1)], 1)
             drawn = torch.stack([both[k, t : t + BLOCK] for k, t in enumerate(begins)])
         chance = drawn.to(self.device, non_blocking=True)
         if self.world.prompt:
             key = draw(self.seeds, self.purpose, self._resets, by=lambda rng: rng.integers(2**63, size=1))
-            self._key = key[:, 0].to(self.device)
+            self._key = key[:, 0].to(self.device)  # [S]: what each seed's prompts follow from
         else:
             self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
         self._chance = chance[..., resets:].unbind(1)
-
-    def _blocks(self, shape: tuple[int, ...], blocks: Sequence[int]) -> Tensor:
-        """A block of the stream of each seed, [S, BLOCK, N, K]."""
-        return draw(self.seeds, self.purpose, self._resets, blocks, by=lambda rng: rng.random(shape, dtype=np.float32))

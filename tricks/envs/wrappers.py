@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tricks.core.env import Env, Step
-from tricks.core.owners import Owner, owned, owners_of, restore
+from tricks.core.owners import owned, owners_of, restore
 from tricks.errors import InputError
 
 
@@ -16,9 +16,9 @@ class EnvWrapper:
 
     def __init__(self, env: Env) -> None:
         self.env = env
-        self.id, self.seeds, self.lanes, self.spaces = env.id, env.seeds, env.lanes, env.spaces
-        self.masks = env.masks
-        self.demonstrate = getattr(env, "demonstrate", None)
+        self.id, self.seeds, self.lanes, self.spaces, self.masks = env.id, env.seeds, env.lanes, env.spaces, env.masks
+        self.resumable, self.close, self.state_dict = env.resumable, env.close, env.state_dict
+        self.demonstrate, self.OWNERS = getattr(env, "demonstrate", None), owners_of(env)
         self.now = self.seen(env.now)
 
     def seen(self, step: Step) -> Step:
@@ -33,26 +33,12 @@ class EnvWrapper:
         self.now = self.seen(self.env.step(action, playing))
         return self.now
 
-    def close(self) -> None:
-        self.env.close()
-
-    @property
-    def resumable(self) -> bool:
-        return self.env.resumable
-
-    @property
-    def OWNERS(self) -> Mapping[str, Owner]:
-        return owners_of(self.env)
-
     def owned(self) -> dict[str, Tensor]:
         return owned(self.env)
 
     def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
         restore(self.env, seeds, rows)
         self.now = self.seen(self.env.now)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.env.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.env.load_state_dict(state)
