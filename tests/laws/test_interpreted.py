@@ -35,7 +35,7 @@ from tricks.fast.dispatch import plain
 from tricks.fast.formulas import FORMULAS
 from tricks.fused import compiled_learning as code
 from tricks.fused import compiled_playing as playing
-from tricks.fused.losses import Kernels, Slope, move, numbers_of
+from tricks.fused.losses import Slope, Step, move
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
@@ -283,13 +283,6 @@ def adam(limit: float | None = None) -> Adam:
     return made
 
 
-def kernels(mine: Adam) -> Kernels:
-    """Those that know this optimizer, and nothing else."""
-    made = Kernels.__new__(Kernels)
-    vars(made).update(code=code, averages={mine: numbers_of(mine)})
-    return made
-
-
 GRADIENTS = torch.tensor([[[1.0, -2.0]] * 4, [[1.0, np.nan], [3.0, 4.0], [np.inf, 1.0], [1.0, -np.inf]]])
 MOVING, RATE = torch.tensor([[True] * 4, [True, False, True, True]]), torch.tensor([0.1, 0.2, 0.3, 0.4])
 
@@ -303,7 +296,9 @@ def test_shortened_steps_of_adam(limit: float | None, scale: float) -> None:
         short = theirs.limit(gradient, norm) if theirs.limit else gradient
         with plain():
             theirs.step(short, RATE, moving & norm.isfinite())
-        alike(move(mine, Slope(kernels(mine), gradient.numpy()), RATE, moving), norm)
+        step = Step(code, mine)
+        step.gradients[:] = gradient
+        alike(move(mine, Slope(step), RATE, moving), norm)
         for name in ("m", "v", "t", "change"):
             alike(getattr(mine, name), getattr(theirs, name), atol=1e-20, rtol=1e-5)
         alike(mine.parameters, theirs.parameters)

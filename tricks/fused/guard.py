@@ -13,14 +13,13 @@ from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.state_norm import ObsStats
 
-SEEN_BY = NoneType, ObsStats  # what may stand between an observation and the nets
-
 
 def ordinary(agent: Agent, *nets: Net) -> bool:
     """Whether agents have these nets of dense layers with linear heads, the usual policy, and nothing hooked in."""
     dense = all(type(net) is Net and type(net.body) is Dense and type(net.head) is Head for net in nets)
     family = agent.family is (Categorical if agent.spaces.discrete else DiagonalGaussian)
-    return type(agent) is Agent and dense and family and type(agent.obs_stats) in SEEN_BY and unhooked(agent)
+    seen = type(agent.obs_stats) in (NoneType, ObsStats)  # what may stand between an observation and the nets
+    return type(agent) is Agent and dense and family and seen and unhooked(agent)
 
 
 def unhooked(module: nn.Module) -> bool:
