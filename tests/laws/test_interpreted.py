@@ -146,7 +146,7 @@ def test_rules_of_worlds_from_any_state(id: str) -> None:
     with plain():
         theirs = *world.dynamics(state, action, torch.empty(3, 40, 0)), world.observe(state)
     mine = [torch.empty_like(x).flatten(0, 1) for x in theirs]
-    given = state.flatten(0, 1).numpy(), action.flatten().numpy()
+    given = state.flatten(0, 1).numpy(), action.flatten(0, 1).numpy()
     getattr(playing, name)(*given, *(x.numpy() for x in mine[:3]))
     playing.show(number, given[0], mine[3].numpy())
     for x, y in zip(mine, theirs, strict=True):
@@ -373,9 +373,12 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
     net = np.array([p.data_ptr() for p in parameters] + starts[:-1].tolist()).reshape(4, -1)
     count = len(code.room_for(np.array(sizes)))
     room = np.full(2 * count, 7, single)
-    one = code.net_of_seed(0, net, np.array(sizes), gradient, room[:count])
-    code.forward(x.data_ptr(), one, y.ctypes.data, BLOCK, True)
-    code.backward(g.data_ptr(), x.data_ptr(), one, BLOCK, True)
+    *forward, turned, hs, to_weights, to_biases, scratch = code.net_of_seed(
+        0, net, np.array(sizes), gradient, room[:count]
+    )
+    hs[-1], rest = y.ctypes.data, (np.array(sizes), BLOCK, True, layers.LINEAR)
+    layers.block_forward(x.data_ptr(), *forward, hs, *rest)
+    layers.block_backward(g.data_ptr(), x.data_ptr(), 0, turned, hs, to_weights, to_biases, *rest, scratch)
     assert (room[count:] == 7).all()
     h = x
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):

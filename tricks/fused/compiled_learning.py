@@ -124,31 +124,16 @@ def net_of_seed(s, net, sizes, gradient, room):
     weights, biases = net[0] + s * spans, net[1] + s * features
     turned, hs = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
     at = turn_all(weights, turned, sizes, room.ctypes.data)
-    for k in range(len(hs) - 1):  # the last one is the output
+    for k in range(len(hs) - 1):  # the last one is the output, without its bias
         hs[k] = at
         at += 4 * BLOCK * sizes[k + 1]
-    return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], at
+    return weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], at
 
 
 @njit(inline="always")
 def room_for(sizes):
     """As many numbers as `net_of_seed` needs."""
     return np.empty((sizes[:-1] * sizes[1:]).sum() + BLOCK * (sizes.sum() + 2 * sizes.max()), np.float32)
-
-
-@njit(inline="always")
-def forward(x, net, y, rows, curved):
-    """A net's output without the last bias."""
-    sizes, weights, biases, _, hs, _, _, _ = net
-    hs[-1] = y
-    block_forward(x, weights, biases, hs, sizes, rows, curved, LINEAR)
-
-
-@njit(inline="always")
-def backward(g, x, net, rows, curved):
-    """Add to the gradients of all layers, from that of the output."""
-    sizes, _, _, turned, hs, to_weights, to_biases, scratch = net
-    block_backward(g, x, 0, turned, hs, to_weights, to_biases, sizes, rows, curved, LINEAR, scratch)
 
 
 @njit(inline="always")
@@ -224,7 +209,8 @@ def gradients(
         noted, number, count = found[s], numbers[s], float(np.count_nonzero(valid[s]))
         if not active[s] or count == 0:
             continue
-        one, advantage = net_of_seed(s, net, sizes, gradient, room), aims[s].astype(np.float32)
+        weights, biases, turned, hs, to_weights, to_biases, scratch = net_of_seed(s, net, sizes, gradient, room)
+        hs[-1], advantage = y.ctypes.data, aims[s].astype(np.float32)
         last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), gradient[s, to_log_std:]
         if on[ADVANTAGE_NORM] and not valued:
             advantage = standardize(advantage, valid[s], count)
@@ -233,7 +219,7 @@ def gradients(
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
             if not valid[s, first : first + some].any():
                 continue
-            forward(x, one, y.ctypes.data, some, curved)
+            block_forward(x, weights, biases, hs, sizes, some, curved, LINEAR)
             g[:] = 0
             for i in range(some):
                 r = first + i
@@ -256,7 +242,8 @@ def gradients(
                     gaussian_slopes(g, i, p, log_std, s, slope, bonus, of_std)
                 else:
                     softmax_slopes(g, i, p, log_p, discrete[s, r], entropy, slope, bonus)
-            backward(g.ctypes.data, x, one, some, curved)
+            up = g.ctypes.data
+            block_backward(up, x, 0, turned, hs, to_weights, to_biases, sizes, some, curved, LINEAR, scratch)
         noted[LOSS] = noted[LOSS] if valued else single(noted[LOSS])
         for k in range(len(FOUND)):
             noted[k] /= 1.0 if k == MAX_RATIO else count
