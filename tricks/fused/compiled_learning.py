@@ -17,8 +17,7 @@ FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip"
 REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, VALUE_CLIP, HUBER, ACTION_MASK = range(8)
 NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
 RANGE, DUAL_LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
-FOUND = ("loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
-LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
+FOUND = LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = tuple(range(6))  # what is noted of a net's losses
 TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
 
 

@@ -84,8 +84,8 @@ class Gradients(NamedTuple):
     columns: Columns
     more: tuple[Any, ...]
 
-    def found(self, rows: Batch, of: Batch) -> dict[str, Tensor] | None:
-        """Add each seed's gradients to those there of the same minibatch; returns what is noted, [S].
+    def found(self, rows: Batch, of: Batch) -> Tensor | None:
+        """Add each seed's gradients to those there of the same minibatch; returns what is noted, [FOUND, S].
 
         rows: those of the minibatch that are the net's. None for rows that the kernel is not for.
         """
@@ -97,7 +97,7 @@ class Gradients(NamedTuple):
         if columns is None or not self.code.gradients(*columns, *self.more, self.step.gradients, found):
             return None
         self.step.of = of
-        return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
+        return torch.from_numpy(found).T
 
     def arrays(self, b: Batch, seen: Tensor) -> list[np.ndarray] | None:
         """The columns, with the observations as they are `seen`; None if one has another shape or type, or no row."""
@@ -109,10 +109,12 @@ class Gradients(NamedTuple):
             x: Tensor = seen if each.name == "obs" else getattr(b, each.name)
             if x.shape != (seeds, rows, *each.shape) or x.dtype is not each.kind or not rows:
                 return None
-            try:  # single numbers of a row travel in float64, as those of values are
-                found.append((x.double() if x.is_floating_point() and not each.shape else x).contiguous().numpy())
+            try:
+                array = x.contiguous().numpy()
             except (TypeError, RuntimeError):  # it has a gradient, say
                 return None
+            single = each.kind is torch.float32 and not each.shape  # it travels in float64, as those of values do
+            found.append(array.astype(np.float64) if single else array)
         return found
 
 
@@ -137,18 +139,18 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Any:
     found = compiled[0].found(b, b) if compiled else None
     if compiled is None or found is None:
         return None
-    notes = {"policy_loss": found["loss"], "entropy": found["entropy"]}
+    loss, entropy, kl, largest, clipped, bounded = found.unbind()
+    notes = {"policy_loss": loss, "entropy": entropy}
     if tricks.reuse:
-        notes |= {name: found[name] for name in ("approx_kl", "max_ratio")}
+        notes |= {"approx_kl": kl, "max_ratio": largest}
     if tricks.clip:
-        notes |= {"clip_fraction": found["clip_fraction"], "clip_range": t.clip_range}
+        notes |= {"clip_fraction": clipped, "clip_range": t.clip_range}
     if tricks.dual_clip:
-        notes["bounded_fraction"] = found["bounded_fraction"]
+        notes["bounded_fraction"] = bounded
     if tricks.ppg_buffers:
         t.note(b, **ppg_buffers.noted(SimpleNamespace(t=t, b=b)))
     t.note(b, **notes)
     if tricks.kl_stop:
-        kl = found["approx_kl"]
         t.moving = t.moving & (kl <= 1.5 * per_seed(t.config.target_kl, kl))
     return Slope(compiled[0].step)
 
@@ -159,7 +161,7 @@ def value_loss(t: Training, b: Batch, features: Features) -> Any:
     found = compiled[1].found(b.value_rows, b) if compiled else None
     if compiled is None or found is None:
         return None
-    t.note(b.value_rows, value_loss=found["loss"])
+    t.note(b.value_rows, value_loss=found[compiled[1].code.LOSS])
     return Slope(compiled[1].step)
 
 
