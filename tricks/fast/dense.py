@@ -39,19 +39,20 @@ def addresses(tensors: Sequence[Tensor]) -> np.ndarray:
 
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
     """`core.layers.dense`."""
-    code: Any = loaded(CODE)
-    return computed(code, code.TANH if tanh else code.RELU, x, layers) if code and layers else None
+    code: Any = loaded(CODE) if layers and simple(x, torch.float32) else None
+    return code and computed(code, code.TANH if tanh else code.RELU, x, layers)
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """`core.layers.affine`."""
-    code: Any = loaded(CODE) if bias.dtype in (torch.float32, torch.float64) else None
-    return computed(code, code.LINEAR, x, [(weight, bias)], last=bias.dtype) if code else None
+    known = simple(x, torch.float32) and bias.dtype in (torch.float32, torch.float64)
+    code: Any = loaded(CODE) if known else None
+    return code and computed(code, code.LINEAR, x, [(weight, bias)], last=bias.dtype)
 
 
 def computed(code: Any, kind: int, x: Tensor, layers: Sequence[Any], last: torch.dtype = torch.float32) -> Any:
     """What layers of a kind make of x."""
-    stack = Stack.of(len(x), x.shape[2], layers, last) if simple(x, torch.float32) and x.dim() == 3 else None
+    stack = Stack.of(len(x), x.shape[2], layers, last) if x.dim() == 3 else None
     if stack is None:
         return None
     given = code, stack, kind, x, *(tensor for layer in layers for tensor in layer)

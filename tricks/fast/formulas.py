@@ -20,7 +20,6 @@ from torch import Tensor
 from tricks.fast.digests import DIGESTS
 
 UNREAD = ("annotation", "returns", "ctx", "type_comment", "type_params", "kind")  # of a syntax tree
-CONSTANTS = int | float | str | tuple | np.ndarray | np.generic | Tensor
 FORMULAS: dict[str, "Formula"] = {}  # by name
 
 
@@ -101,7 +100,7 @@ class Reading(ast.NodeTransformer):
         function = inspect.unwrap(value) if hasattr(value, "__wrapped__") or inspect.isfunction(value) else None
         self._looked.append((names, name, value, function, getattr(function, "__code__", None)))
         value = inherited if value is None else value.func if isinstance(value, cached_property) else value
-        if isinstance(value, CONSTANTS):
+        if isinstance(value, int | float | str | tuple | np.ndarray | np.generic | Tensor):
             self.texts.append(f"{name} = {value.tolist() if hasattr(value, 'tolist') else value}\n")
         elif is_ours(value):
             self.take(value, deep)

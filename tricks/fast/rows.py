@@ -43,8 +43,6 @@ def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
 
 
 class LogProb(torch.autograd.Function):
-    """`log_prob` and its gradient."""
-
     @staticmethod
     def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor | None:
         given, p, out = logits.detach().contiguous(), logits.new_empty(logits.shape), logits.new_empty(action.shape)

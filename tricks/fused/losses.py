@@ -35,6 +35,7 @@ FORMULAS = (  # what these stand for, beside the losses and what they read
     *((Training, "note_tricks"), (Features, "hidden")),
     *((adam, "gradient"), (grad_clip, "shorten"), (action_mask, "mask_logits")),
 )
+CODE = "tricks.fused.compiled_learning"
 
 
 class Step:
@@ -195,10 +196,10 @@ def both(t: Training) -> tuple[Gradients, Gradients] | None:
     """Those of usual agents. Nothing can check an address later, so all that is behind one is checked here."""
     agent, spaces, config, tricks, seeds = t.agent, t.agent.spaces, t.config, t.tricks, len(t.agent.seeds)
     optimizers = [t.optimizer, *([t.value_optimizer] if tricks.separate_optimizers else [])]
-    code: Any = loaded("tricks.fused.compiled_learning")
     policy = Stack.of(seeds, spaces.features, agent.policy_net.layers)
     value = Stack.of(seeds, spaces.features, agent.value_net.layers, last=torch.float64)
-    if not (code and policy and value and all(fits(each, seeds) for each in optimizers)):
+    code: Any = policy and value and all(fits(each, seeds) for each in optimizers) and loaded(CODE)
+    if not (code and policy and value):
         return None
     steps = {each: Step(code, each) for each in optimizers}
     step, value_step = steps[optimizers[0]], steps[optimizers[-1]]

@@ -83,13 +83,14 @@ class Game(NamedTuple):
     @classmethod
     def of(cls, player: Player, policy: Policy, active: Tensor) -> "Game | None":
         """None if it is anything else."""
-        env, agent, code = player.env, getattr(policy, "__self__", None), loaded("tricks.fused.compiled_playing")
-        mine = isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)
-        if not (code and mine and laid((len(env.seeds),), active, kind=torch.bool) and active.any()):
+        env, agent = player.env, getattr(policy, "__self__", None)
+        if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
             return None
         world = next(k for k, rules in enumerate(WORLDS) if rules.dynamics is env.world.dynamics)
-        stack = fits(env, agent, *SIZES[world])
-        return cls(code, world, player, env, agent, stack) if stack else None
+        known = laid((len(env.seeds),), active, kind=torch.bool) and bool(active.any())
+        stack = fits(env, agent, *SIZES[world]) if known else None
+        code = loaded("tricks.fused.compiled_playing") if stack else None
+        return cls(code, world, player, env, agent, stack) if stack and code else None
 
     @property
     def std(self) -> Tensor:
