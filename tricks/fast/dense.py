@@ -40,23 +40,26 @@ def addresses(tensors: Sequence[Tensor]) -> np.ndarray:
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
     """`core.layers.dense`."""
     code: Any = loaded(CODE) if layers and simple(x, torch.float32) else None
-    return code and computed(code, code.TANH if tanh else code.RELU, x, layers)
+    return computed(code, code.TANH if tanh else code.RELU, x, layers) if code else None
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """`core.layers.affine`."""
     known = simple(x, torch.float32) and bias.dtype in (torch.float32, torch.float64)
     code: Any = loaded(CODE) if known else None
-    return code and computed(code, code.LINEAR, x, [(weight, bias)], last=bias.dtype)
+    return computed(code, code.LINEAR, x, [(weight, bias)], last=bias.dtype) if code else None
 
 
-def computed(code: Any, kind: int, x: Tensor, layers: Sequence[Any], last: torch.dtype = torch.float32) -> Any:
+def computed(
+    code: Any, kind: int, x: Tensor, layers: Sequence[Any], last: torch.dtype = torch.float32
+) -> Tensor | None:
     """What layers of a kind make of x."""
     stack = Stack.of(len(x), x.shape[2], layers, last) if x.dim() == 3 else None
     if stack is None:
         return None
     given = code, stack, kind, x, *(tensor for layer in layers for tensor in layer)
-    return Layers.apply(*given) if torch.is_grad_enabled() else Layers.forward(None, *given)  # type: ignore[no-untyped-call]
+    found: Tensor = Layers.apply(*given) if torch.is_grad_enabled() else Layers.forward(None, *given)  # type: ignore[no-untyped-call]
+    return found
 
 
 class Layers(torch.autograd.Function):
