@@ -55,10 +55,10 @@ register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)
 def pytest_configure(config: pytest.Config) -> None:
     """Compile once, before workers and commands want to."""
     if not hasattr(config, "workerinput"):
-        for room, before in ((tricks.fast, ""), (tricks.fused, "tricks.fused.")):
-            for module in pkgutil.iter_modules(room.__path__):
-                if module.name.startswith("compiled_"):
-                    loaded(before + module.name)
+        for room in (tricks.fast, tricks.fused):
+            for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+                if ".compiled_" in module.name:
+                    loaded(module.name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -49,7 +49,7 @@ class Parts:
         return self.agent.obs_stats
 
     def learns(self) -> bool:
-        return losses.kernels_of(self.training()) is not None
+        return losses.gradients_of(self.training()) is not None
 
     def training(self, **flags: bool) -> Training:
         given = self.agent, self.config, replace(self.tricks, separate_optimizers=True, **flags)
@@ -200,23 +200,22 @@ def test_a_minibatch_with_one_column_of_another_type_or_shape_or_without_rows_is
     parts, zeros, taken = Parts(), torch.zeros(2, 4), list[bool]()
     batch = Batch(obs=torch.zeros(2, 4, 4), legal=torch.ones(2, 4, 2) > 0, action=zeros.long(), valid=zeros == 0)
     batch.advantage, batch.old_log_prob, batch.old_value, batch.target = zeros, zeros, zeros.double(), zeros.double()
-    kernels = losses.kernels_of(parts.training(value_clip=True))
+    kernels = losses.gradients_of(parts.training(value_clip=True))
     assert kernels is not None
     for change in (lambda x: x, torch.Tensor.half, lambda x: x[:, :3], lambda x: x[:, :, None]):
         b = deepcopy(batch)
         if column:
             vars(b)[column] = change(getattr(b, column))
-        found = [kernels.arrays(rows, b, b.obs) for rows in (kernels.policy_rows, kernels.value_rows)]
-        taken.append(None not in found)
+        taken.append(None not in [each.arrays(b, b.obs) for each in kernels])
     assert taken == [True, *[not column] * 3]
 
 
 def test_ranges_are_as_exact_as_the_loop_s() -> None:
     t = Parts().training(value_clip=True, state_norm=False)
     learn(t, ())
-    kernels = losses.kernels_of(t)
+    kernels = losses.gradients_of(t)
     assert kernels is not None
-    assert (kernels.value_more[2] == 0.1).any(1).all()
+    assert (kernels[1].more[2] == 0.1).any(1).all()
 
 
 def test_with_buffers_each_net_has_rows_of_its_own_and_those_of_one_are_enough_for_a_step() -> None:

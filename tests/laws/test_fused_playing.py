@@ -46,7 +46,7 @@ def by_kernels(world: World) -> World:
     code, name = cast(Any, loaded("tricks.fused.compiled_playing")), world.dynamics.__module__.rpartition(".")[2]
 
     def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        lanes, given = state.shape[:2], (state.flatten(0, 1).numpy(), action.flatten().numpy())
+        lanes, given = state.shape[:2], (state.flatten(0, 1).numpy(), action.flatten(0, 1).numpy())
         found = torch.empty_like(state), torch.empty(lanes, dtype=torch.float64), torch.empty(lanes, dtype=torch.bool)
         getattr(code, name)(*given, *(x.flatten(0, 1).numpy() for x in found))
         return found

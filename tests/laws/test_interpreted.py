@@ -35,7 +35,7 @@ from tricks.fast.dispatch import plain
 from tricks.fast.formulas import FORMULAS
 from tricks.fused import compiled_learning as code
 from tricks.fused import compiled_playing as playing
-from tricks.fused.losses import Kernels, Slope, move, numbers_of
+from tricks.fused.losses import Slope, Step, move
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
@@ -146,7 +146,7 @@ def test_rules_of_worlds_from_any_state(id: str) -> None:
     with plain():
         theirs = *world.dynamics(state, action, torch.empty(3, 40, 0)), world.observe(state)
     mine = [torch.empty_like(x).flatten(0, 1) for x in theirs]
-    given = state.flatten(0, 1).numpy(), action.flatten().numpy()
+    given = state.flatten(0, 1).numpy(), action.flatten(0, 1).numpy()
     getattr(playing, name)(*given, *(x.numpy() for x in mine[:3]))
     playing.show(number, given[0], mine[3].numpy())
     for x, y in zip(mine, theirs, strict=True):
@@ -283,13 +283,6 @@ def adam(limit: float | None = None) -> Adam:
     return made
 
 
-def kernels(mine: Adam) -> Kernels:
-    """Those that know this optimizer, and nothing else."""
-    made = Kernels.__new__(Kernels)
-    vars(made).update(code=code, averages={mine: numbers_of(mine)})
-    return made
-
-
 GRADIENTS = torch.tensor([[[1.0, -2.0]] * 4, [[1.0, np.nan], [3.0, 4.0], [np.inf, 1.0], [1.0, -np.inf]]])
 MOVING, RATE = torch.tensor([[True] * 4, [True, False, True, True]]), torch.tensor([0.1, 0.2, 0.3, 0.4])
 
@@ -303,7 +296,9 @@ def test_shortened_steps_of_adam(limit: float | None, scale: float) -> None:
         short = theirs.limit(gradient, norm) if theirs.limit else gradient
         with plain():
             theirs.step(short, RATE, moving & norm.isfinite())
-        alike(move(mine, Slope(kernels(mine), gradient.numpy()), RATE, moving), norm)
+        step = Step(code, mine)
+        step.gradients[:] = gradient
+        alike(move(mine, Slope(step), RATE, moving), norm)
         for name in ("m", "v", "t", "change"):
             alike(getattr(mine, name), getattr(theirs, name), atol=1e-20, rtol=1e-5)
         alike(mine.parameters, theirs.parameters)
@@ -378,9 +373,13 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
     net = np.array([p.data_ptr() for p in parameters] + starts[:-1].tolist()).reshape(4, -1)
     count = len(code.room_for(np.array(sizes)))
     room = np.full(2 * count, 7, single)
-    one = code.net_of_seed(0, net, np.array(sizes), gradient, room[:count])
-    code.forward(x.data_ptr(), one, y.ctypes.data, BLOCK, True)
-    code.backward(g.data_ptr(), x.data_ptr(), one, BLOCK, True)
+    *forward, turned, hs, to_weights, to_biases, scratch = code.net_of_seed(
+        0, net, np.array(sizes), gradient, room[:count]
+    )
+    hs[-1], rest = y.ctypes.data, (np.array(sizes), BLOCK, True, layers.LINEAR)
+    layers.block_forward(x.data_ptr(), *forward, hs, *rest)
+    begins = g.data_ptr(), x.data_ptr(), 0, turned, hs, to_weights, to_biases
+    layers.block_backward(*begins, *rest, scratch)
     assert (room[count:] == 7).all()
     h = x
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):

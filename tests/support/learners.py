@@ -19,7 +19,7 @@ from tricks import Agent, Config, InputError, Spaces, Tricks, loop
 from tricks.core.adam import Adam
 from tricks.core.rollout import Batch, Rollout
 from tricks.fast.dispatch import plain
-from tricks.fused.losses import Kernels
+from tricks.fused.losses import Gradients
 from tricks.grad_clip import shorten
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
@@ -44,17 +44,14 @@ def learn(t: Training, batches: Iterable[Batch]) -> None:
 @contextmanager
 def compiled_losses() -> Iterator[list[bool]]:
     """Within it, each loss that is asked of a kernel says whether it found one."""
-    found = list[bool]()
+    found, kernel = list[bool](), Gradients.found
 
-    def noted(kernel: Any) -> Any:
-        def call(*given: Any) -> Any:
-            result = kernel(*given)
-            found.append(result is not None)
-            return result
+    def noted(*given: Any) -> Any:
+        result = kernel(*given)
+        found.append(result is not None)
+        return result
 
-        return call
-
-    with patch.object(Kernels, "policy", noted(Kernels.policy)), patch.object(Kernels, "values", noted(Kernels.values)):
+    with patch.object(Gradients, "found", noted):
         yield found
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from tricks.fast.dispatch import faster
 
 
-@faster("dense")
+@faster("tricks.fast.dense")
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor:
     """tanh(xW + b) or max(0, xW + b), layer after layer."""
     for weight, bias in layers:
@@ -18,7 +18,7 @@ def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Ten
     return x
 
 
-@faster("dense")
+@faster("tricks.fast.dense")
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """xW + b."""
     return torch.bmm(x, weight) + bias

@@ -46,7 +46,7 @@ class Categorical:
         return logits.argmax(-1)
 
     @staticmethod
-    @faster("rows")
+    @faster("tricks.fast.rows")
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:
         """log π(a), [...]."""
         return log_softmax(logits).gather(-1, action.unsqueeze(-1)).squeeze(-1)

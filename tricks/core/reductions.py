@@ -8,7 +8,7 @@ from tricks.core.seeds import per_seed
 from tricks.fast.dispatch import faster
 
 
-@faster("rows")
+@faster("tricks.fast.rows")
 def mean(x: Tensor, valid: Tensor) -> Tensor:
     """Mean over the valid rows of each seed. x, valid [S, B] -> [S]; 0 for a seed without valid rows.
 
@@ -23,7 +23,7 @@ def reward_to_go(reward: Tensor, done: Tensor, gamma: PerSeed) -> Tensor:
     return discounted_sum(reward, per_seed(gamma, reward) * (~done).to(reward))
 
 
-@faster("rows")
+@faster("tricks.fast.rows")
 def discounted_sum(x: Tensor, discount: Tensor) -> Tensor:
     """yₜ = xₜ + discountₜ·yₜ₊₁, backward in time, with y = 0 past the end. x, discount [S, T, N] -> [S, T, N]."""
     following, sums = torch.zeros_like(x[:, 0]), []

@@ -27,14 +27,10 @@ def tanh(x):
     if x < -bound:
         x = -bound
     y = x * x
-    p = y * f4(-2.76076847742355e-16) + f4(2.00018790482477e-13)
-    p = y * p + f4(-8.60467152213735e-11)
-    p = y * p + f4(5.12229709037114e-08)
-    p = y * p + f4(1.48572235717979e-05)
-    p = y * p + f4(6.37261928875436e-04)
-    p = y * p + f4(4.89352455891786e-03)
-    q = y * f4(1.19825839466702e-06) + f4(1.18534705686654e-04)
-    q = y * q + f4(2.26843463243900e-03)
+    p = y * (y * f4(-2.76076847742355e-16) + f4(2.00018790482477e-13)) + f4(-8.60467152213735e-11)
+    p = y * (y * p + f4(5.12229709037114e-08)) + f4(1.48572235717979e-05)
+    p = y * (y * p + f4(6.37261928875436e-04)) + f4(4.89352455891786e-03)
+    q = y * (y * f4(1.19825839466702e-06) + f4(1.18534705686654e-04)) + f4(2.26843463243900e-03)
     q = y * q + f4(4.89352518554385e-03)
     p *= x
     return p / (abs(p) if full else q)
@@ -100,22 +96,13 @@ def unbend(g, h, d, sums, rows, columns, kind):
             B[0, j] += D[i, j]
 
 
-@kernel("(i8, i8, i8, i8)")
-def turn(w, t, rows, columns):
-    """t = wᵀ, [columns, rows]."""
+@kernel("(i8, i8, i8, i8, b1)")
+def turn(w, t, rows, columns, add):
+    """t [columns, rows] ← wᵀ, or t + wᵀ."""
     W, T = matrix(w, rows, columns), matrix(t, columns, rows)
     for j in range(columns):
         for i in range(rows):
-            T[j, i] = W[i, j]
-
-
-@kernel("(i8, i8, i8, i8)")
-def add_turned(t, w, rows, columns):
-    """w ← w + tᵀ, [rows, columns]."""
-    W, T = matrix(w, rows, columns), matrix(t, columns, rows)
-    for i in range(rows):
-        for j in range(columns):
-            W[i, j] += T[j, i]
+            T[j, i] = T[j, i] + W[i, j] if add else W[i, j]
 
 
 @njit(inline="always")
@@ -135,7 +122,7 @@ def turn_all(weights, turned, sizes, at):
     """Write all weights, transposed, from an address on; `turned` gets theirs. Returns the address that follows."""
     for k in range(len(weights)):
         turned[k] = at
-        turn(weights[k], at, sizes[k], sizes[k + 1])
+        turn(weights[k], at, sizes[k], sizes[k + 1], False)
         at += 4 * sizes[k] * sizes[k + 1]
     return at
 
@@ -156,7 +143,7 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, kin
         else:  # the other way round, so that registers are full
             fill(other, 0, outputs, inputs)
             product(here, 1, outputs, below, other, outputs, inputs, rows)
-            add_turned(other, to_weights[k], inputs, outputs)
+            turn(other, to_weights[k], outputs, inputs, True)
         if k > 0 or gx != 0:
             g = other if k > 0 else gx
             fill(g, 0, rows, inputs)

@@ -1,4 +1,4 @@
-"""Row by row, as numba compiles it: means, discounted sums, and softmax policies."""
+"""Row by row, as numba compiles it: discounted sums, and softmax policies."""
 
 import numpy as np
 from numba import njit
@@ -6,21 +6,6 @@ from numba import njit
 from tricks.fast.kernels import kernel
 
 f4 = np.float32
-
-
-@kernel(
-    ["(f4[:, ::1], b1[:, ::1], f4[::1], f8[::1])", "(f8[:, ::1], b1[:, ::1], f8[::1], f8[::1])"],
-    contract=False,
-)
-def mean_forward(x, valid, out, rows):
-    """The mean of each seed's valid rows, added up in order, so that filler changes nothing; and how many there are."""
-    for s in range(len(x)):
-        total, rows[s] = 0.0, 0.0
-        for i in range(x.shape[1]):
-            total += x[s, i] if valid[s, i] else 0.0
-            rows[s] += 1.0 if valid[s, i] else 0.0
-        rows[s] = max(rows[s], 1.0)
-        out[s] = total / rows[s]
 
 
 @kernel(["(f4[:, :, ::1], f4[:, :, ::1], f4[:, :, ::1])", "(f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1])"])

@@ -2,13 +2,13 @@
 
 DIGESTS: dict[str, str] = {
     "tricks.core.adam.Adam.move": "8e0fb0e002f3",
-    "tricks.core.layers.affine": "74148d6d6bba",
-    "tricks.core.layers.dense": "4d0bb088f9ee",
-    "tricks.core.policies.Categorical.log_prob": "57b9f31a780b",
-    "tricks.core.reductions.discounted_sum": "5ac682475e5d",
-    "tricks.core.reductions.mean": "ab78a3213dbc",
-    "tricks.core.rollout.play_episodes": "953106c06053",
-    "tricks.loop.policy_loss": "d6e34b60086b",
-    "tricks.loop.value_loss": "1be57b9d4f29",
-    "tricks.segments.play_segment": "6fbc87a6e908",
+    "tricks.core.layers.affine": "579695a4a58f",
+    "tricks.core.layers.dense": "3cf1b139a887",
+    "tricks.core.policies.Categorical.log_prob": "6975734dcf3a",
+    "tricks.core.reductions.discounted_sum": "8dfb6725c8ec",
+    "tricks.core.reductions.mean": "77b7e01dfb6c",
+    "tricks.core.rollout.play_episodes": "941c46875ee0",
+    "tricks.loop.policy_loss": "8c94b496abd2",
+    "tricks.loop.value_loss": "50eea923056d",
+    "tricks.segments.play_segment": "c595727c1361",
 }

@@ -20,24 +20,23 @@ KINDS = Tensor, nn.Parameter
 _wanted = True
 
 
-def faster(module: str, name: str = "", update: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
+def faster(module: str, update: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A plain formula, computed by the function of its name in a module, unless that returns None.
 
-    The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while anything
-    that it reads, or that those it calls read, is replaced, and if its text was edited. Of a function of a training,
-    all that is asked once an `update`, and of its text, only the flags count that are on or that the form knows.
+    A formula also takes its plain form while anything that it reads, or that those it calls read, is replaced, and if
+    its text was edited. Of a function of a training, all that is asked once an `update`, and of its text, only the
+    flags count that are on or that the form knows.
     """
 
     def chosen(plain: Callable[P, R]) -> Callable[P, R]:
-        formula = Formula(plain, path(module), name)
+        formula = Formula(plain, module)
 
         def usable(training: Any = None) -> bool:
             if not update:
                 return wanted() and formula.as_written()
             if formula.name not in training.compiled:
                 training.compiled[formula.name] = wanted() and formula.as_written(training.tricks.on)
-            found: bool = training.compiled[formula.name]
-            return found
+            return bool(training.compiled[formula.name])
 
         @wraps(plain)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -47,11 +46,6 @@ def faster(module: str, name: str = "", update: bool = False) -> Callable[[Calla
         return computed
 
     return chosen
-
-
-def path(module: str) -> str:
-    """A module's name in full, if it has no dot."""
-    return module if "." in module else f"tricks.fast.{module}"
 
 
 def simple(x: Tensor, *kinds: torch.dtype) -> bool:
@@ -88,18 +82,15 @@ def plain() -> Iterator[None]:
 
 def available() -> bool:
     """Whether anything is compiled in this process."""
-    return wanted() and loaded("compiled_rows") is not None
+    return wanted() and loaded("tricks.fast.compiled_rows") is not None
 
 
 @cache
 def loaded(module: str) -> ModuleType | None:
-    """A module of compiled functions: from numba's cache on the disk, or compiled now.
-
-    None if numba, or something that its functions need of the CPU, is not there.
-    """
+    """A module of compiled functions, compiled now if numba has not kept them; None, and why, where that can't be."""
     try:
-        return importlib.import_module(path(module))
-    except ImportError:
+        return importlib.import_module(module)
+    except ImportError:  # there is no numba, or this CPU lacks something that its functions need
         return None
     except Exception as error:  # there is no folder to keep them in, or this version of numba can't compile them
         folder = "numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"

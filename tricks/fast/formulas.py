@@ -12,43 +12,43 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from tricks.fast.digests import DIGESTS
 
-Function = Callable[..., Any]
 UNREAD = ("annotation", "returns", "ctx", "type_comment", "type_params", "kind")  # of a syntax tree
 FORMULAS: dict[str, "Formula"] = {}  # by name
 
 
 class Formula:
-    """A function that computes in PyTorch, and has a compiled form: the function of a name in a module.
+    """A function that computes in PyTorch, and has a compiled form: the function of its name in a module.
 
     The form may say what more it stands for: `formulas`, pairs of a class or module and a name in it; `flags`, those
     that it knows; and `within`, the one function that can use what it returns.
     """
 
-    def __init__(self, plain: Function, module: str, name: str) -> None:
-        self.plain, self.module, self.form_name = plain, module, name or plain.__name__
-        self.name = f"{plain.__module__}.{plain.__qualname__}"
+    def __init__(self, plain: Callable[..., Any], module: str) -> None:
+        self.plain, self.module, self.name = plain, module, f"{plain.__module__}.{plain.__qualname__}"
         self._said = set[str]()
         self._kept = dict[tuple[str, ...], tuple[Reading, bool]]()
         FORMULAS[self.name] = self
 
     @cached_property
-    def form(self) -> Function:
-        found: Function = getattr(importlib.import_module(self.module), self.form_name)
-        return found
+    def form(self) -> Any:
+        return getattr(importlib.import_module(self.module), self.plain.__name__)
 
     def as_written(self, on: tuple[str, ...] = ()) -> bool:
         """Whether it is, with these flags on, what its form was written for; if not, stderr says so once."""
-        kept = self._kept.get(on)
-        if kept is None or not kept[0].unchanged:
-            kept = self._kept[on] = self._judged(on)
-        return kept[1]
+        if on not in self._kept or not self._kept[on][0].unchanged:
+            reading, why_not = self._judged(on)
+            self._kept[on] = reading, not why_not
+            if why_not and why_not not in self._said:
+                self._said.add(why_not)
+                print(f"{self.name}{why_not}", file=sys.stderr, flush=True)
+        return self._kept[on][1]
 
     def reading(self) -> "Reading":
         """All that its form was written for."""
@@ -60,27 +60,19 @@ class Formula:
             found.look(self.plain.__globals__, within, deep=False)
         return found
 
-    def _judged(self, on: tuple[str, ...]) -> tuple["Reading", bool]:
-        """A flag that is asked for, and that the form does not know, is a trick that was added since."""
+    def _judged(self, on: tuple[str, ...]) -> tuple["Reading", str]:
+        """What it says now, and why its form does not stand for that. An unknown flag is a trick that was added."""
         try:
             found = self.reading()
         except (OSError, SyntaxError):  # there is no text, or a file has changed since it was imported
-            return Reading(()), self._say("can't be read as it was imported, so it runs as written, uncompiled")
+            return Reading(()), " can't be read as it was imported, so it runs as written, uncompiled"
         if found.digest != DIGESTS.get(self.name):
-            return found, self._say("or what it reads, was edited or replaced, so it runs as written, uncompiled")
-        if added := [each for each in on if each in found.unknown]:
-            what = f"runs as written, uncompiled: its compiled form does not know {', '.join(added)}"
-            return found, self._say(what)
-        return found, True
-
-    def _say(self, what: str) -> bool:
-        if what not in self._said:
-            self._said.add(what)
-            print(f"{self.name}{',' * what.startswith('or ')} {what}", file=sys.stderr, flush=True)
-        return False
+            return found, ", or what it reads, was edited or replaced, so it runs as written, uncompiled"
+        added = ", ".join(each for each in on if each in found.unknown)
+        return found, f" runs as written, uncompiled: its compiled form does not know {added}" if added else ""
 
 
-class Reading:
+class Reading(ast.NodeTransformer):
     """What functions say, and what those of this package that they call say: the same in every version of Python.
 
     known: the flags that count; what others add does not, but they are noted as `unknown`.
@@ -122,26 +114,20 @@ class Reading:
             return
         self._seen.add(function)
         text = inspect.getsource(function)
-        tree = Known(self).visit(ast.parse(f"if True:\n{text}" if text[0].isspace() else text))  # a method is indented
+        tree = self.visit(ast.parse(f"if True:\n{text}" if text[0].isspace() else text))  # a method is indented
         self.texts.append(syntax(tree.body))
         names = function.__globals__ if inspect.isfunction(function) and deep else {}
         for name in sorted(set(mentioned(tree)) & names.keys()):
             self.look(names, name)
 
-
-class Known(ast.NodeTransformer):
-    """Takes out what `if tricks.flag:` adds, for every flag that a reading does not know."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Take out what `if tricks.flag:` adds, for every flag that is not known."""
         self.generic_visit(node)
-        asked = isinstance(node.test, ast.Attribute) and isinstance(node.test.value, ast.Name)
-        if not asked or cast(Any, node.test).value.id != "tricks" or cast(Any, node.test).attr in self.reading.known:
-            return node
-        self.reading.unknown.add(cast(ast.Attribute, node.test).attr)
-        return node.orelse
+        match node.test:
+            case ast.Attribute(value=ast.Name(id="tricks"), attr=flag) if flag not in self.known:
+                self.unknown.add(flag)
+                return node.orelse
+        return node
 
 
 def mentioned(node: ast.AST) -> Iterator[str]:

@@ -48,5 +48,4 @@ def kernel(signature: str | list[str] | None = None, contract: bool = True) -> C
 @cache
 def announce() -> None:
     """Say, once in a process, that it is about to compile."""
-    said = "compiling for this CPU, which only the first run has to do: 10 to 40 s"
-    print(said, file=sys.stderr, flush=True)
+    print("compiling for this CPU, which only the first run has to do: 10 to 40 s", file=sys.stderr, flush=True)

@@ -33,8 +33,6 @@ def weight_gradient(first: Tensor, h: Tensor, stays: Tensor, grad: Tensor) -> Te
 
 
 class LSTM(torch.autograd.Function):
-    """`over_time` of an LSTM, and its gradient."""
-
     @staticmethod
     def forward(ctx: Any, given: Tensor, onward: Tensor, stays: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         h, c = state.chunk(2, -1)
@@ -75,8 +73,6 @@ class LSTM(torch.autograd.Function):
 
 
 class GRU(torch.autograd.Function):
-    """`over_time` of a GRU, and its gradient."""
-
     @staticmethod
     def forward(ctx: Any, given: Tensor, onward: Tensor, stays: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         h, given, size = state, given.movedim(1, 0), onward.shape[1]

@@ -17,8 +17,7 @@ FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip"
 REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, VALUE_CLIP, HUBER, ACTION_MASK = range(8)
 NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
 RANGE, DUAL_LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
-FOUND = ("policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
-POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
+FOUND = LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = tuple(range(6))  # what is noted of a net's losses
 TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
 
 
@@ -94,13 +93,6 @@ def error(value, old, target, on, number):
 
 
 @njit(inline="always")
-def hide(logits, i, legal):
-    """Make the illegal actions of a row impossible."""
-    for j in range(len(legal)):
-        logits[i, j] = logits[i, j] if legal[j] else IMPOSSIBLE
-
-
-@njit(inline="always")
 def gaussian_row(mean, i, log_std, action, s, r, z):
     """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
     log_prob, entropy = f4(0), f4(0)
@@ -109,6 +101,16 @@ def gaussian_row(mean, i, log_std, action, s, r, z):
         log_prob -= f4(0.5) * z[j] * z[j] + log_std[s, j] + HALF_LOG_TURN
         entropy += log_std[s, j] + HALF_LOG_TURN + f4(0.5)
     return log_prob, entropy
+
+
+@njit(inline="always")
+def judged(y, i, s, r, legal, discrete, continuous, log_std, on, p, log_p):
+    """log π(a) and the entropy of a row; of softmax policies, π and log π are written, of others p = (a − μ)/σ."""
+    if continuous.shape[1] > 0:
+        return gaussian_row(y, i, log_std, continuous, s, r, p)
+    for j in range(len(p) if on[ACTION_MASK] else 0):
+        y[i, j] = y[i, j] if legal[s, r, j] else IMPOSSIBLE
+    return softmax_row(y, i, discrete[s, r], p, log_p)
 
 
 @kernel()
@@ -121,10 +123,10 @@ def net_of_seed(s, net, sizes, gradient, room):
     weights, biases = net[0] + s * spans, net[1] + s * features
     turned, hs = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
     at = turn_all(weights, turned, sizes, room.ctypes.data)
-    for k in range(len(hs) - 1):  # the last one is the output
+    for k in range(len(hs) - 1):  # the last one is the output, without its bias
         hs[k] = at
         at += 4 * BLOCK * sizes[k + 1]
-    return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], at
+    return weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], at
 
 
 @njit(inline="always")
@@ -134,31 +136,16 @@ def room_for(sizes):
 
 
 @njit(inline="always")
-def forward(x, net, y, rows, curved):
-    """A net's output without the last bias."""
-    sizes, weights, biases, _, hs, _, _, _ = net
-    hs[-1] = y
-    block_forward(x, weights, biases, hs, sizes, rows, curved, LINEAR)
-
-
-@njit(inline="always")
-def backward(g, x, net, rows, curved):
-    """Add to the gradients of all layers, from that of the output."""
-    sizes, _, _, turned, hs, to_weights, to_biases, scratch = net
-    block_backward(g, x, 0, turned, hs, to_weights, to_biases, sizes, rows, curved, LINEAR, scratch)
-
-
-@njit(inline="always")
 def vain(row):
     """0 if all of it is finite, else NaN."""
-    rest = f4(0)
+    rest = 0.0
     for j in range(len(row)):
-        rest += f4(0) * row[j]
+        rest += 0.0 * row[j]
     return rest
 
 
 @njit(inline="always")
-def unfit(obs, valid, discrete, continuous, advantages, olds, active, on, outputs):
+def unfit(obs, valid, discrete, continuous, aims, olds, active, outputs):
     """Whether there is no such action, or filler is not finite: 0·∞ is NaN in a mean."""
     for s in range(len(obs)):
         for r in range(discrete.shape[1]):
@@ -166,9 +153,9 @@ def unfit(obs, valid, discrete, continuous, advantages, olds, active, on, output
                 return True
         for r in range(obs.shape[1]):
             if active[s] and not valid[s, r]:
-                odd = vain(obs[s, r]) + f4(0) * advantages[s, r]
-                odd += vain(continuous[s, r]) if continuous.shape[1] > 0 else f4(0)
-                odd += f4(0) * olds[s, r] if on[REUSE] else f4(0)
+                odd = vain(obs[s, r]) + 0.0 * aims[s, r]
+                odd += vain(continuous[s, r]) if continuous.shape[1] > 0 else 0.0
+                odd += 0.0 * olds[s, r] if olds.shape[1] > 0 else 0.0
                 if odd != 0:
                     return True
     return False
@@ -198,107 +185,67 @@ def softmax_slopes(g, i, p, log_p, action, entropy, slope, bonus):
 
 
 @kernel(
-    "(f4[:, :, ::1], b1[:, :], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f4[:, :], f4[:, :], b1[:], b1[::1], "
-    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, i8, f4[:, ::1], f8[:, ::1])"
+    "(f4[:, :, ::1], b1[:, ::1], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f8[:, ::1], f8[:, ::1], b1[:], b1[::1], "
+    "f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], f4[:, ::1], i8, i8, f4[:, ::1], f8[:, ::1])"
 )
-def policy_gradients(
-    obs, valid, legal, discrete, continuous, advantages, olds, active, on, numbers,
-    net, sizes, log_std, to_log_std, curved, gradient, found,
+def gradients(
+    obs, valid, legal, discrete, continuous, aims, olds, active, on, numbers,
+    net, sizes, exact_bias, log_std, to_log_std, curved, gradient, found,
 ):  # fmt: skip
-    """Add the gradients of the policy's losses to `gradient` [S, P], and write what is noted of them, [S, FOUND].
+    """Add the gradients of a net's losses to `gradient` [S, P], and write the losses, and what is noted, [S, FOUND].
 
-    False, and nothing is added, if there is no such action, or if filler is not finite. Of the two kinds of actions,
-    `discrete` [S, B] or `continuous` [S, B, A] is empty, and so is log_std or whatever else is not used.
+    False, and nothing is added, if there is no such action, or if filler is not finite. A policy has `discrete` [S, B]
+    or `continuous` [S, B, A] actions; aims [S, B] are its advantages, and olds log π_old. Without either, it is a value
+    net: its last bias is `exact`, [S, 1], aims are its targets, and olds its values before. What is not used is empty.
     """
-    seeds, rows, outputs = len(obs), obs.shape[1], sizes[-1]
-    gaussian, room, found[:] = continuous.shape[1] > 0, room_for(sizes), 0
-    if unfit(obs, valid, discrete, continuous, advantages, olds, active, on, outputs):
+    rows, outputs, found[:] = obs.shape[1], sizes[-1], 0
+    gaussian, valued, reused = continuous.shape[1] > 0, exact_bias.shape[1] > 0, olds.shape[1] > 0
+    if unfit(obs, valid, discrete, continuous, aims, olds, active, outputs):
         return False
-    y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
+    y, g, room = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32), room_for(sizes)
     p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
-    for s in range(seeds):
+    for s in range(len(obs)):
         noted, number, count = found[s], numbers[s], float(np.count_nonzero(valid[s]))
         if not active[s] or count == 0:
             continue
-        one, advantage = net_of_seed(s, net, sizes, gradient, room), advantages[s]
-        last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), np.zeros(outputs, np.float32)
-        if on[ADVANTAGE_NORM]:
+        weights, biases, turned, hs, to_weights, to_biases, scratch = net_of_seed(s, net, sizes, gradient, room)
+        hs[-1], advantage = y.ctypes.data, aims[s].astype(np.float32)
+        last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), gradient[s, to_log_std:]
+        if on[ADVANTAGE_NORM] and not valued:
             advantage = standardize(advantage, valid[s], count)
         bonus = -f4(number[ENTROPY_COEF]) / f4(count) if on[ENTROPY] else f4(0)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
             if not valid[s, first : first + some].any():
                 continue
-            forward(x, one, y.ctypes.data, some, curved)
+            block_forward(x, weights, biases, hs, sizes, some, curved, LINEAR)
+            g[:] = 0
             for i in range(some):
                 r = first + i
-                for j in range(outputs):
-                    y[i, j] += last_bias[0, j]
-                    g[i, j] = 0
                 if not valid[s, r]:
                     continue
-                if gaussian:
-                    log_prob, entropy = gaussian_row(y, i, log_std, continuous, s, r, p)
-                else:
-                    if on[ACTION_MASK]:
-                        hide(y, i, legal[s, r])
-                    log_prob, entropy = softmax_row(y, i, discrete[s, r], p, log_p)
-                old = olds[s, r] if on[REUSE] else f4(0)
-                value, slope = objective(log_prob, old, advantage[r], on, number, noted)
-                noted[POLICY_LOSS] -= value
+                old = olds[s, r] if reused else 0.0
+                if valued:
+                    value, slope = error(y[i, 0] + exact_bias[s, 0], old, aims[s, r], on, number)
+                    noted[LOSS] += value
+                    g[i, 0] = slope * number[VALUE_COEF] / count
+                    continue
+                for j in range(outputs):
+                    y[i, j] += last_bias[0, j]
+                log_prob, entropy = judged(y, i, s, r, legal, discrete, continuous, log_std, on, p, log_p)
+                value, slope = objective(log_prob, f4(old), advantage[r], on, number, noted)
+                noted[LOSS] -= value
                 noted[MEAN_ENTROPY] += entropy
                 slope = -slope / f4(count)
                 if gaussian:
                     gaussian_slopes(g, i, p, log_std, s, slope, bonus, of_std)
                 else:
                     softmax_slopes(g, i, p, log_p, discrete[s, r], entropy, slope, bonus)
-            backward(g.ctypes.data, x, one, some, curved)
-        for j in range(outputs if gaussian else 0):
-            gradient[s, to_log_std + j] += of_std[j]
-        noted[POLICY_LOSS] = single(noted[POLICY_LOSS])
+            up = g.ctypes.data
+            block_backward(up, x, 0, turned, hs, to_weights, to_biases, sizes, some, curved, LINEAR, scratch)
+        noted[LOSS] = noted[LOSS] if valued else single(noted[LOSS])
         for k in range(len(FOUND)):
             noted[k] /= 1.0 if k == MAX_RATIO else count
-    return True
-
-
-@kernel(
-    "(f4[:, :, ::1], b1[:, :], f8[:, :], f8[:, :], b1[:], b1[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], i8, "
-    "f4[:, ::1], f8[::1])"
-)
-def value_gradients(
-    obs, valid, olds, targets, active, on, numbers, net, sizes, last_bias, curved, gradient, found
-):  # fmt: skip
-    """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S].
-
-    False, and nothing is added, if filler is not finite. `olds` may be anything finite without value_clip.
-    """
-    seeds, rows = len(obs), obs.shape[1]
-    y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
-    found[:] = 0
-    for s in range(seeds):
-        for r in range(rows):
-            if active[s] and not valid[s, r] and vain(obs[s, r]) + 0.0 * targets[s, r] + 0.0 * olds[s, r] != 0:
-                return False
-    for s in range(seeds):
-        count, total, number = float(np.count_nonzero(valid[s])), 0.0, numbers[s]
-        if not active[s] or count == 0:
-            continue
-        one = net_of_seed(s, net, sizes, gradient, room)
-        for first in range(0, rows, BLOCK):
-            some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
-            if not valid[s, first : first + some].any():
-                continue
-            forward(x, one, y.ctypes.data, some, curved)
-            for i in range(some):
-                r = first + i
-                g[i, 0] = 0
-                if not valid[s, r]:
-                    continue
-                loss, slope = error(y[i, 0] + last_bias[s, 0], olds[s, r], targets[s, r], on, number)
-                total += loss
-                g[i, 0] = slope * number[VALUE_COEF] / count
-            backward(g.ctypes.data, x, one, some, curved)
-        found[s] = total / count
     return True
 
 

@@ -75,11 +75,11 @@ def acrobot(state, action, after, reward, terminated):
         after[i, 3] = min(max(second, f4(-9 * math.pi)), f4(9 * math.pi))
 
 
-@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
+@kernel("(f4[:, ::1], f4[:, ::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
 def pendulum(state, action, after, reward, terminated):
     """One Euler step of 0.05 s under a torque within ±2; NaN is no torque."""
     for i in range(len(state)):
-        theta, torque = wrapped(state[i, 0]), action[i]
+        theta, torque = wrapped(state[i, 0]), action[i, 0]
         torque = f4(0) if torque != torque else min(max(torque, f4(-2)), f4(2))
         cost = theta * theta + f4(0.1) * state[i, 1] * state[i, 1] + f4(0.001) * torque * torque
         theta_dot = state[i, 1] + f4(0.05) * (f4(15) * np.sin(theta) + f4(3) * torque)
@@ -103,17 +103,6 @@ def show(world, state, obs):
             obs[n, 0], obs[n, 1], obs[n, 2] = np.cos(state[n, 0]), np.sin(state[n, 0]), state[n, 1]
 
 
-@kernel("(i8, f4[:, ::1], i8[::1], f4[::1], f4[:, ::1], f8[::1], b1[::1])")
-def move(world, state, action, torque, after, reward, terminated):
-    """One step of each lane."""
-    if world == ACROBOT:
-        acrobot(state, action, after, reward, terminated)
-    elif world == PENDULUM:
-        pendulum(state, torque, after, reward, terminated)
-    else:
-        cartpole(state, action, after, reward, terminated)
-
-
 @kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", contract=False)
 def sample(mean, std, noise, action):
     """μ + σ·ε in each lane and dimension."""
@@ -135,12 +124,11 @@ def choose(logits, noise, action):
 
 
 @njit(inline="always")
-def look(s, t, shown, obs, seen, mean, scale, limit):
-    """Write what one seed's lanes show in a row, and as the policy sees it."""
-    for n in range(len(shown)):
-        for j in range(shown.shape[1]):
-            x = shown[n, j]
-            obs[s, t, n, j] = x
+def look(obs, seen, s, mean, scale, limit):
+    """Write what the policy of a seed sees of its lanes' observations."""
+    for n in range(len(obs)):
+        for j in range(obs.shape[1]):
+            x = obs[n, j]
             if mean.shape[1] > 0:
                 x = (x - mean[s, j]) * scale[s, j]
                 x = limit if x > limit else -limit if x < -limit else x  # NaN stays NaN
@@ -182,9 +170,8 @@ def play(
     """
     seeds, rows, lanes = discrete.shape
     outputs, (spans, features), ends = sizes[-1], spans_of(sizes), (rewards, terminated, truncated, resets)
-    seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
+    seen, y = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, outputs), np.float32)
     after, pay, over = np.empty_like(state[0]), np.empty(lanes), np.empty(lanes, np.bool_)
-    y, torque = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.float32)
     hs, room = np.empty(len(spans), np.int64), np.empty((len(spans), BLOCK * sizes.max()), np.float32)
     for s in range(seeds):
         for k in range(len(hs)):  # in this loop, because numba frees an array after its last use by name
@@ -192,8 +179,8 @@ def play(
         weights, biases = net[0] + s * spans, net[1] + s * features
         last_bias = matrix(biases[-1], 1, outputs)
         for t in range(rows):
-            show(world, state[s], shown)
-            look(s, t, shown, obs, seen, mean, scale, limit)
+            show(world, state[s], obs[s, t])
+            look(obs[s, t], seen, s, mean, scale, limit)
             if enough != 0 and not playing[s].any():
                 break
             for first in range(0, lanes, BLOCK):
@@ -202,12 +189,15 @@ def play(
             for n in range(lanes):
                 for j in range(outputs):
                     y[n, j] += last_bias[0, j]
-            if std.shape[1] > 0:
+            if world == PENDULUM:
                 sample(y, std[s], noise[s, t], continuous[s, t])
-                torque[:] = continuous[s, t, :, 0]
+                pendulum(state[s], continuous[s, t], after, pay, over)
             else:
                 choose(y, noise[s, t], discrete[s, t])
-            move(world, state[s], discrete[s, t], torque, after, pay, over)
+                if world == ACROBOT:
+                    acrobot(state[s], discrete[s, t], after, pay, over)
+                else:
+                    cartpole(state[s], discrete[s, t], after, pay, over)
             for n in range(lanes):
                 count[s] += playing[s, n] and not resetting[s, n]
                 played[s, t, n] = playing[s, n]
@@ -215,5 +205,4 @@ def play(
             for n in range(lanes):
                 if enough != 0 and count[s] >= enough and (resetting[s, n] or resets[s, t, n]):
                     playing[s, n] = False
-        show(world, state[s], shown)
-        look(s, rows, shown, obs, seen, mean, scale, limit)
+        show(world, state[s], obs[s, rows])

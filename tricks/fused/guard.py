@@ -13,26 +13,20 @@ from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.state_norm import ObsStats
 
-SEEN_BY = NoneType, ObsStats  # what may stand between an observation and the nets
-
 
 def ordinary(agent: Agent, *nets: Net) -> bool:
     """Whether agents have these nets of dense layers with linear heads, the usual policy, and nothing hooked in."""
     dense = all(type(net) is Net and type(net.body) is Dense and type(net.head) is Head for net in nets)
     family = agent.family is (Categorical if agent.spaces.discrete else DiagonalGaussian)
-    return type(agent) is Agent and dense and family and type(agent.obs_stats) in SEEN_BY and unhooked(agent)
+    seen = type(agent.obs_stats) in (NoneType, ObsStats)  # what may stand between an observation and the nets
+    return type(agent) is Agent and dense and family and seen and unhooked(agent)
 
 
 def unhooked(module: nn.Module) -> bool:
     """Whether nobody asked to be called when this module, or a part of it, runs or is differentiated."""
-    if _has_any_global_hook():
-        return False
-    parts: list[nn.Module] = [module]
-    for part in parts:  # it grows meanwhile; `module.modules()` takes ten times as long
-        if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks:
-            return False
-        parts += filter(None, part._modules.values())
-    return own(*parts)
+    parts = [*module.modules()]
+    hooks = [(x._forward_hooks, x._forward_pre_hooks, x._backward_hooks, x._backward_pre_hooks) for x in parts]
+    return not _has_any_global_hook() and not any(map(any, hooks)) and own(*parts)
 
 
 def free(parameters: Iterable[Tensor]) -> bool:

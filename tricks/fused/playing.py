@@ -1,7 +1,6 @@
 """Rollouts of three worlds in one compiled call for many rows, for policies of dense layers on a CPU."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -15,8 +14,8 @@ from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.seeds import draw
 from tricks.envs.tensor import TensorEnv
-from tricks.fast.dense import addresses, chained
-from tricks.fast.dispatch import laid, loaded, simple
+from tricks.fast.dense import Stack
+from tricks.fast.dispatch import laid, loaded
 from tricks.fused.guard import ordinary, own
 from tricks.state_norm import ObsStats
 from tricks.worlds import acrobot, cartpole, pendulum
@@ -71,8 +70,7 @@ class Block(NamedTuple):
     played: Tensor
 
 
-@dataclass(frozen=True)
-class Game:
+class Game(NamedTuple):
     """One of WORLDS, a player, and an agent of dense layers."""
 
     code: Any
@@ -80,6 +78,7 @@ class Game:
     player: Player
     env: TensorEnv
     agent: Agent
+    stack: Stack
 
     @classmethod
     def of(cls, player: Player, policy: Policy, active: Tensor) -> "Game | None":
@@ -88,38 +87,33 @@ class Game:
         if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
             return None
         world = next(k for k, rules in enumerate(WORLDS) if rules.dynamics is env.world.dynamics)
-        code = loaded("tricks.fused.compiled_playing")
-        own = simple(active, torch.bool) and active.shape == (len(env.seeds),) and bool(active.any())
-        return cls(code, world, player, env, agent) if code and own and fits(env, agent, *SIZES[world]) else None
+        known = laid((len(env.seeds),), active, kind=torch.bool) and bool(active.any())
+        stack = fits(env, agent, *SIZES[world]) if known else None
+        code = loaded("tricks.fused.compiled_playing") if stack else None
+        return cls(code, world, player, env, agent, stack) if stack and code else None
 
     @property
     def std(self) -> Tensor:
         """σ of a Gaussian policy, [S, A]; [S, 0] for others."""
-        agent = self.agent
-        if self.env.spaces.discrete:
-            return torch.zeros(len(agent.seeds), 0, dtype=torch.float32)
-        return agent.log_std.detach().exp().squeeze(1)
+        agent, discrete = self.agent, self.env.spaces.discrete
+        return unused(agent) if discrete else agent.log_std.detach().exp().squeeze(1)
 
     def block(self, index: int, playing: Tensor, count: Tensor | None = None, enough: int = 0) -> Block:
         """The next rows, as many as there are random numbers in a block of the player's; `playing` is updated."""
-        player, env, agent, length = self.player, self.env, self.agent, self.player.block
-        weights, biases = zip(*agent.policy_net.layers, strict=True)
-        wanted = (length, env.lanes, env.spaces.actions)
-        rollout, family = player.rollouts, player.family
+        player, env, agent, stack, length = self.player, self.env, self.agent, self.stack, self.player.block
+        rollout, family, wanted = player.rollouts, player.family, (length, env.lanes, env.spaces.actions)
         noise = draw(env.seeds, player.purpose, rollout, index, by=lambda rng: family.noise(rng, wanted))
         fresh = torch.stack([env.next_chances()[0] for _ in range(length)], 1)  # [S, T, N, 4]
         state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
-        shape, features = (len(age), length, env.lanes), env.spaces.features
+        shape, std = (len(age), length, env.lanes), self.std
+        obs = state.new_zeros(shape[0], length + 1, env.lanes, env.spaces.features)
         discrete, reward = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.float64)
-        continuous = state.new_zeros(*shape, self.std.shape[-1])
         flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
-        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), discrete, continuous, reward, *flags)
+        block = Block(obs, discrete, state.new_zeros(*shape, std.shape[-1]), reward, *flags)
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
-        how = *seen(agent), self.std
-        rows = state, age, resetting, fresh, noise, *how, playing, count, *block
-        net = np.array([addresses(weights), addresses(biases)])
-        sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), int(cast(Dense, agent.policy_net.body).tanh)
-        self.code.play(self.world, *(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
+        rows = state, age, resetting, fresh, noise, *seen(agent), std, playing, count, *block
+        net, tanh = np.array([stack.weights, stack.biases]), int(cast(Dense, agent.policy_net.body).tanh)
+        self.code.play(self.world, *(x.numpy() for x in rows), LIMIT, net, stack.sizes, tanh, env._limit, enough)
         env.arrive(state, age, reward[:, -1], block.terminated[:, -1], block.truncated[:, -1], reward[:, -1])
         return block
 
@@ -138,12 +132,15 @@ class Game:
         return self.player.recorded(obs, (legal, action, *outcome, rows.played, rows.resets, rows.resets), std)
 
 
+def unused(agent: Agent) -> Tensor:
+    return torch.zeros(len(agent.seeds), 0, dtype=torch.float32)
+
+
 def seen(agent: Agent) -> tuple[Tensor, Tensor]:
     """Mean and scale [S, D] by which the nets see observations; [S, 0] if they see them as they are."""
     stats = cast(ObsStats, agent.obs_stats)
     if stats is None or stats.mean is None:
-        nothing = torch.zeros(len(agent.seeds), 0, dtype=torch.float32)
-        return nothing, nothing
+        return unused(agent), unused(agent)
     return stats.mean.squeeze(1).contiguous(), stats.scale.squeeze(1).contiguous()
 
 
@@ -158,17 +155,16 @@ def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
     return world and made and mine and fresh and ordinary(agent, agent.policy_net)
 
 
-def fits(env: TensorEnv, agent: Agent, numbers: int, features: int, actions: int) -> bool:
-    """Whether states, observations, and actions have these sizes, in the agent too: its net travels as addresses."""
+def fits(env: TensorEnv, agent: Agent, numbers: int, features: int, actions: int) -> Stack | None:
+    """The policy's layers, if states, observations, and actions have these sizes, in the agent too."""
     lanes, fresh, stats = (len(agent.seeds), env.lanes), env._fresh[0], cast(ObsStats, agent.obs_stats)
     state = env._state.shape == fresh.shape == (*lanes, numbers) and env.now.resetting.shape == env._age.shape == lanes
-    if not state or len(env.seeds) != lanes[0] or (env.spaces.features, env.spaces.actions) != (features, actions):
-        return False
-    flat = [x for layer in agent.policy_net.layers for x in layer]
-    seen = [] if stats is None or stats.mean is None else [stats.mean, stats.scale]
-    acted = [flat[-1]] if env.spaces.discrete else [flat[-1], agent.log_std]
-    own = laid((lanes[0], 1, features), *seen) and laid((lanes[0], 1, actions), *acted)
-    return own and chained((lanes[0], 0, features), flat)
+    sized = len(env.seeds) == lanes[0] and (env.spaces.features, env.spaces.actions) == (features, actions)
+    normed = [] if stats is None or stats.mean is None else [stats.mean, stats.scale]
+    acted = [] if env.spaces.discrete else [agent.log_std]
+    laid_out = laid((lanes[0], 1, features), *normed) and laid((lanes[0], 1, actions), *acted)
+    stack = Stack.of(lanes[0], features, agent.policy_net.layers) if state and sized and laid_out else None
+    return stack if stack and stack.sizes[-1] == actions else None
 
 
 play_segment.formulas = play_episodes.formulas = FORMULAS  # type: ignore[attr-defined]
