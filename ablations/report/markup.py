@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from markdown import Markdown
+from markdown.treeprocessors import Treeprocessor
+
 # what means something in Markdown or HTML; within a word, _ does not
 SPECIAL = re.compile(r"[&<>\\`*\[\]|~#]|(?<!\w)_|_(?!\w)|:(?=//)")
 
@@ -39,14 +42,11 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def _line(text: object) -> str:
-    """The text without line breaks and without what cannot be printed."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
 
 
 def as_html(page: str, folder: Path) -> str:
     """The Markdown as one HTML page that needs no other file, with its images embedded. Raw HTML in it is text."""
-    import markdown
-    from markdown.treeprocessors import Treeprocessor
 
     class Embedded(Treeprocessor):
         def run(self, root: Any) -> None:
@@ -54,7 +54,7 @@ def as_html(page: str, folder: Path) -> str:
                 data = (folder / unquote(image.get("src"))).read_bytes()
                 image.set("src", f"data:image/png;base64,{base64.b64encode(data).decode()}")
 
-    converter = markdown.Markdown(extensions=["tables"])
+    converter = Markdown(extensions=["tables"])
     converter.preprocessors.deregister("html_block")
     converter.inlinePatterns.deregister("html")
     converter.treeprocessors.register(Embedded(converter), "embedded", 5)  # after those that make images

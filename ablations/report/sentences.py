@@ -9,16 +9,11 @@ from ablations.analysis.effects import effects
 from ablations.analysis.outcomes import outcomes
 from ablations.analysis.records import Study
 from ablations.question.arms import Design, Label
-from ablations.question.story import Phrases, by_rank, story_of
+from ablations.question.story import by_rank, story_of
 from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import arms_table, distinct
 from tricks.version import ALGORITHM
-
-
-def phrases(design: Design) -> Phrases:
-    """What sentences say about a design's effects."""
-    return story_of(design).phrases
 
 
 def of(study: Study) -> list[str]:
@@ -27,8 +22,21 @@ def of(study: Study) -> list[str]:
         return []
     found = [(design, effects(study, design)) for design in _in_order([study])]
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
-    said = [_climb(study, design, frame) for design, frame in told if phrases(design).climb]
-    said += [_shared(told)] if any(phrases(design).detected for design, _ in told) else []
+    said, shared = list[str](), list[str]()  # a sentence each, and what several designs say in one text
+    for design, frame in told:
+        phrases, found = story_of(design).phrases, [frame[frame.detected == sign] for sign in (1, -1)]
+        if phrases.climb:
+            areas = arms_table(study, design).area
+            up, down = (_named(rows, sizes=True) for rows in found)
+            seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
+            count = "only step" if len(frame) == 1 else f"{len(frame)} steps"
+            ends = {"first": f"{areas.iloc[0]:.0f}", "last": f"{areas.iloc[-1]:.0f}"}
+            said.append(phrases.climb.format(**ends, steps=count, seen=", ".join(seen) or "none"))
+        if phrases.detected:
+            up, down = (_named(rows) or "none" for rows in found)
+            words = phrases.detected.format(a_trick="it" if shared else "a trick", up=up, down=down)
+            shared.append(f"{'Detected' if shared else 'detected'} {words}.")
+    said += [" ".join(shared)] * bool(shared)
     again = study.again
     both = [effects(again, design) for design in again.designs if design.name == "together"] if again else []
     said += [taken_out(frame.iloc[0]) for frame in both if len(frame)]
@@ -71,31 +79,9 @@ def _key(design: Design) -> tuple[str, str]:
     return design.name, design.arms[0].name
 
 
-def _effects(study: Study, like: Design) -> pd.DataFrame:
-    frames = [effects(study, design) for design in study.designs if _key(design) == _key(like) and not study.own]
-    return frames[0] if frames else pd.DataFrame()
-
-
-def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
-    """How far a design climbs from its first arm to its last, and which of its steps are detected."""
-    areas = arms_table(study, design).area
-    up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
-    seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
-    count = "only step" if len(steps) == 1 else f"{len(steps)} steps"
-    return phrases(design).climb.format(
-        first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", steps=count, seen=", ".join(seen) or "none"
-    )
-
-
-def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
-    """What several designs detect, each in its own words, as one text."""
-    parts: list[str] = []
-    for design, frame in told:
-        if phrases(design).detected:
-            up, down = (_named(frame[frame.detected == sign]) or "none" for sign in (1, -1))
-            a_trick = "it" if parts else "a trick"
-            parts.append(f"detected {phrases(design).detected.format(a_trick=a_trick, up=up, down=down)}.")
-    return " ".join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])
+def _effects(studies: Sequence[Study], like: Design) -> list[pd.DataFrame]:
+    found = [(study, design) for study in studies for design in study.designs if _key(design) == _key(like)]
+    return [frame for study, design in found if not study.own and len(frame := effects(study, design))]
 
 
 def across(studies: Sequence[Study]) -> str:
@@ -117,24 +103,24 @@ def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     """The sentence for environments with equally many seeds; empty with fewer than two."""
-    designs = [design for design in _in_order(kept) if phrases(design).place]
-    frames = [frame for study in kept for design in designs if len(frame := _effects(study, design))]
+    designs = [design for design in _in_order(kept) if story_of(design).phrases.place]
+    frames = [frame for study in kept for design in designs for frame in _effects([study], design)]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
     if tried_again:
         both["detected"] = both.detected.where(both.confirmed == 1, 0)
-    signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
-    mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
-    never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
-    nowhere = [phrases(design).nowhere for design in designs]
-    verb = "confirmed" if tried_again else "detected"
+    signs = {f"`{trick}`": {*found} for trick, found in both.groupby("trick", sort=False).detected}
+    mixed = [trick for trick, seen in signs.items() if {1, -1} <= seen]
+    never = [trick for trick, seen in signs.items() if seen == {0}]
+    told = [story_of(design).phrases for design in designs]
+    verb, nowhere = "confirmed" if tried_again else "detected", [each.nowhere for each in told]
     many = f"{verb.capitalize()} neither {' nor '.join(nowhere)}"
     silent = many if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
     return (
-        f"In {both.env.nunique()} environments ({seeds} seeds), "
-        f"{' or '.join(phrases(design).place for design in designs)}, {verb} as helping in one place and hurting in "
-        f"another: {', '.join(mixed) or 'none'}. {silent}: {', '.join(never) or 'none'}."
+        f"In {both.env.nunique()} environments ({seeds} seeds), {' or '.join(each.place for each in told)}, {verb} as "
+        f"helping in one place and hurting in another: {', '.join(mixed) or 'none'}. {silent}: "
+        f"{', '.join(never) or 'none'}."
     )
 
 
@@ -144,34 +130,25 @@ def beyond(studies: Sequence[Study]) -> list[str]:
     Environments are told apart as in `across`. Studies with too few seeds or missing runs are left out.
     """
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
-    for design in (design for design in _in_order(whole) if phrases(design).base):
+    for design in (design for design in _in_order(whole) if story_of(design).phrases.base):
         for (seeds, _), kept in alike(whole).items():
-            found = [frame for study in kept if len(frame := _effects(study, design))]
-            frames = [frame for frame in found if frame.p.notna().all()]
-            if frames:
+            if frames := [frame for frame in _effects(kept, design) if frame.p.notna().all()]:
                 rows = pd.concat(frames)
-                labels = dict.fromkeys(rows.label)
-                tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in labels)
+                tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in rows.label.unique())
                 where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
                 said.append(f"On top of `{design.arms[0].name}`, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 
 def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
-    """Where a comparison's trick is detected as helping or hurting, and by how much."""
-    name, found = with_base(design, label), []
+    """A comparison's trick, with what it was put on beyond the first arm: where it helps or hurts, and by how much."""
+    on, found = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)], list[str]()
     for sign, verb in ((1, "helps"), (-1, "hurts")):
-        seen = rows[rows.detected == sign]
-        if len(seen):
-            places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
-            found.append(f"{verb} on {', '.join(places)}")
+        seen = rows[rows.detected == sign].to_dict("records")
+        places = [plain(row["env"]) + _small_print(row, True) for row in seen]
+        found += [f"{verb} on {', '.join(places)}"] * bool(places)
+    name = f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
-
-
-def with_base(design: Design, label: Label) -> str:
-    """A comparison's trick, and what it was put on beyond the design's first arm."""
-    on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
-    return f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
 
 
 def spoken(seconds: float) -> str:

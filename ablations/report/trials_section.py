@@ -30,25 +30,21 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
     page = path.with_name(f"{path.name}.md")  # with_suffix would cut Loan0.1
     write_whole(page, text + "\n")
-    words = [in_words(row) for row in frame.to_dict("records")]
-    figures = worlds_figure(found, words, rates_in_words(frame), path)
+    figures = worlds_figure(found, [*map(in_words, frame.to_dict("records"))], rates_in_words(frame), path)
     figures += doses_figure(found, path.with_name(f"{path.name}_doses"))
     return text, [save_table(frame, path.with_name(f"{path.name}.csv")), page, *figures]
 
 
 def trials_text(frame: pd.DataFrame) -> str:
-    """The table as Markdown."""
-
-    def difference(row: Row) -> str:
-        return spanned(row, "difference", "{:+.4g}", "") + f", {row['diverged']} diverged" * bool(row["diverged"])
-
     columns: Columns = {
         "trick": itemgetter("trick"),
         "world": where,
         "score": lambda row: SCORES[row["score"]],
         "without (rate)": lambda row: arm(row, "without"),
         "with (rate)": lambda row: arm(row, "with"),
-        "difference": difference,
+        "difference": lambda row: (
+            spanned(row, "difference", "{:+.4g}", "") + f", {row['diverged']} diverged" * bool(row["diverged"])
+        ),
         "predicted": predicted,
         "seen": lambda row: seen(row) * bool(np.isfinite(row["low"])),
         "again": again,
@@ -58,15 +54,14 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def where(row: Row) -> str:
-    """The world of a trial, its numbers, and a given rate."""
     return place(row["world"], row["numbers"], row["rate"])
 
 
 def by_trick(frame: pd.DataFrame) -> str:
     """One row per trick, as Markdown: the trial that shows it most clearly, and how many came out as predicted.
 
-    One that came out as predicted, if any did; among those, one in doses; among those, the one with the smallest p. A
-    trial that predicts no effect is only counted.
+    One that came out as predicted, if any did; among those, one in doses; then, the one with the smallest p. A trial
+    that predicts no effect is only counted.
     """
     found = []
     for _, rows in frame.groupby("trick", sort=False):
@@ -110,7 +105,6 @@ def again(row: Row) -> str:
 
 
 def by_dose(row: Row) -> str:
-    """The effect at every dose, as a share of the best possible score, and its growth; empty without doses."""
     if not row["dose"]:
         return ""
     effects = ", ".join(pair.replace(":", ": ") for pair in row["doses"].split())
@@ -132,22 +126,15 @@ def tally(frame: pd.DataFrame) -> str:
     if kept.empty:
         return ""
     right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
-    effects = right[right.predicted != 0]
+    effects, tried = right[right.predicted != 0], kept.confirmed.dropna()
     empty = f" ({len(right) - len(effects)} of them with no effect)" if len(effects) < len(right) else ""
+    again = f" Of {len(tried)} effects that were seen, {int(tried.sum())} were seen again on other seeds."
     counts = (
         f"Of {len(kept)} trials, {len(right)} came out as predicted{empty}, in {len(nothing)} nothing is detected, and "
         f"{len(other) or 'none'} came out the other way; of {kept.trick.nunique()} tricks, {effects.trick.nunique()} "
         "have the predicted effect in at least one."
     )
-    return counts + confirmed(kept) + grown(kept)
-
-
-def confirmed(table: pd.DataFrame) -> str:
-    """How many of the seen effects other seeds showed again; empty if none was tried again."""
-    tried = table[table.confirmed.notna()]
-    if tried.empty:
-        return ""
-    return f" Of {len(tried)} effects that were seen, {int(tried.confirmed.sum())} were seen again on other seeds."
+    return counts + again * bool(len(tried)) + grown(kept)
 
 
 def grown(table: pd.DataFrame) -> str:
@@ -173,18 +160,14 @@ episode; –: in some seed no episode ended in time. The CSV has the flags that 
 
 
 def caption(frame: pd.DataFrame) -> str:
-    """What the table shows, in words."""
     text = f"{tally(frame)} Each trick where theory says that it matters, or that it doesn't, {frame.seeds.max()} seeds"
     text += f" an arm, the arms alike but for the trick and {plain(rates_in_words(frame))}. {HOW}"
-    if len(given := frame[frame.rate.notna()]):
-        rows = given.to_dict("records")
+    if rows := frame[frame.rate.notna()].to_dict("records"):
         why = (f"{row['trick']} in {place(row['world'], '', row['rate'])} ({row['rate_reason']})" for row in rows)
         text += f" Trials at a given rate, and why: {'; '.join(why)}."
     return text.strip()
 
 
 def rates_in_words(frame: pd.DataFrame) -> str:
-    """How the arms' learning rates were chosen, in words."""
-    reservations = sorted(set(frame.tuned) - {""})
-    own = "each at its own best learning rate of a grid, chosen on other seeds"
-    return own if not reservations else f"some at learning rates that were {', '.join(reservations)}"
+    own, some = "each at its own best learning rate of a grid, chosen on other seeds", sorted(set(frame.tuned) - {""})
+    return f"some at learning rates that were {', '.join(some)}" if some else own

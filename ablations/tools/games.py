@@ -40,8 +40,7 @@ def draw_games(study: Study, axis: Axes) -> None:
     axis.axhline(random.mean, color=style.SOFT, lw=1.4, ls=DASHED)
     reach = [[trained.mean - trained.low], [trained.high - trained.mean]]
     axis.errorbar(1.03 * study.steps, trained.mean, reach, color=style.INK, marker="o", lw=1.5)
-    axis.set_xlim(0, 1.05 * study.steps)
-    axis.set_ylim(min(0, axis.get_ylim()[0]))
+    axis.set(xlim=(0, 1.05 * study.steps), ylim=min(0, axis.get_ylim()[0]))
     for found, said, color in ((trained, "trained", style.INK), (random, "random", style.SOFT)):
         place = (1.06 * study.steps, found.mean)
         axis.annotate(said, place, annotation_clip=False, va="center", color=color, weight="bold")
@@ -64,14 +63,11 @@ def section(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 
 def games_in_words(study: Study) -> str:
-    """The scores of the games and the time that training took, in sentences.
-
-    Of an Atari game, also how long published scores would take at that rate.
-    """
+    """The scores of the games and the time of training in words; of an Atari game, that of published scores, too."""
     about, seeds = study.about, sorted(study.runs.seed)
     many = f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
     agents = many if len(seeds) > 1 else f"one agent (seed {seeds[0]})"
-    means = [mean_score(study, who) for who in ("trained", "random")]
+    means = mean_score(study, "trained"), mean_score(study, "random")
     trained, random = (f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]" for found in means)
     likely = " with the most likely actions" if about["greedy"] else ""
     count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"

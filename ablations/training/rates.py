@@ -1,9 +1,8 @@
 """Learning rates: every arm runs at its own, chosen on seeds that are never reported.
 
 A single rate for all arms would be misleading: at a small rate clipping does nothing, and at a large one it decides
-between success and collapse. The table `learning_rates.csv` holds the score of every arm at every rate of the grid, so
-it also shows how robust an arm is to its rate. One ships with this package. A user's own table can stand beside it: new
-tuning goes there, and it comes first for the arms that it has.
+between success and collapse. The table `learning_rates.csv` holds the score of every arm at every rate of the grid. A
+user's own can stand beside the package's: new tuning goes there, and it comes first for the arms that it has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +29,8 @@ KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds", "areas"]
 TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
 EMPTY = {"area": "", "late": ""}  # no episode ended
-
+UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
+FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 user_table: list[Path] = []  # empty if there is none
 _arms: list[Any] = [None, {}]  # the table, and its rows by arm
@@ -44,10 +44,10 @@ def use(path: Path | None) -> None:
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds, areas.
+    """Every tuned score, with COLUMNS; an arm in the user's table has only those rows.
 
-    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. An arm in the
-    user's table has only those rows. Raises InputError if a file is damaged.
+    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. Raises InputError
+    if a file is damaged.
     """
     parts = [read_table(path) for path in (*user_table, TABLE)]
     return parts[0] if len(parts) == 1 else replaced_by(*parts)
@@ -89,7 +89,6 @@ def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
-    """`best_finalist` of rows of the table."""
     return best_finalist(dict(zip(rows.lr, zip(rows.seeds, rows[score], strict=True), strict=True)))
 
 
@@ -117,16 +116,12 @@ def store_table(scores: pd.DataFrame) -> None:
 
 
 def joined(areas: Iterable[float]) -> str:
-    """The scores of a row's seeds as text."""
     return " ".join(f"{area:.5g}" for area in areas)
 
 
 def split(areas: str) -> np.ndarray:
     """The inverse of `joined`. Raises ValueError for anything else."""
     return np.array(areas.split(), dtype=float)
-
-
-UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 
 
 class Rate(NamedTuple):
@@ -137,7 +132,6 @@ class Rate(NamedTuple):
 
 
 NOT_TUNED = Rate(UNTUNED, "not tuned")
-FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
@@ -155,9 +149,6 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
 
 def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:
-    """Whether a tuned rate is the lowest or the highest that was tried, so that a better one may lie beyond.
-
-    given and tricks as for `rows_of`.
-    """
+    """Whether a tuned rate is the lowest or the highest that was tried, so a better may lie beyond. See `rows_of`."""
     tried = rows_of(env, steps, given, tricks).lr
     return bool(len(tried)) and lr in (tried.min(), tried.max())
