@@ -146,10 +146,10 @@ def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) 
 def answer(
     asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded, command: str = "", trick: str = ""
 ) -> Answer:
-    """Train what is missing for one question in one or several environments, and write the results.
+    """Train what is missing for one question in one or several environments, and write the results. Or InputError.
 
-    seeds: which, or how many that no other question in the folder has used. command: the shell's; if given, progress
-    and tables are printed. trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
+    seeds: which, or how many that no other question in the folder has used. command: of a shell, where tables are
+    printed. trick: what is judged, if it is one thing.
     """
     first, every = _seeds(asked, seeds, chosen)
     for each in asked:
@@ -213,13 +213,12 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
 
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:
     """The learning curves of a study's runs, with their diagnostics."""
-    asked = replace(asked, seeds=tuple(sorted({*study.runs.seed})))
-    named = [(job, arm.name) for arm, rate in rates.items() for job in asked.jobs({arm: rate})]
-    parts = [
-        found.curve.assign(study=study.name, env=study.env, arm=arm) for job, arm in named if (found := store.read(job))
-    ]
+    asked, named = replace(asked, seeds=tuple(sorted({*study.runs.seed}))), ["study", "env", "arm"]
+    jobs = [(job, arm.name) for arm, rate in rates.items() for job in asked.jobs({arm: rate})]
+    found = [(arm, result.curve) for job, arm in jobs if (result := store.read(job))]
+    parts = [curve.assign(study=study.name, env=study.env, arm=arm) for arm, curve in found]
     curves = pd.concat(parts, ignore_index=True).dropna(axis=1, how="all")
-    return curves[["study", "env", "arm", *curves.columns.drop(["study", "env", "arm"])]]
+    return curves[[*named, *curves.columns.drop(named)]]
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import LADDER
 
-NEXT = """\
-The report explains every column. To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae\""""
 ABOUT_DESIGNS = (
     f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
@@ -173,7 +171,8 @@ def main(chosen: Options, command: str) -> int:
     print(f"{time.perf_counter() - start:.0f} seconds")
     studies, paths = zip(*saved, strict=True)
     status = page.document(studies, chosen.out, paths, command)
-    print(NEXT)
+    own = 'To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae"'
+    print(f"The report explains every column. {own}")
     return max(status, int(bool(failed)))
 
 

@@ -133,8 +133,8 @@ def _trained(
 ) -> tuple[Path, pd.DataFrame]:
     """Train what is missing. Returns where the results go, without suffix, and a row per agent.
 
-    A stack is a question with one arm, whose agents have a seed and numbers of their own. A row has its stack, flags,
-    numbers and seed, its scores, and when it diverged. parts: of the files' names. names: of the flags and numbers.
+    A stack is a question with one arm, whose agents have a seed and numbers of their own. parts: of the files' names.
+    names: of the flags and numbers that are columns.
     """
     processes, asked, rows = chosen.processes, list[Question](), list[pd.DataFrame]()
     for tricks, config in every:

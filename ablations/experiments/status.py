@@ -76,7 +76,6 @@ def refresh(chosen: RefreshOptions) -> int:
 
 
 def _seconds(budget: str) -> float:
-    """Of `90m`, `2h` or `600s`. Raises InputError for anything else."""
     with suppress(ValueError):
         if (found := pd.Timedelta(budget).total_seconds()) >= 1:  # a number without a unit is in nanoseconds
             return found

@@ -137,9 +137,9 @@ class Answer:
             return f"{name} changes no score: every seed has the same area as with {reference}."
         more = f"{abs(row['difference']):.3g} {'less' if row['difference'] < 0 else 'more'} area than {reference}"
         if row["verdict"] in (HELPS, HURTS):
-            within = "; but the whole interval lies within the margin" if row["within"] else ""
+            within = "; but the whole interval lies within the margin" * bool(row["within"])
             much = f"; such estimates exceed the truth by {row['exaggeration'] - 1:.0%} on average"
-            much = much if row["exaggeration"] > 1.05 else ""
+            much *= row["exaggeration"] > 1.05
             return f"{name} {row['verdict']}: {more}, p = {row['p_holm']:.2g}{within}{much}."
         if row["verdict"] == NOTHING:
             return f"{name} does practically nothing: its area is within the margin of that of {reference}."

@@ -1,7 +1,4 @@
-"""Effects as figures: a matrix of cells, hatched where the seeds can't tell, or a row per trick with intervals.
-
-A cell has a color centered at 0, and the number.
-"""
+"""Effects as figures: a matrix of cells, hatched where the seeds can't tell, or a row per trick with intervals."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -33,13 +30,11 @@ from ablations.report.style import save
 from tricks.ladder import LADDER, NEEDS
 
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
-UNKNOWN = "#e4e4e4"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
     f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
     f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
 )
-LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 
 
@@ -62,11 +57,10 @@ def difference_of(env: str) -> str:
 
 
 def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
-    """The effects with p_fdr, `small`, and `hatched`.
+    """The effects with p_fdr, adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995).
 
-    p_fdr is adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995). An effect that is not
-    detected by it at 5% is small if its interval lies within ±MARGIN and the arms have room for more, and hatched
-    otherwise. So is an effect that other seeds did not show again.
+    One that is not detected by it at 5% is `small` if its interval lies within ±MARGIN and the arms have room for more,
+    and `hatched` otherwise. So is an effect that other seeds did not show again.
     """
     from scipy.stats import false_discovery_control
 
@@ -99,7 +93,7 @@ def cell(
     column, row = at
     known, shown = np.isfinite(value), text or cell_text(value, limit, clear=not hatched)
     shade = value / limit if known and np.isfinite(limit) else 0.0
-    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    face: Any = "#e4e4e4" if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
     light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
     ink = "white" if light < 0.21 else style.INK  # where both inks have the same contrast
     axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
@@ -166,7 +160,8 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
     if np.isfinite(limit):
         left, right = axis.get_xlim()
         place = axis.inset_axes((1 + 0.4 / (right - left), 0, 0.2 / (right - left), 1))
-        bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS)), cax=place)
+        colors = COLORS.resampled(41)  # few enough that a file with 256 colors has all of them
+        bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), colors), cax=place)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8, length=2)
 
@@ -174,11 +169,7 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences: one row per trick, one panel per design, with a column for each of its environments.
-
-    A cell is hatched or "≈ 0" as in `told_apart`. An environment without a scale gets numbers but no color. effects,
-    designs, missing, path: as for `forest_figure`, of any environments.
-    """
+    """Draw differences: a row per trick, a panel per design, a column per environment. See `forest_figure`."""
     effects = told_apart(effects)
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
     unit = effects.env.where(known, effects.env + " (return)")

@@ -1,7 +1,4 @@
-"""Text that enters the report, escaped for Markdown and HTML, and the report as one HTML page.
-
-Names of environments, runs and versions come from files that anyone can have written. On the page they are only text.
-"""
+"""Text that enters the report, escaped, since anyone can have written the files; and the report as one HTML page."""
 
 import base64
 import re

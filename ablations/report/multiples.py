@@ -1,6 +1,4 @@
-"""Small multiples: a design's learning curves, trials, doses, numbers of a sweep, choices of a random design; and
-learning curves with a line per group, its name at its end.
-"""
+"""Small multiples: a design's curves, trials, doses, numbers of a sweep, random choices; and a line per group."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
@@ -105,10 +103,9 @@ def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0, size: f
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
-    """Mean return against steps, one panel per arm, with the 95% bootstrap interval of the mean over seeds.
+    """Mean returns with 95% bootstrap intervals over seeds, a panel per arm: its line bold, its reference's dashed.
 
-    The arm's own line is bold, that of its reference dashed, all others gray; mere references get no panel. path:
-    without suffix. Draws nothing and returns no paths for a design without panels, such as a factorial.
+    Nothing for a design without panels, such as a factorial. path: without suffix. Returns the paths.
     """
     told = story_of(design).panels
     if told is None:
@@ -154,10 +151,9 @@ def figure(
 ) -> Figure:
     """Draw a line per group with its pointwise 95% bootstrap interval over seeds, and its name at its end.
 
-    frames: a table with a row per group, seed and step (columns `by`, seed, step, and `y`), or what has such a table as
-    `.curves` and, as `.runs`, tells where seeds diverged. Seeds are interpolated to a common grid up to the last step
-    that all groups reach. statistic: mean or iqm. said: the title. colors: of groups. Raises InputError for a table
-    without these columns, or in which steps go back.
+    frames: a table with columns `by`, seed, step, and `y`, or what has such a table as `.curves` and, as `.runs`, tells
+    where seeds diverged. Seeds are interpolated to a common grid up to the last step that all groups reach. statistic:
+    mean or iqm. said: the title. colors: of groups. InputError without these columns, or where steps go back.
     """
     if statistic not in STATISTICS:
         raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")

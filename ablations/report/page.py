@@ -33,10 +33,7 @@ Section = tuple[str, list[Path]]  # its text, and its files
 
 
 def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, listed: bool = False) -> int:
-    """Write the report and print its tables. Returns the exit status, 1 if runs are missing.
-
-    paths: files that were already written. made_by: the command that reproduces the report. listed: print no tables.
-    """
+    """Write the report, and print its tables unless they are `listed`. The exit status is 1 if runs are missing."""
     files = [*paths, *write(studies, folder, made_by)]
     for study in () if listed else [study for study in studies if study.kind == "designs"]:
         for design in study.designs:
@@ -49,10 +46,7 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
-    """Write report.md and report.html about all studies, and each study's tables and figures into a folder of its name.
-
-    again: the command that reproduces the document. Returns the paths.
-    """
+    """Write report.md, report.html and each study's files. again: the command that does the same. Returns the paths."""
     sections = [SECTIONS[study.kind](study, folder) for study in studies]
     for subject in sorted({study.subject for study in studies}, key=lambda each: (each != "ladder", each)):
         alike = tables.distinct([study for study in studies if study.subject == subject])

@@ -20,10 +20,9 @@ def of(study: Study) -> list[str]:
     """What our designs show about a study's environment; empty with too few seeds or if runs are missing."""
     if study.own or not study.is_whole:
         return []
-    found = [(design, effects(study, design)) for design in _in_order([study])]
-    told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
+    told = [(design, frame) for design in _in_order([study]) if len(frame := effects(study, design))]
     said, shared = list[str](), list[str]()  # a sentence each, and what several designs say in one text
-    for design, frame in told:
+    for design, frame in ((design, frame) for design, frame in told if frame.p.notna().any()):
         phrases, found = story_of(design).phrases, [frame[frame.detected == sign] for sign in (1, -1)]
         if phrases.climb:
             areas = arms_table(study, design).area
@@ -62,11 +61,8 @@ def made(studies: Sequence[Study]) -> str:
             tricks = dict.fromkeys(f"`{each.trial.trick}`" for each in outcomes([study]))
             found.setdefault("trials of", []).extend(tricks)
     fresh = "; ".join(f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items())
-    older = sum(study.stale for study in studies)
-    return (
-        f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older or 'none'} of "
-        f"{len(studies)} studies."
-    )
+    older = f"{sum(study.stale for study in studies) or 'none'} of {len(studies)} studies"
+    return f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older}."
 
 
 def _in_order(studies: Sequence[Study]) -> list[Design]:
@@ -87,8 +83,8 @@ def _effects(studies: Sequence[Study], like: Design) -> list[pd.DataFrame]:
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments.
 
-    Environments with different numbers of seeds get a sentence each: with more seeds, more is detected. So do those
-    whose effects were tried again on other seeds: what wasn't confirmed doesn't count there.
+    Environments with other numbers of seeds get a sentence of their own, since with more seeds more is detected; and
+    so do those with a second try, where what wasn't confirmed doesn't count.
     """
     return " ".join(filter(None, (_tally(kept, *key) for key, kept in alike(distinct(studies)).items())))
 
@@ -125,10 +121,7 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
 
 
 def beyond(studies: Sequence[Study]) -> list[str]:
-    """What is detected about the tricks beyond the ladder, one sentence for each base that they were tried on.
-
-    Environments are told apart as in `across`. Studies with too few seeds or missing runs are left out.
-    """
+    """What is detected beyond the ladder, a sentence for each base that it was tried on, and number of seeds."""
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
     for design in (design for design in _in_order(whole) if story_of(design).phrases.base):
         for (seeds, _), kept in alike(whole).items():
@@ -165,8 +158,6 @@ def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
 
 def _small_print(row: dict[Any, Any], sizes: bool) -> str:
     said = [signed(row["difference"])] * sizes
-    if sizes and pd.notna(row["again"]):
-        said.append(f"again {signed(row['again'])}")
-    if row["confirmed"] == 0:
-        said.append("not confirmed")
+    said += [f"again {signed(row['again'])}"] * (sizes and row["again"] == row["again"])
+    said += ["not confirmed"] * (row["confirmed"] == 0)
     return f" ({', '.join(said)})" if said else ""

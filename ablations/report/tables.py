@@ -94,15 +94,10 @@ PLANE: Columns = {  # of those of `sensitivity`
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
-    """One row per arm: learning rate; area, its interquartile mean, late, each with its 95% interval; solved.
-
-    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, or if there is no threshold.
-    """
+    """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and after how long."""
     goal, rows = threshold(study.env), []
-    for arm in design.arms:
+    for arm in (arm for arm in design.arms if len(study.of(arm))):
         runs, found = study.of(arm), scores(study, arm)
-        if runs.empty:
-            continue
         first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
         row: Row = {"env": study.env, "steps": study.steps, "arm": arm.name, "lr": first.lr, "tuned": first.tuned}
         for name, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("late", late, np.mean)):
@@ -166,10 +161,7 @@ def arms_text(table: pd.DataFrame) -> str:
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
-    """Effects in one environment: one row per trick, or comparison if a design has several of it, a column per design.
-
-    `*` marks what is detected, with what was seen when it was tried again; `≈` what is practically nothing.
-    """
+    """A row per trick or comparison, a column per design. `*`: detected, and a second try; `≈`: practically nothing."""
 
     def said(row: Row) -> str:
         mark = " **\\***" if row["detected"] else " ≈" if row["verdict"] == NOTHING else ""

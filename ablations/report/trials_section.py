@@ -10,6 +10,7 @@ from ablations.analysis.outcomes import AS_PREDICTED, OTHER_WAY, UNDETECTED, out
 from ablations.analysis.records import Study
 from ablations.question.arms import place
 from ablations.report.markup import plain
+from ablations.report.multiples import doses_figure, worlds_figure
 from ablations.report.style import save_table
 from ablations.report.tables import Columns, Row, in_columns, spanned
 from tricks.errors import InputError
@@ -21,18 +22,15 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
-    from ablations.report.multiples import doses_figure, worlds_figure
-
     found = outcomes([study])
     if not found:
         raise InputError(f"{study.name} has no runs of any trial")
     frame, path = trial_table_of([study]), folder / study.name
-    text = f"{trials_text(frame)}\n\n{caption(frame)}"
-    page = path.with_name(f"{path.name}.md")  # with_suffix would cut Loan0.1
+    text, page = f"{trials_text(frame)}\n\n{caption(frame)}", folder / f"{study.name}.md"
     write_whole(page, text + "\n")
     figures = worlds_figure(found, [*map(in_words, frame.to_dict("records"))], rates_in_words(frame), path)
-    figures += doses_figure(found, path.with_name(f"{path.name}_doses"))
-    return text, [save_table(frame, path.with_name(f"{path.name}.csv")), page, *figures]
+    figures += doses_figure(found, folder / f"{study.name}_doses")
+    return text, [save_table(frame, folder / f"{study.name}.csv"), page, *figures]
 
 
 def trials_text(frame: pd.DataFrame) -> str:
@@ -58,11 +56,7 @@ def where(row: Row) -> str:
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick, as Markdown: the trial that shows it most clearly, and how many came out as predicted.
-
-    One that came out as predicted, if any did; among those, one in doses; then, the one with the smallest p. A trial
-    that predicts no effect is only counted.
-    """
+    """One row per trick: of its trials that came out as predicted, one in doses, or of smallest p; and their count."""
     found = []
     for _, rows in frame.groupby("trick", sort=False):
         right, effects = rows[rows.outcome == AS_PREDICTED], rows[rows.predicted != 0]
@@ -142,7 +136,7 @@ def grown(table: pd.DataFrame) -> str:
     dosed = table[table.growth_low.notna() & table.predicted.ne(0)]
     if dosed.empty:
         return ""
-    ways = np.where(dosed.growth_low > 0, 1, np.where(dosed.growth_high < 0, -1, 0)) * dosed.predicted
+    ways = ((dosed.growth_low > 0).astype(int) - (dosed.growth_high < 0)) * dosed.predicted
     right, wrong, unclear = ((ways == way).sum() for way in (1, -1, 0))
     return (
         f" In {right} of {len(dosed)} trials in doses, the effect grows with the dose as predicted; "

@@ -92,8 +92,7 @@ def coverage_of_tuning(having: TunedArm, without: TunedArm, included: bool) -> f
 def false_alarms(every: Population, design: Design, seeds: int, draws: int, alike: bool, again: bool) -> float:
     """How often a design detects anything, after Holm's correction, although no arm differs from another in its mean.
 
-    alike: every arm has the runs of all of them, shifted, so that arms differ in nothing. again: only an effect that
-    as many new seeds confirm counts. Arms that half of the comparisons share have twice as many seeds.
+    alike: every arm has the runs of all of them, shifted. again: only what as many new seeds confirm counts.
     """
     rng, alarms = np.random.default_rng(0), 0
     centered = {arm: values - values.mean() for arm, values in every.items()}
@@ -116,10 +115,7 @@ def false_alarms(every: Population, design: Design, seeds: int, draws: int, alik
 
 
 def sessions(every: Population, seeds: int, draws: int, fresh: bool) -> dict[str, float]:
-    """How often a session of ten ideas that do nothing has a verdict, three or more, or one that stands on the ledger.
-
-    fresh: each idea has runs of its base of its own; else all are compared to the same ones.
-    """
+    """How often ten ideas that do nothing have a verdict, three, or one that stands. fresh: each with its own base."""
     rng, counts = np.random.default_rng(0), np.zeros(3)
     arms = [values - values.mean() for values in every.values()]
     for _ in range(draws):

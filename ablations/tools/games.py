@@ -1,7 +1,4 @@
-"""Scores of whole games by the agents of a saved run, next to random actions, as an earlier command stored them.
-
-One agent shows that it learns, and how fast. To see how much of that is luck, you need more agents.
-"""
+"""Scores of whole games by the agents of a saved run, next to random actions, as an earlier command stored them."""
 
 from pathlib import Path
 from typing import Literal
@@ -21,10 +18,7 @@ LONG = 10_000_000  # environment steps of the published Atari scores
 
 
 def mean_score(study: Study, who: Literal["trained", "random"]) -> Estimate:
-    """The mean score of whole games, by trained agents or random actions, with its 95% interval (Student's t).
-
-    The interval is over agents. With fewer than FEWEST it is over all their games, and describes only these agents.
-    """
+    """The mean score of whole games, with Student's 95% interval over agents, or all games of fewer than FEWEST."""
     scores = np.array(study.about["games"][who])  # [S, games]
     return paired(scores.mean(1) if len(scores) >= FEWEST else scores.ravel())
 

@@ -38,9 +38,8 @@ class Own:
 def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's.
 
-    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`; None where there
-    is none. The user's modules, of an environment `module:Id` and of wrappers, count, too. Raises InputError if a
-    function cannot go to worker processes.
+    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`, or None. The
+    user's modules, of an environment `module:Id` and of wrappers, count, too. InputError for what cannot be pickled.
     """
     modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
     given, others = {name: each for name, each in functions.items() if each}, replaced or {}
@@ -89,8 +88,7 @@ class Job:
         """Everything that the curve depends on, as plain values.
 
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
-        (When a default changes, curves do, too, so `ALGORITHM` must be raised.) Of the device, only its kind: a GPU
-        rounds differently from a CPU, but a job may run on whichever GPU is free.
+        (When a default changes, `ALGORITHM` must be raised.) Of the device, only its kind, since kinds round alike.
         """
         given = vars(as_trained(self.config, self.tricks)) | {"device": self.device}
         own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}

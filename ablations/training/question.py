@@ -73,8 +73,7 @@ class Question:
     def table_rates(self) -> dict[Arm, Rate]:
         """Each arm's learning rate as the table has it, or as it is given.
 
-        Comparing tuned arms to untuned ones would show the effect of tuning as that of a trick. So if any arm has no
-        rate of its own in the table, all arms run at the same rate.
+        If any has none in the table, all run at the same: else the effect of tuning would show as that of a trick.
         """
         if self.rates != TABLE:
             return {arm: Rate(arm.config(self.config).rates[0], FIXED) for arm in self.arms}
@@ -181,8 +180,7 @@ def train(
 ) -> dict[Job, Rate]:
     """Train what is missing of some questions, with their arms at these rates. Returns all their jobs, and the rates.
 
-    Of a job in two questions, the rate of the later one counts. what: printed first, with the number of jobs. Raises
-    InputError, with the name of an arm, if a job fails.
+    Of a job in two questions, the later rate counts. what: printed first. Raises InputError, with an arm's name.
     """
     found, names = dict[Job, Rate](), dict[Job, str]()
     for each, rates in asked:

@@ -1,8 +1,7 @@
 """Learning rates: every arm runs at its own, chosen on seeds that are never reported.
 
-A single rate for all arms would be misleading: at a small rate clipping does nothing, and at a large one it decides
-between success and collapse. The table `learning_rates.csv` holds the score of every arm at every rate of the grid. A
-user's own can stand beside the package's: new tuning goes there, and it comes first for the arms that it has.
+A single rate for all would mislead: at a small one clipping does nothing, and at a large one it decides between success
+and collapse. A user's table can stand beside the package's: tuning goes there, and it comes first for arms that it has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,11 +43,7 @@ def use(path: Path | None) -> None:
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score, with COLUMNS; an arm in the user's table has only those rows.
-
-    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. Raises InputError
-    if a file is damaged.
-    """
+    """Every tuned score, see COLUMNS; an arm in the user's table has only those rows. Some `areas` are empty."""
     parts = [read_table(path) for path in (*user_table, TABLE)]
     return parts[0] if len(parts) == 1 else replaced_by(*parts)
 
@@ -93,10 +88,7 @@ def best_of(rows: pd.DataFrame, score: str = "area") -> float:
 
 
 def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
-    """The rate with the best mean, of those with the most seeds: the others lost at a first look.
-
-    found: of each rate, how many seeds, and their mean score; NaN (a seed finished no episode) comes last.
-    """
+    """The rate with the best mean of those with the most seeds; the others lost at a first look. found: seeds, mean."""
     most = max(seeds for seeds, _ in found.values())
     means = {lr: np.nan_to_num(mean, nan=-np.inf) for lr, (seeds, mean) in found.items() if seeds == most}
     return float(max(means, key=means.__getitem__))
@@ -135,10 +127,7 @@ NOT_TUNED = Rate(UNTUNED, "not tuned")
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
-    """The rate of the grid with the best `score`, area or late, on the tuning seeds.
-
-    Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
-    """
+    """The rate with the best `score` on the tuning seeds, with a reservation if it was tuned elsewhere, or not."""
     found = table()[table().tricks == flags(tricks)]
     every = found[(found.env == config.env) & (found.numbers == numbers(config))]
     if every.empty:

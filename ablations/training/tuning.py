@@ -1,7 +1,7 @@
 """Tuning: train each arm at a grid of learning rates, look closer at the best three, and move on past the grid's edges.
 
-One look at ten seeds confuses luck with quality: with so few, the best and the second rate are often closer than their
-standard error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
+One look at ten seeds confuses luck with quality: the best and the second rate are often closer than their standard
+error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
 """
 
 import zlib
@@ -40,10 +40,9 @@ class Tried(NamedTuple):
 
 
 def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
-    """Train every arm at the rates of the grid, and put the scores into the table. Raises InputError if a job fails.
+    """Train every arm at the rates of the grid, and put the scores into the table in place of all that it had.
 
-    arms: jobs, whose own seeds and rates don't matter. seeds: tuning seeds per rate, and as many again for the best
-    FINALISTS. All earlier scores of the arm are replaced, whatever their rates and seeds.
+    arms: jobs, whose own seeds and rates don't matter. seeds: per rate, and as many again for the best FINALISTS.
     """
     found, rows = searched(arms, store, workers, lambda seen: still_wanted(seen, seeds)), list[tuple[Any, ...]]()
     for arm, seen in found.items():
@@ -67,8 +66,9 @@ def searched(
         for arm, job in jobs:
             found = store.scored(job)
             assert found is not None
-            for rate, new in found.table(job.config.seed_list).groupby(np.array(job.config.rates), sort=False):
-                old = seen[arm].get(rate, Tried((), ()))
+            scores = found.table(job.config.seed_list).assign(rate=job.config.rates)
+            for rate in dict.fromkeys(job.config.rates):
+                old, new = seen[arm].get(rate, Tried((), ())), scores[scores.rate == rate]
                 seen[arm][rate] = Tried((*old.areas, *new.score), (*old.lates, *new.late))
     return seen
 
@@ -76,8 +76,7 @@ def searched(
 def jobs_at(arm: Job, wanted: Wanted) -> list[Job]:
     """The jobs that train an arm at these rates, each on these of its tuning seeds.
 
-    All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
-    learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.
+    All rates share one stack, but for whole episodes: those of rates that collapse would be padded to those that learn.
     """
     apart = [[(tuning_seed(rate, k), rate) for k in places] for rate, places in sorted(wanted.items())]
     stacks = [list(chain(*apart))] if arm.tricks.segments else apart

@@ -1,19 +1,16 @@
-"""Jobs in worker processes, one per core with one thread each. Finished jobs stay finished.
-
-Workers compute and return results; only this process writes. So a full disk is handled in one place, and a killed
-worker leaves no half-written result.
+"""Jobs in worker processes, one per core with one thread each. Workers compute and return results; only this process
+writes, so a full disk is handled in one place, and a killed worker leaves no half-written result.
 """
 
 import contextlib
 import multiprocessing
 import os
-import queue
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import islice
@@ -106,9 +103,8 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
         said = f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count"
         print(said, flush=True)
     total, left = (sum(map(budget, some)) for some in (jobs, missing))
-    failed: dict[Job, str] = {}
     refuse_too_many(missing, workers)
-    outcomes = in_pool(missing, workers, compute)
+    failed, outcomes = dict[Job, str](), in_pool(missing, workers, compute)
     with progress(total, total - left, leave=True) as bar, contextlib.closing(outcomes):  # on an error, workers stop
         for job, outcome in outcomes:
             if isinstance(outcome, str):
@@ -138,8 +134,7 @@ def weight(job: Job) -> int:
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     """Yield each job with the result of `task` from a worker process, as they finish.
 
-    A worker that is killed from outside takes down its pool, and the remaining jobs go into a new one. Raises
-    InputError if that keeps happening.
+    If a worker is killed from outside, the remaining jobs go into a new pool. InputError if that keeps happening.
     """
     left, broken = dict.fromkeys(jobs), 0
     while left:
@@ -161,21 +156,19 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
     size, files = min(workers, len(jobs)), [str(path) for path, _ in OWN.values()]
     with deaf_children():
         pool = ProcessPoolExecutor(size, multiprocessing.get_context(METHOD), start_trainer, (files,))
-    waiting, running, done = iter(jobs), dict[Future[T], Job](), queue.SimpleQueue[Future[T]]()
+    waiting, running = iter(jobs), dict[Future[T], Job]()
 
     def send(count: int) -> None:
         for job in islice(waiting, count):
             with deaf_children():  # the pool starts its processes when it gets its first jobs
-                future = pool.submit(task, job)
-            running[future] = job
-            future.add_done_callback(done.put)
+                running[pool.submit(task, job)] = job
 
     try:
         send(AHEAD * size)
         while running:
-            future = done.get()
-            yield running.pop(future), future.result()
-            send(1)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+                send(1)
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()
@@ -187,9 +180,8 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
 def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
     """About how many seconds `run_jobs` will take for the jobs that are not in the store.
 
-    A job of each environment trains its first updates in this process, twice, because the first time compiles. Every
-    step of an environment is assumed to cost the same, by `weight`: too much if episodes grow longer during training,
-    which spreads the cost of an update over more steps. Raises InputError if a job fails.
+    A job of each environment trains its first updates here, twice, because the first time compiles. Every step costs
+    the same, by `weight`: too much if whole episodes grow longer. Raises InputError if a job fails.
     """
     missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
     prices = {}  # seconds per step and weight
