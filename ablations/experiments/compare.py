@@ -212,7 +212,6 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
 
 
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:
-    """The learning curves of a study's runs, with their diagnostics."""
     asked, named = replace(asked, seeds=tuple(sorted({*study.runs.seed}))), ["study", "env", "arm"]
     jobs = [(job, arm.name) for arm, rate in rates.items() for job in asked.jobs({arm: rate})]
     found = [(arm, result.curve) for job, arm in jobs if (result := store.read(job))]
@@ -313,8 +312,7 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
 
 def _shown(chosen: Worded, design: Design, where: Sequence[Config], command: str, trick: str = "") -> int:
     refuse_unfit(design.arms, chosen.given)
-    how = (chosen.tried, chosen.rate_seeds, chosen.margin, chosen.score)
-    seeds = parse_seeds(chosen.seeds)
+    how, seeds = (chosen.tried, chosen.rate_seeds, chosen.margin, chosen.score), parse_seeds(chosen.seeds)
     asked = _questions(where, [design] * len(where), *how)
     answer(asked, seeds if ":" in chosen.seeds else len(seeds), chosen, command, trick)
     return 0

@@ -90,7 +90,6 @@ def questions(chosen: What, seeds: str = "") -> list[Question]:
 
 
 def _suite(chosen: What) -> Suite:
-    """The requested suite, in one of its environments if that is named, or a suite of a single environment."""
     if not chosen.suite:
         return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend)),))
     if chosen.suite == "worlds":

@@ -124,8 +124,7 @@ def random(chosen: RandomOptions, command: str) -> int:
     own = [each for each in (*names, *DRAWN) if each not in held]
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
     figures = choices_figure(table, f"{count:,} random configurations on {chosen.env}", path)
-    text = choices_in_words(table, runs, chosen.steps)
-    return _show(path, text, {AGENTS: agents, CHOICES: table}, figures, start)
+    return _show(path, choices_in_words(table, runs, chosen.steps), {AGENTS: agents, CHOICES: table}, figures, start)
 
 
 def _trained(
@@ -159,7 +158,6 @@ def _facts(config: Config, tricks: Tricks) -> dict[str, Any]:
 
 
 def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:
-    """Write and print the text, and write tables by the ends of their names. path: without suffix. Returns 0."""
     paths = [save_table(table, path.with_name(path.name + end)) for end, table in tables.items()]
     paths.append(path.with_name(path.name + ".md"))
     write_whole(paths[-1], text + "\n")

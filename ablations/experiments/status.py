@@ -37,8 +37,7 @@ class RefreshOptions(Options):
 
 
 def main(chosen: Options) -> int:
-    studies = _studies(chosen)
-    lines = [("study", "seeds", "by", "age", "")]
+    studies, lines = _studies(chosen), [("study", "seeds", "by", "age", "")]
     for study in studies:
         (first, end), dates, age = study.about["seeds"], study.about["made with"].get("date"), "unknown"
         if dates:

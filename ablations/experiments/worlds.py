@@ -67,8 +67,7 @@ def main(chosen: Options, command: str) -> int:
         seen = [each.trial for each, sign in zip(found, trial_table(found).seen, strict=True) if sign]
         if seen:
             again = [asked(trial, trial.doses[-1], later, chosen.device) for trial in seen]
-            second = trained(again, f"{len(seen)} trials again")
-            study = replace(study, again=save_again(second, study, chosen.out))
+            study = replace(study, again=save_again(trained(again, f"{len(seen)} trials again"), study, chosen.out))
     text, paths = write_trials(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0

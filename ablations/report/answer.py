@@ -120,8 +120,8 @@ class Answer:
                 found[pair.focus.name] = style.COLORS[differ.pop()]
         colors = {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
         here = Frames(self.runs[self.runs.env == env], self.curves[self.curves.env == env])
-        rates = self.studies[0].about.get("rates", "")
-        return figure(here, statistic=statistic, said=f"{env}: {rates}", colors=colors)
+        said = f"{env}: {self.studies[0].about.get('rates', '')}"
+        return figure(here, statistic=statistic, said=said, colors=colors)
 
     @property
     def sentences(self) -> list[str]:
@@ -164,5 +164,4 @@ class Answer:
 
     @property
     def brief(self) -> str:
-        """What the terminal shows: the tables, and what they mean."""
         return joined([*self.tables, "\n".join([*self.replacements, *self.sentences])])

@@ -67,8 +67,7 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     p_fdr = effects.p.to_numpy(copy=True)
     if (known := ~np.isnan(p_fdr)).any():
         p_fdr[known] = false_discovery_control(p_fdr[known])
-    unsure = ~(p_fdr < LEVEL)
-    refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
+    unsure, refuted = ~(p_fdr < LEVEL), effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
     small = unsure & is_small(effects) & ~refuted
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 

@@ -34,7 +34,6 @@ def image(files: Sequence[Path], title: str, place: str = ".") -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Paragraphs, tables and pictures as one text, without those that are empty."""
     return "\n\n".join(part for part in parts if part)
 
 

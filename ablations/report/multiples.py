@@ -118,8 +118,7 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     for arm in shown:
         silent = int(grids[arm].isna().any(axis=1).sum())
         heard = f"no episode ended in {silent} seeds: mean of the others" * bool(silent)
-        small = "\n".join(filter(None, (arm.label.small_print, heard)))
-        notes[arm] = fill_lines(small, LETTERS * COLUMNS // columns)
+        notes[arm] = fill_lines(f"{arm.label.small_print}\n{heard}".strip(), LETTERS * COLUMNS // columns)
     deepest = max((note.count("\n") + bool(note) for note in notes.values()), default=0)
     figure, axes = panels(len(notes), columns, style.WIDTH, 1.9 + deepest * LINE / 72, share=True)
     others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in notes]
@@ -230,7 +229,6 @@ def on_grids(frames: Any, by: str = "arm", y: str = "return") -> dict[str, pd.Da
 
 
 def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The curves of `on_grids` as a tidy table of arm, seed, step, return."""
     wide = {name: grid.melt(var_name="step", value_name="return", ignore_index=False) for name, grid in grids.items()}
     return pd.concat(wide, names=["arm", "seed"]).reset_index()
 
@@ -285,7 +283,6 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
 
 
 def sweep_figure(runs: pd.DataFrame, about: str, path: Path) -> list[Path]:
-    """Draw and save one panel per number that was varied. path: without suffix."""
     names = varied(runs)
     figure, axes = panels(len(names), len(names), max(6, 3.2 * len(names)), 2.5, share="y")
     for axis, name in zip(axes, names, strict=True):

@@ -121,11 +121,9 @@ def _design(found: Answer, place: Path) -> Section:
         frames = {"table": found.table, "effects": found.effects, "in_general": found.general, "moved": found.moved}
         paths = [save_table(frame, place / f"{name}.csv") for name, frame in frames.items() if len(frame)]
     else:
-        paths = [
-            save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"),
-            place / f"{found.name}.md",
-        ]
-        write_whole(paths[1], found.tables[0] + "\n")
+        page = place / f"{found.name}.md"
+        write_whole(page, found.tables[0] + "\n")
+        paths = [save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"), page]
     parts = [f"### {found.name}: {plain(found.studies[0].env)}"] * (not found.own)
     lacking = dict.fromkeys(plain(arm) for study, design in found.asked for arm in study.missing(design))
     parts += [f"**Incomplete**: some runs are missing for {', '.join(lacking)}."] if lacking else []

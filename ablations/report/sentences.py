@@ -98,7 +98,6 @@ def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
 
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
-    """The sentence for environments with equally many seeds; empty with fewer than two."""
     designs = [design for design in _in_order(kept) if story_of(design).phrases.place]
     frames = [frame for study in kept for design in designs for frame in _effects([study], design)]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
@@ -136,9 +135,8 @@ def beyond(studies: Sequence[Study]) -> list[str]:
 def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
     """A comparison's trick, with what it was put on beyond the first arm: where it helps or hurts, and by how much."""
     on, found = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)], list[str]()
-    for sign, verb in ((1, "helps"), (-1, "hurts")):
-        seen = rows[rows.detected == sign].to_dict("records")
-        places = [plain(row["env"]) + _small_print(row, True) for row in seen]
+    for verb, seen in (("helps", rows[rows.detected == 1]), ("hurts", rows[rows.detected == -1])):
+        places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
         found += [f"{verb} on {', '.join(places)}"] * bool(places)
     name = f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"

@@ -61,8 +61,7 @@ def measure_sb3(job: Job, steps: int) -> Measured:
     batch = config.lanes * config.horizon
     how = {"n_steps": config.horizon, "batch_size": batch // config.minibatches, "n_epochs": config.epochs}
     how |= {"clip_range": config.each("clip_range")[0], "ent_coef": config.each("entropy_coef")[0]}
-    nets = {"net_arch": list(config.hidden), "activation_fn": nn.Tanh}
-    lanes = make_vec_env(config.env, config.lanes)
+    nets, lanes = {"net_arch": [*config.hidden], "activation_fn": nn.Tanh}, make_vec_env(config.env, config.lanes)
     model = PPO("MlpPolicy", lanes, learning_rate=config.rates[0], policy_kwargs=nets, device="cpu", **how)
     warm_up, _ = _timed(model.learn, batch)
     seconds, _ = _timed(model.learn, steps)
@@ -149,7 +148,6 @@ def main(chosen: Options) -> int:
 
 
 def configs(chosen: Options) -> list[Config]:
-    """The configs to measure, in order. Raises InputError if one of them is impossible."""
     sizes = [*dict.fromkeys(chosen.seeds.split(","))]
     if not all(size.strip().isdecimal() and int(size) for size in sizes):
         raise InputError(f"--seeds must be stack sizes of at least 1, such as 1,10,100, not {chosen.seeds!r}")

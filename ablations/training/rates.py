@@ -95,7 +95,6 @@ def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
 
 
 def target() -> Path:
-    """The file that tuning writes: the user's, or this package's own."""
     return user_table[0] if user_table else TABLE
 
 

@@ -93,7 +93,6 @@ class Store:
         return self._row(job) is not None
 
     def by_other_algorithms(self) -> int:
-        """How many of its jobs are by another `ALGORITHM` than this library's."""
         mine = f'{{"algorithm": {ALGORITHM},%'
         return int(self._asked("SELECT COUNT(*) FROM jobs WHERE what NOT LIKE ?", mine)[0])
 
