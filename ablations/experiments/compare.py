@@ -111,7 +111,7 @@ def judge(
 
 def _questions(configs: Sequence[Config], designs: Sequence[Design], *how: Any) -> list[Question]:
     """One for each environment, whose seeds are still to be chosen."""
-    return [Question(each, (own,), (0,), *how, named=True) for each, own in zip(configs, designs, strict=True)]
+    return [replace(Question(each, (own,), (0,), *how), named=True) for each, own in zip(configs, designs, strict=True)]
 
 
 def design_of(arms: Sequence[Arm], against: str = "") -> Design:

@@ -83,8 +83,8 @@ def panels(count: int, columns: int, width: float, height: float, share: Any = F
     row. share: their scales (True: x and y; y: only that)."""
     style.use()
     rows = -(-count // columns)
-    size, shared = (width, height * rows + 0.9), {"sharex": share is True, "sharey": bool(share)}
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **shared)
+    how: Any = {"figsize": (width, height * rows + 0.9), "sharex": share is True, "sharey": bool(share)}
+    figure, axes = plt.subplots(rows, columns, layout="constrained", squeeze=False, **how)
     for spare in axes.flat[count:]:
         spare.axis("off")
     for k, axis in enumerate(axes.flat[:count]):

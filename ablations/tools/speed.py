@@ -59,7 +59,7 @@ def measure_sb3(job: Job, steps: int) -> Measured:
     config = job.config
     make_env(replace(config, seeds=1, lanes=1, backend="gymnasium")).close()  # registers the id, or fails in one line
     batch = config.lanes * config.horizon
-    how = {"n_steps": config.horizon, "batch_size": batch // config.minibatches, "n_epochs": config.epochs}
+    how: Any = {"n_steps": config.horizon, "batch_size": batch // config.minibatches, "n_epochs": config.epochs}
     how |= {"clip_range": config.each("clip_range")[0], "ent_coef": config.each("entropy_coef")[0]}
     nets, lanes = {"net_arch": [*config.hidden], "activation_fn": nn.Tanh}, make_vec_env(config.env, config.lanes)
     model = PPO("MlpPolicy", lanes, learning_rate=config.rates[0], policy_kwargs=nets, device="cpu", **how)
