@@ -243,9 +243,8 @@ PLANE = """\
 In normalized area, over environments, on the tuning seeds. *Peak*: at the best rate in each environment. *One rate*: \
 at the rate that is its best over all of them. *Sensitivity*: the loss from using one rate (Adkins et al. 2024). \
 Intervals: 95%, bootstrapped over seeds."""
-MEANS = (
-    "Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."
-)
+MEANS = """\
+Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."""
 MADE_FOR_IT = "Trials of this trick that ship with this package; each says what theory predicts there."
 STOPPED = "seeds were added until every comparison was decided, or the limit was reached"
 IN_GENERAL = "With minus without, treating the environments as a sample; *p* is corrected for the number of tricks."
