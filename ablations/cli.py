@@ -47,8 +47,6 @@ again."""
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Which runs to report on."""
-
     out: Path | None = None
     """Folder with the run files, and for the report (default: runs/ablations; with --from-results, runs/results)."""
     from_results: bool = False
@@ -63,24 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     jobless = given[:1] in (["plot"], ["speed"], ["calibrate"], ["report"], ["status"], ["pages"])
     kept = "" if jobless else "; finished jobs are kept, and the same command resumes from there"
     try:
-        return guarded(_dispatch, given, kept)
+        return guarded(_run, given, kept)
     finally:
         use(None)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
+    """Run a command; `run` with a base or a design of one's own asks as `compare` does. Returns its exit status."""
+    from ablations.experiments.options import parsed
+    from ablations.question.designs import TRIALS
+
     if answered(arguments, USAGE):
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
-    arguments = with_own_tricks(arguments)
+    arguments = load_asked(arguments)  # files with tricks, and perhaps with trials of them
+    trials = (getattr(sys.modules[f"tricks.{path.stem}"], "TRIAL", None) for path, _ in OWN.values())
+    TRIALS.extend(trial for trial in trials if trial is not None and trial not in TRIALS)
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
-    return _run(name, arguments)
-
-
-def _run(name: str, arguments: list[str]) -> int:
-    """Run a command; `run` with a base or a design of one's own asks as `compare` does. Returns its exit status."""
-    from ablations.experiments.options import parsed
-
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
     main, takes = command_at(MAIN_AROUND if name == "run" and own else command_of(name, COMMANDS))
@@ -93,16 +90,6 @@ def command_at(place: str) -> tuple[Callable[..., int], dict[str, Any]]:
     module, _, function = place.rpartition(".")
     main = getattr(import_module(f"ablations.{module}"), function)
     return main, get_annotations(main)
-
-
-def with_own_tricks(arguments: list[str]) -> list[str]:
-    """The words without `--trick FILE`; each file's flag is loaded, with its trial, if it has one."""
-    from ablations.question.designs import TRIALS
-
-    left = load_asked(arguments)
-    trials = (getattr(sys.modules[f"tricks.{path.stem}"], "TRIAL", None) for path, _ in OWN.values())
-    TRIALS.extend(trial for trial in trials if trial is not None and trial not in TRIALS)
-    return left
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
@@ -127,7 +114,6 @@ def _without_machine(argument: str) -> str:
 
 
 def report(chosen: ReportOptions, command: str) -> int:
-    """Rebuild the tables, figures and report of stored studies. Returns the exit status."""
     from ablations.experiments.options import OUT
     from ablations.report import page
 
@@ -139,9 +125,8 @@ def report(chosen: ReportOptions, command: str) -> int:
         where = source if source.is_dir() else f"{source}, which is no folder"
         raise InputError(f"no run files (*{SUFFIX}) in {where}; `python -m ablations run` writes them")
     if chosen.from_results and (mine := [*out.glob(f"*{SUFFIX}")]):
-        raise InputError(
-            f"{out} holds runs of your own ({mine[0].name}), whose report this would replace; choose another --out"
-        )
+        said = f"{out} holds runs of your own ({mine[0].name}), whose report this would replace"
+        raise InputError(f"{said}; choose another --out")
     prepare(out)
     command += f" --out {shlex.quote(_without_machine(str(out)))}" * (not chosen.from_results)
     return page.document(studies, out, [], command, listed=len(studies) > 1)

@@ -281,7 +281,7 @@ plt.show()
 
 table, sure = found.table, found.table[(found.table.detected != 0) & (found.table.confirmed == 1)]
 assert (sure.detected == -1).all() and set(sure.env) == {"CartPole-v1", "Pendulum-v1"}
-assert set(sure.kind[sure.env == "CartPole-v1"]) == {"from CleanRL's set to ppo"}
+assert set(sure.kind[sure.env == "CartPole-v1"]) == {"between CleanRL's set and ppo"}
 full = sure[sure.question.str.startswith("taken out")]
 assert full.env.tolist() == ["Pendulum-v1"] and full.difference.item() > -0.05 and set(found.worlds.seen) == {-1, 0}
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from ablations.question.designs import suite_named
 from ablations.question.words import arm_from, arms_of, function_from, refuse_unfit, replaced_in_words, tricks_named
 from ablations.report.answer import Answer
 from ablations.report.page import write_answer
-from ablations.training.question import Question, chosen, refuse_impossible, train
+from ablations.training.question import Question, chosen_rates, refuse_impossible, train
 from ablations.training.rates import GRID, Rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, parse_seeds
 from ablations.training.store import Store
@@ -65,21 +65,17 @@ def compare(
     `rate_seeds` tuning seeds per rate; or "tune", which looks closer at the best three and past the grid's edges.
     Without rates, each arm runs at its own `lr`. margin: a difference that counts as practically nothing; an
     environment with a scale has a default. score: what is compared, the area or the last tenth. until: "decided" adds
-    seeds, `at_most` so many, until every comparison is decided. out: where finished jobs and results go.
-
-    Finished jobs are kept, so an interrupted comparison goes on where it stopped. Raises InputError, before anything is
-    trained, for arms that cannot be.
+    seeds, `at_most` so many, until every comparison is decided. out: where results go, and finished jobs, which are
+    kept, so an interrupted comparison goes on where it stopped. Raises InputError for arms that cannot be trained.
     """
     configs = [config or Config()] if isinstance(config, Config | None) else list(config)
     if env is not None and configs[0].env == Config.env:
         name = getattr(env, "__name__", type(env).__name__)
         configs[0] = replace(configs[0], env=name if name.isidentifier() else "own environment")  # not of a lambda
     chosen = checked_rates(rates)
-    free = ["lr"] if chosen != () else []
-    designs = [design_of(arms_of(arms, each, free), against) for each in configs]
-    how = (chosen, rate_seeds, margin, score, env, body)
-    asked = [Question(each, (own,), (0,), *how, named=True) for each, own in zip(configs, designs, strict=True)]
-    return answer(asked, seeds, until, at_most, Path(out), workers)
+    designs = [design_of(arms_of(arms, each, ["lr"] * bool(chosen)), against) for each in configs]
+    asked = _questions(configs, designs, chosen, rate_seeds, margin, score, env, body)
+    return answer(asked, seeds, Worded(workers, out=Path(out), until=until, at_most=at_most))
 
 
 @checked
@@ -106,11 +102,16 @@ def judge(
     rest is as for `compare`. Each arm runs at its own best rate in each environment. Raises InputError.
     """
     chosen, own = checked_rates(rates), functions or {}
-    free = ["lr"] if chosen != () else []
-    designs = [design_of(two_arms(trick, arms_of([base], each, free)[0], own)) for each in configs]
-    how = (chosen, rate_seeds, margin, score)
-    asked = [Question(each, (two,), (0,), *how, named=True) for each, two in zip(configs, designs, strict=True)]
-    return answer(asked, seeds, until, at_most, Path(out), workers, trick=trick or replaced_in_words(own))
+    bases = [arms_of([base], each, ["lr"] * bool(chosen))[0] for each in configs]
+    designs = [design_of(two_arms(trick, each, own)) for each in bases]
+    asked = _questions(configs, designs, chosen, rate_seeds, margin, score)
+    how = Worded(workers, out=Path(out), until=until, at_most=at_most)
+    return answer(asked, seeds, how, trick=trick or replaced_in_words(own))
+
+
+def _questions(configs: Sequence[Config], designs: Sequence[Design], *how: Any) -> list[Question]:
+    """One for each environment, whose seeds are still to be chosen."""
+    return [replace(Question(each, (own,), (0,), *how), named=True) for each, own in zip(configs, designs, strict=True)]
 
 
 def design_of(arms: Sequence[Arm], against: str = "") -> Design:
@@ -143,36 +144,34 @@ def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) 
 
 
 def answer(
-    asked: Sequence[Question],
-    seeds: int | Sequence[int],
-    until: str,
-    at_most: int,
-    out: Path,
-    workers: int,
-    command: str = "",
-    trick: str = "",
+    asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded, command: str = "", trick: str = ""
 ) -> Answer:
-    """Train what is missing for one question in one or several environments, and write the results.
+    """Train what is missing for one question in one or several environments, and write the results. Or InputError.
 
-    seeds: which, or how many that no other question in the folder has used. until: "decided" adds seeds until every
-    comparison is decided, or each arm has `at_most`. command: the shell's; if given, progress and tables are printed.
-    trick: what is judged, if it is one thing. Raises InputError for what cannot be trained.
+    seeds: which, or how many that no other question in the folder has used. command: of a shell, where tables are
+    printed. trick: what is judged, if it is one thing.
     """
-    first, every = _seeds(asked, out, seeds, until, at_most)
+    first, every = _seeds(asked, seeds, chosen)
     for each in asked:
         refuse_impossible(replace(each, seeds=every))
         if command:
             now = replace(each, seeds=every[:first])
             print("\n".join([now.in_words, *(f"dropped: {arm} ({why})" for arm, why in each.designs[0].dropped)]))
-    processes, store = worker_count(workers, asked[0].config.device), Store(out)
-    tuned = [chosen(replace(each, seeds=every[:first]), store, processes) for each in asked]
-    counts = looks(first, at_most) if until else [first]
+    out, processes, store = chosen.out, worker_count(chosen.workers, asked[0].config.device), Store(chosen.out)
+    tuned = [chosen_rates(replace(each, seeds=every[:first]), store, processes) for each in asked]
+    counts = looks(first, chosen.at_most) if chosen.until else [first]
     for count, share in zip(counts, shares(counts), strict=True):
         asked = [replace(each, seeds=every[:count]) for each in asked]
         train(zip(asked, (rates for rates, _ in tuned), strict=True), store, processes)
         studies = [study_of(each, *own, store, command) for each, own in zip(asked, tuned, strict=True)]
-        if until and _all_decided(studies, count, share):
-            break
+        if chosen.until:
+            for study in studies:
+                study.about["level"] = share
+            undecided = Answer(tuple(studies)).effects.verdict.isin(["", "unknown"])
+            decided = f"{(~undecided).sum()} of {len(undecided)} comparisons decided"
+            print(f"{count} seeds per arm: {decided}", flush=True)
+            if not undecided.any():
+                break
     for study in studies:
         study.about["answer"] = studies[0].name
     saved = tuple(save(study, out)[0] for study in studies)
@@ -183,69 +182,46 @@ def answer(
     if found.runs.area.isna().all():
         raise InputError(f"no arm has a score: no episode ended in {asked[0].config.steps:,} steps; raise the budget")
     found.files.extend(out / f"{study.name}{SUFFIX}" for study in saved)
-    write_answer(found, out, saved[0].name)
+    write_answer(found, out)
     if command:
         print(f"\n{unescape(found.brief)}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files")
     return found
 
 
-def _seeds(
-    asked: Sequence[Question], out: Path, seeds: int | Sequence[int], until: str, at_most: int
-) -> tuple[int, tuple[int, ...]]:
-    """How many seeds the first look takes, and all that may be needed: those that were named, and more after them.
-
-    If only their number was given, they are seeds that no other question in the folder has used.
-    """
+def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded) -> tuple[int, tuple[int, ...]]:
+    """How many seeds the first look takes, and all that may be needed: those that were named and more, or fresh."""
     if not asked:
         raise InputError("no environment was named")
     if len({each.config.env for each in asked}) < len(asked):
         raise InputError("an environment was named twice")
-    if until not in ("", "decided"):
-        raise InputError(f"until must be 'decided', not {until!r}")
-    if until and at_most < 1:
-        raise InputError(f"at_most must be at least 1, not {at_most}")
-    first = (min(seeds, FIRST) if until else seeds) if isinstance(seeds, int) else len(seeds)
+    if chosen.until not in ("", "decided"):
+        raise InputError(f"until must be 'decided', not {chosen.until!r}")
+    if chosen.until and chosen.at_most < 1:
+        raise InputError(f"at_most must be at least 1, not {chosen.at_most}")
+    first = (min(seeds, FIRST) if chosen.until else seeds) if isinstance(seeds, int) else len(seeds)
     if first < 1:
         raise InputError("seeds must be distinct, and at least one")
-    most = max(first, at_most) if until else first
+    most = max(first, chosen.at_most) if chosen.until else first
     if not isinstance(seeds, int):
         later = max(seeds) + 1
         return first, (*seeds, *range(later, later + most - first))
-    fresh = fresh_seeds(out, [each.digest for each in asked], most)
+    fresh = fresh_seeds(chosen.out, [each.digest for each in asked], most)
     if fresh[-1] >= FIRST_TUNING_SEED:
-        raise InputError(f"no {len(fresh)} fresh seeds are left in {out}")
+        raise InputError(f"no {len(fresh)} fresh seeds are left in {chosen.out}")
     return first, fresh
 
 
-def _all_decided(studies: Sequence[Study], count: int, share: float) -> bool:
-    """Whether every comparison is decided at this look, whose error rate is `share`."""
-    for study in studies:
-        study.about["level"] = share
-    effects = Answer(tuple(studies)).effects
-    left = int(effects.verdict.isin(["", "unknown"]).sum())
-    print(f"{count} seeds per arm: {len(effects) - left} of {len(effects)} comparisons decided", flush=True)
-    return not left
-
-
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:
-    """The learning curves of a study's runs, with their diagnostics."""
-    wanted = {*study.runs.seed}
-    asked = replace(asked, seeds=tuple(sorted(wanted)))
-    parts = [
-        result.curve[result.curve.seed.isin(wanted)].assign(study=study.name, env=study.env, arm=arm.name)
-        for arm, rate in rates.items()
-        for job in asked.jobs({arm: rate})
-        if (result := store.read(job))
-    ]
+    asked, named = replace(asked, seeds=tuple(sorted({*study.runs.seed}))), ["study", "env", "arm"]
+    jobs = [(job, arm.name) for arm, rate in rates.items() for job in asked.jobs({arm: rate})]
+    found = [(arm, result.curve) for job, arm in jobs if (result := store.read(job))]
+    parts = [curve.assign(study=study.name, env=study.env, arm=arm) for arm, curve in found]
     curves = pd.concat(parts, ignore_index=True).dropna(axis=1, how="all")
-    first = ["study", "env", "arm"]
-    return curves[[*first, *curves.columns.drop(first)]]
+    return curves[[*named, *curves.columns.drop(named)]]
 
 
 @dataclass(frozen=True)
 class CompareOptions(Worded):
-    """The options of `compare` besides those of `python -m tricks train`."""
-
     arms: Annotated[tuple[str, ...], POSITIONAL] = ()
     """The arms, each in quotes."""
     against: str = ""
@@ -254,8 +230,6 @@ class CompareOptions(Worded):
 
 @dataclass(frozen=True)
 class JudgeOptions(Worded):
-    """The options of `judge` besides those of `python -m tricks train`."""
-
     usual = Config(",".join(config.env for config in USUAL))
 
     trick: Annotated[tuple[str, ...], POSITIONAL] = ()
@@ -269,8 +243,6 @@ class JudgeOptions(Worded):
 
 @dataclass(frozen=True)
 class BaseOptions(Worded):
-    """The options of `run` with a base or a design of one's own, besides those of `python -m tricks train`."""
-
     design: str = "leave-one-out"
     """leave-one-out, add-one-in, ladder or factorial around the base; or file.py:function, which returns a Design."""
     base: str = ""
@@ -281,13 +253,11 @@ class BaseOptions(Worded):
 
 
 def main(chosen: CompareOptions, command: str) -> int:
-    """`compare`: train the arms, print the table, and say where the files are. Returns the exit status."""
     arms = [arm_from(text, chosen.held, chosen.flags) for text in chosen.arms]
     return _shown(chosen, design_of(arms, chosen.against), places(chosen), command)
 
 
 def main_judge(chosen: JudgeOptions, command: str) -> int:
-    """`judge`: does a trick matter? Returns the exit status."""
     if len(chosen.trick) != 1:
         raise InputError("judge takes one flag, or name=file.py:function; for example: judge kl_stop")
     name, replaces, place = chosen.trick[0].partition("=")
@@ -297,7 +267,6 @@ def main_judge(chosen: JudgeOptions, command: str) -> int:
 
 
 def main_around(chosen: BaseOptions, command: str) -> int:
-    """`run --base` and `run --design file.py:function`. Returns the exit status."""
     if chosen.base:
         asked = [name.strip() for name in chosen.tricks.split(",")] if chosen.tricks else []
         flags, varied = ([name for name in asked if ("=" in name) == number] for number in (False, True))
@@ -310,13 +279,20 @@ def main_around(chosen: BaseOptions, command: str) -> int:
     elif chosen.tricks:
         raise InputError("a design from a file has its own arms; leave out --tricks")
     else:
-        design = design_from(chosen.design)
+        make, place = function_from(chosen.design), chosen.design
+        try:
+            design = make()
+        except Exception as error:
+            raise InputError(f"{place} fails: {in_words(error)}") from error
+        if not isinstance(design, Design):
+            raise InputError(f"{place} returns {type(design).__name__}, not a Design")
+        if not all(isinstance(arm, Arm) for arm in design.arms):
+            raise InputError(f"{place} returns a design whose arms are not all of class Arm")
     refuse_unfit(design.arms)
     return _shown(chosen, arm_by_arm(design), places(chosen), command)
 
 
 def _base(chosen: JudgeOptions | BaseOptions) -> Arm:
-    """The base in words, as an arm."""
     if chosen.flags:
         raise InputError(f"{chosen.flags[0]} belongs in the base: --base 'ppo {chosen.flags[0]}'")
     return arm_from(chosen.base, chosen.held)
@@ -326,10 +302,9 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
     """The environments of a command line, each with its numbers: of a suite, as named with --env, or the usual ones."""
     given = chosen.given | {"device": chosen.device}
     if chosen.suite:
-        suite = suite_named(chosen.suite)
+        usual = [setting.config for setting in suite_named(chosen.suite).settings]
         if "env" in given:
             raise InputError("--suite names the environments; leave out --env")
-        usual = [setting.config for setting in suite.settings]
     if usual and "env" not in given:
         return [replace(config, **given) for config in usual]
     return [replace(chosen.config, env=env.strip()) for env in chosen.config.env.split(",")]
@@ -337,23 +312,7 @@ def places(chosen: Worded, usual: Sequence[Config] = ()) -> list[Config]:
 
 def _shown(chosen: Worded, design: Design, where: Sequence[Config], command: str, trick: str = "") -> int:
     refuse_unfit(design.arms, chosen.given)
-    how = (chosen.tried, chosen.rate_seeds, chosen.margin, cast(Any, chosen.score))
-    asked = [Question(config, (design,), (0,), *how, named=True) for config in where]
-    seeds = parse_seeds(chosen.seeds)
-    which = seeds if ":" in chosen.seeds else len(seeds)
-    answer(asked, which, chosen.until, chosen.at_most, chosen.out, chosen.workers, command, trick)
+    how, seeds = (chosen.tried, chosen.rate_seeds, chosen.margin, chosen.score), parse_seeds(chosen.seeds)
+    asked = _questions(where, [design] * len(where), *how)
+    answer(asked, seeds if ":" in chosen.seeds else len(seeds), chosen, command, trick)
     return 0
-
-
-def design_from(place: str) -> Design:
-    """The design that a function in a file returns. Raises InputError if it returns none."""
-    make = function_from(place)
-    try:
-        found = make()
-    except Exception as error:
-        raise InputError(f"{place} fails: {in_words(error)}") from error
-    if not isinstance(found, Design):
-        raise InputError(f"{place} returns {type(found).__name__}, not a Design")
-    if not all(isinstance(arm, Arm) for arm in found.arms):
-        raise InputError(f"{place} returns a design whose arms are not all of class Arm")
-    return found

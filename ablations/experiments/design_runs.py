@@ -10,7 +10,7 @@ from typing import Annotated
 from ablations.analysis.effects import decided_arms, joint
 from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
-from ablations.question.arms import Arm, Comparison, Design, in_words
+from ablations.question.arms import Arm, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite, suite_named
 from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
@@ -27,9 +27,6 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import LADDER
 
-NEXT = """\
-The report explains every column. To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae\""""
-ABOUT_SUITES = f"{', '.join(SUITES)}."
 ABOUT_DESIGNS = (
     f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
@@ -38,9 +35,7 @@ ABOUT_DESIGNS = (
 
 @dataclass(frozen=True)
 class What(Numbered):
-    """Which arms to train, and where."""
-
-    suite: Annotated[str, ABOUT_SUITES] = ""
+    suite: Annotated[str, f"{', '.join(SUITES)}."] = ""
     env: str = ""
     """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"
@@ -56,8 +51,6 @@ class What(Numbered):
 
 @dataclass(frozen=True)
 class Options(What):
-    """What to train, and where the results go."""
-
     seeds: str = ""
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default 30:60, or the suite's.
     Training covers whole blocks (0 to 9, 10 to 29, 30 to 39, ...), but only these seeds are reported."""
@@ -70,8 +63,6 @@ class Options(What):
 
 @dataclass(frozen=True)
 class TuneOptions(What):
-    """Which arms to tune."""
-
     seeds_per_rate: int = SEEDS_PER_RATE
     """Tuning seeds per rate of the grid; the best three get as many again. The scores go into --rates-file and
     replace any that these arms have there."""
@@ -99,7 +90,6 @@ def questions(chosen: What, seeds: str = "") -> list[Question]:
 
 
 def _suite(chosen: What) -> Suite:
-    """The requested suite, in one of its environments if that is named, or a suite of a single environment."""
     if not chosen.suite:
         return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend)),))
     if chosen.suite == "worlds":
@@ -119,7 +109,12 @@ def _question(
 ) -> Question:
     """The question about these designs in one setting. beyond: the tricks of designs on what is beyond the ladder."""
     able, given = usable(config), chosen.given
-    names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
+    names = tricks_named(chosen.tricks) if chosen.tricks else able
+    if further := [name for name in names if name not in LADDER]:
+        instead = "leave out --tricks, and use --design beyond to try all such tricks on top of ppo"
+        raise InputError(f"{', '.join(further)} {'is' if len(further) == 1 else 'are'} beyond the ladder: {instead}")
+    if idle := [name for name in names if name not in able]:
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = [DESIGNS[name](names) for name in asked]
@@ -129,36 +124,20 @@ def _question(
     if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
     refuse_idle([arm for design in designs for arm in design.arms], given)
-    designs = [_without(design, list(given)) for design in designs]
+
+    def less(arm: Arm) -> Arm:
+        return Arm(arm.label, arm.tricks, [each for each in arm.numbers if each[0] not in given])
+
+    for k, design in enumerate(designs):
+        pairs = (replace(pair, without=less(pair.without), having=less(pair.having)) for pair in design.comparisons)
+        designs[k] = replace(design, arms=tuple(map(less, design.arms)), comparisons=tuple(pairs))
     fixed = setting.fixed or "lr" in given or any("lr" in dict(arm.numbers) for d in designs for arm in d.arms)
     parts = ("" if names == able else "-".join(designs[0].names), as_file_name(chosen.said))
     which = parse_seeds(seeds or setting.seeds)
     return Question(replace(config, **given), tuple(designs), which, () if fixed else TABLE, parts=parts)
 
 
-def _without(design: Design, given: Sequence[str]) -> Design:
-    """The design whose arms have no such numbers of their own."""
-
-    def less(arm: Arm) -> Arm:
-        return Arm(arm.label, arm.tricks, [each for each in arm.numbers if each[0] not in given])
-
-    pairs = (Comparison(pair.label, less(pair.without), less(pair.having)) for pair in design.comparisons)
-    return replace(design, arms=tuple(map(less, design.arms)), comparisons=tuple(pairs))
-
-
-def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:
-    """The requested tricks. Raises InputError, with the reason, for those that a design cannot be about here."""
-    names = tricks_named(chosen.tricks)
-    if further := [name for name in names if name not in LADDER]:
-        instead = "leave out --tricks, and use --design beyond to try all such tricks on top of ppo"
-        raise InputError(f"{', '.join(further)} {'is' if len(further) == 1 else 'are'} beyond the ladder: {instead}")
-    if idle := [name for name in names if name not in able]:
-        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
-    return names
-
-
 def main(chosen: Options, command: str) -> int:
-    """Train what is missing, print the tables, and write the report. Returns the exit status."""
     start, processes = time.perf_counter(), chosen.processes
     use(chosen.rates_file or chosen.out / OWN_RATES)
     made = questions(chosen, chosen.seeds)
@@ -180,27 +159,24 @@ def main(chosen: Options, command: str) -> int:
     failed = run_jobs(jobs, store, processes)
     for job, error in failed.items():
         print(f"failed: {job.config.env}, {in_words(job.tricks)}, seeds {_span(job)}: {error}", file=sys.stderr)
-    studies, paths = list[Study](), list[Path]()
+    saved = list[tuple[Study, Path]]()
     for each in made:
-        if any(store.has(job) for job in each.jobs(each.table_rates)):
+        if any(map(store.has, each.jobs(each.table_rates))):
             study, path = save(study_of(each, each.table_rates, {}, store, command), chosen.out)
             again = confirm(each, study, store, chosen, command) if chosen.confirm else None
-            studies.append(replace(study, again=again))
-            paths.append(path)
-    if not studies:
+            saved.append((replace(study, again=again), path))
+    if not saved:
         raise InputError("no arm could be trained")
     print(f"{time.perf_counter() - start:.0f} seconds")
+    studies, paths = zip(*saved, strict=True)
     status = page.document(studies, chosen.out, paths, command)
-    print(NEXT)
+    own = 'To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae"'
+    print(f"The report explains every column. {own}")
     return max(status, int(bool(failed)))
 
 
 def confirm(asked: Question, study: Study, store: Store, chosen: Options, command: str) -> Study | None:
-    """Try the arms of effects that are detected, or practically nothing, again, and save them beside the study.
-
-    With them, the set without all tricks that do practically nothing. None if nothing was decided. Raises InputError if
-    a job fails.
-    """
+    """Try the arms of decided effects again, and the set without all that do nothing, and save it; None without any."""
     arms, together = decided_arms(study), joint(study)
     if not arms:
         print(f"{study.name}: no effect is decided, so there is nothing to confirm")
@@ -225,7 +201,7 @@ def _span(job: Job) -> str:
 
 def choose_rates(chosen: TuneOptions) -> int:
     """Train every arm at every rate of the grid, and print the scores. Returns the exit status."""
-    each, most, workers = chosen.seeds_per_rate, MOST_SEEDS_PER_RATE, chosen.processes
+    each, workers, most = chosen.seeds_per_rate, chosen.processes, MOST_SEEDS_PER_RATE
     if not 1 <= each <= most:
         raise InputError(f"--seeds-per-rate must be at least 1 and at most {most:,}, not {each}")
     use(chosen.rates_file or chosen.out / OWN_RATES)
@@ -236,8 +212,8 @@ def choose_rates(chosen: TuneOptions) -> int:
     if not arms:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     scores = tune(arms, Store(chosen.out), workers, each)
-    most_seeds = f"{each} seeds per rate, {2 * each} for the best {FINALISTS}, from seed {FIRST_TUNING_SEED} on"
-    print(f"area under the curve by learning rate ({most_seeds})")
+    seeds = f"{each} seeds per rate, {2 * each} for the best {FINALISTS}, from seed {FIRST_TUNING_SEED} on"
+    print(f"area under the curve by learning rate ({seeds})")
     for (env, _, _, tricks), found in scores.groupby(KEY[:-1], sort=False):
         rows = found.sort_values("lr")
         shown = "".join(f"  {lr:g}: {area:.1f}" for lr, area in zip(rows.lr, rows.area, strict=True))

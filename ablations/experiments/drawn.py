@@ -1,8 +1,4 @@
-"""`sweep` and `random`: questions whose arms are a grid of numbers, or random flags and numbers.
-
-`python -m ablations sweep` trains every combination of some numbers, the learning rate among them. `random` trains
-agents with random flags and numbers, and says what each choice does to their scores.
-"""
+"""`sweep` and `random`: every combination of some numbers, or random flags and numbers, and what each choice does."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +15,9 @@ from ablations.question.arms import Arm, Design, flags, in_words, numbers
 from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
 from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
 from ablations.report.agents_in_words import choices_in_words, ranges_in_words
-from ablations.training.jobs import kind
+from ablations.report.multiples import choices_figure, sweep_figure
+from ablations.report.style import save_table
+from ablations.training.jobs import Job
 from ablations.training.question import Question, train
 from ablations.training.store import Store, as_file_name, digest, name_of
 from tricks.config import Config
@@ -42,8 +40,6 @@ ABOUT_VARY = (
 
 @dataclass(frozen=True)
 class Agents(Numbered):
-    """Where agents train."""
-
     env: str = "CartPole-v1"
     """Any environment id."""
     steps: int = 100_000
@@ -59,8 +55,6 @@ class Agents(Numbered):
 
 @dataclass(frozen=True)
 class Options(Agents):
-    """What to vary."""
-
     vary: Annotated[tuple[str, ...], ABOUT_VARY] = ()
     rung: str = "ppo"
     """A preset, or a flag for the ladder up to it, or in quotes with flags and numbers: `continuous --no-state-norm`.
@@ -81,12 +75,17 @@ class RandomOptions(Agents):
 
 
 def sweep(chosen: Options, command: str) -> int:
-    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.report.multiples import sweep_figure
-
-    start, given = time.perf_counter(), chosen.given
+    start, given, grid = time.perf_counter(), chosen.given, parse(chosen.vary)
     arm = arm_from(chosen.rung, ["lr", *given])
-    grid = grid_of(chosen, arm.tricks)
+    if not grid:
+        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
+    for name in grid:
+        if fault := idle(name, arm.tricks):
+            needed = missing_for(name, arm.tricks)
+            raise InputError(f"{fault}; --rung {chosen.rung}+{needed[0]}" if needed else fault)
+        if name in given:
+            raise InputError(f"this sweep varies {name}, so leave out --{name.replace('_', '-')}")
+    grid.setdefault("lr", (given["lr"],) if "lr" in given else RATES)
     refuse_idle([arm], given)
     combinations = prod(map(len, grid.values()))
     if chosen.seeds < 1:
@@ -110,9 +109,6 @@ def sweep(chosen: Options, command: str) -> int:
 
 
 def random(chosen: RandomOptions, command: str) -> int:
-    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.report.multiples import choices_figure
-
     start, held, count = time.perf_counter(), chosen.given, chosen.draws
     if not 2 * PER_SET <= count <= MOST_DRAWN or count % PER_SET:
         most = f"from {2 * PER_SET} to {MOST_DRAWN:,}"
@@ -128,22 +124,7 @@ def random(chosen: RandomOptions, command: str) -> int:
     own = [each for each in (*names, *DRAWN) if each not in held]
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
     figures = choices_figure(table, f"{count:,} random configurations on {chosen.env}", path)
-    text = choices_in_words(table, runs, chosen.steps)
-    return _show(path, text, {AGENTS: agents, CHOICES: table}, figures, start)
-
-
-def grid_of(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
-    """The numbers to vary and their values, lr among them. Raises InputError for a number that has no effect."""
-    grid, given = parse(chosen.vary), chosen.given
-    if not grid:
-        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
-    for name in grid:
-        if fault := idle(name, tricks):
-            needed = missing_for(name, tricks)
-            raise InputError(f"{fault}; --rung {chosen.rung}+{needed[0]}" if needed else fault)
-        if name in given:
-            raise InputError(f"this sweep varies {name}, so leave out --{name.replace('_', '-')}")
-    return {**grid, "lr": grid.get("lr", (given["lr"],) if "lr" in given else RATES)}
+    return _show(path, choices_in_words(table, runs, chosen.steps), {AGENTS: agents, CHOICES: table}, figures, start)
 
 
 def _trained(
@@ -151,18 +132,16 @@ def _trained(
 ) -> tuple[Path, pd.DataFrame]:
     """Train what is missing. Returns where the results go, without suffix, and a row per agent.
 
-    A stack is a question with one arm, whose agents have a seed and numbers of their own. A row has its stack, flags,
-    numbers and seed, its scores, and when it diverged. parts: of the files' names. names: of the flags and numbers.
-    Raises InputError for a stack that cannot be trained, and if a job fails.
+    A stack is a question with one arm, whose agents have a seed and numbers of their own. parts: of the files' names.
+    names: of the flags and numbers that are columns.
     """
-    processes, asked = chosen.processes, list[Question]()
+    processes, asked, rows = chosen.processes, list[Question](), list[pd.DataFrame]()
     for tricks, config in every:
         refuse_endless(config, tricks)
         agents = Design("agents", (), (Arm(in_words(tricks), tricks),))
         asked.append(Question(config, (agents,), config.seed_list, side_by_side=True))
     store = Store(chosen.out)
     jobs = train([(each, each.table_rates) for each in asked], store, processes, what)
-    rows = list[pd.DataFrame]()
     for k, job in enumerate(jobs):
         found, seeds = store.scored(job), job.config.seed_list
         assert found is not None
@@ -174,18 +153,13 @@ def _trained(
 
 
 def _facts(config: Config, tricks: Tricks) -> dict[str, Any]:
-    """What all agents of a table have in common, as columns beside its rows."""
     about = {"env": config.env, "steps": config.steps, "flags": flags(tricks), "numbers": numbers(config)}
-    return about | {"device": kind(config.device), "algorithm": ALGORITHM}
+    return about | {"device": Job(config, tricks).device, "algorithm": ALGORITHM}
 
 
 def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:
-    """Write and print the text, and write tables by the ends of their names. path: without suffix. Returns 0."""
-    from ablations.report.style import save_table
-
-    paths = [path.with_name(path.name + end) for end in (*tables, ".md")]
-    for target, table in zip(paths, tables.values(), strict=False):
-        save_table(table, target)
+    paths = [save_table(table, path.with_name(path.name + end)) for end, table in tables.items()]
+    paths.append(path.with_name(path.name + ".md"))
     write_whole(paths[-1], text + "\n")
     wrote = ", ".join(map(str, [*paths, *figures]))
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {wrote}")

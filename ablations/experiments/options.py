@@ -9,7 +9,7 @@ from ablations.question.arms import NUMBERS
 from ablations.question.words import option_name
 from ablations.training.question import TUNE, Rates
 from ablations.training.tuning import SEEDS_PER_RATE
-from ablations.training.workers import Device, worker_count
+from ablations.training.workers import worker_count
 from tricks.cli.shell import Parser
 from tricks.config import Config
 from tricks.errors import InputError
@@ -17,23 +17,17 @@ from tricks.ladder import NEEDS
 
 OUT = Path("runs/ablations")
 AT_MOST = 100  # seeds per arm, of a question that is asked until it is decided
-FOR_ALL = "What holds for all arms."
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Workers:
-    """How many processes train."""
+class Machine:
+    """Where jobs train."""
 
     workers: int = 0
     """Number of worker processes (0: one per core, or one on a GPU)."""
-
-
-@dataclass(frozen=True)
-class Machine(Workers):
-    """Where jobs train."""
-
-    device: Device = "cpu"
+    device: str = "cpu"
+    """Where to train: cpu, cuda, cuda:1, ... CPUs and GPUs round differently, so their jobs are different ones."""
     out: Path = OUT
     """Folder for the finished jobs, the tables and the figures."""
 
@@ -48,6 +42,7 @@ class Numbered(Machine):
     """A command that takes numbers of `Config`, too."""
 
     about, takes = "", NUMBERS  # what its help says first, and which fields of `Config` can be given
+    usual = Config()  # what its help gives as defaults
     numbers: tuple[tuple[str, Any], ...] = ()
     """Those that were given, which hold for all arms."""
 
@@ -69,7 +64,6 @@ class Worded(Numbered):
 'ppo --no-gae --lr 0.01', or 'name=ppo --no-gae'. All other options of `train`, such as
 --env, --steps or --gamma, hold for all arms and stand outside the quotes."""
     takes = tuple(field.name for field in fields(Config))
-    usual = Config()  # what its help gives as defaults
     flags: tuple[Any, ...] = ()
     """Switches of tricks, as they were given."""
     suite: str = ""
@@ -93,21 +87,20 @@ class Worded(Numbered):
 
     @property
     def config(self) -> Config:
-        """What holds for all arms."""
         return Config(device=self.device, **self.given)
 
     @property
     def tried(self) -> Rates:
         """The learning rates as a `Question` takes them. Raises InputError if one cannot be."""
         rates = checked_rates(self.rates)
-        if rates != () and "lr" in self.given:
+        if rates and "lr" in self.given:
             raise InputError("--lr and --rates exclude each other; --rates '' leaves them out")
         return rates
 
     @property
     def held(self) -> Collection[str]:
         """Numbers that a preset does not set: those given, and the learning rate where one is chosen."""
-        return {*self.given, "lr"} if self.tried != () else self.given
+        return {*self.given, "lr"} if self.tried else self.given
 
 
 def parsed(kind: type[T], arguments: Sequence[str], command: str) -> T:
@@ -121,7 +114,7 @@ def parsed(kind: type[T], arguments: Sequence[str], command: str) -> T:
     more: dict[str, Any] = {"flags": tuple(flags)} if isinstance(start, Worded) else {}
     words = [word for word in arguments if not more or word not in flags]
     others = [name for name in start.takes if not hasattr(start, name)]
-    parser.takes(start.usual if isinstance(start, Worded) else Config(), FOR_ALL, others)
+    parser.takes(start.usual, "What holds for all arms.", others)
     chosen, config = parser.filled(words)
     names = dict.fromkeys(option_name(word) for word in words if word.startswith("--"))
     numbers = tuple((name, getattr(config, name)) for name in names if name in others)

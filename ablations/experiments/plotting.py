@@ -1,6 +1,6 @@
 """`python -m ablations plot`: learning curves of any runs, ours or others', in one figure, and what differs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
 from html import unescape
@@ -10,17 +10,8 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.reading import (
-    Columns,
-    Frames,
-    as_study,
-    curves_of,
-    read,
-    refuse_unused_columns,
-    seed_scores,
-    stored_in,
-    together,
-)
+from ablations.analysis import reading
+from ablations.analysis.reading import Columns, Frames, stored_in
 from ablations.report.answer import Answer
 from ablations.report.multiples import figure, on_grids, rows_behind
 from ablations.report.style import save
@@ -34,8 +25,6 @@ from tricks.runs.files import write_whole
 
 @dataclass(frozen=True)
 class Options:
-    """What to draw, and how."""
-
     sources: Annotated[tuple[str, ...], POSITIONAL] = ()
     """Studies and runs of ours; monitor files, evaluations and folders of stable-baselines3; TensorBoard's event files;
     CSV and Parquet tables; patterns such as 'logs/*_ppo'. `name=path` gives a source's runs a name; otherwise it is
@@ -60,14 +49,13 @@ class Options:
 
 
 def main(chosen: Options) -> int:
-    """Draw the figure, and print the table. Returns the exit status."""
     if not chosen.sources:
         raise InputError("plot needs at least one source, such as runs/ablations or logs/monitor.csv")
     columns = Columns(chosen.run, chosen.step, chosen.value, chosen.group)
     sources = [each for source in chosen.sources for each in _split(source)]
-    refuse_unused_columns(columns, [path for _, paths in sources for path in paths if not stored_in(path)])
+    reading.refuse_unused_columns(columns, [path for _, paths in sources for path in paths if not stored_in(path)])
     wanted = [name.strip() for name in chosen.arms.split(",") if name.strip()]
-    ours = {paths[0]: read(paths[0]) for _, paths in sources if stored_in(paths[0])}
+    ours = {paths[0]: reading.read(paths[0]) for _, paths in sources if stored_in(paths[0])}
     known = list(dict.fromkeys(arm for found in ours.values() for arm in found.runs.arm))
     if missing := [name for name in wanted if name not in known]:
         has = f"; the arms are {', '.join(known)}" if known else "; no source is of ours"
@@ -76,16 +64,23 @@ def main(chosen: Options) -> int:
     for name, paths in sources:
         part = ours.get(paths[0]) or frames_of(paths, columns)
         if wanted and paths[0] in ours:
-            part = _each(part, lambda table: table[table.arm.isin(wanted)])
-        parts += [_named(part, name)] * bool(len(part.runs))
-    frames = _apart(_in_one(together(parts), chosen.env))
+            part = Frames(*(table[table.arm.isin(wanted)] for table in part))
+        several = part.runs.arm.nunique() > 1
+        if name:  # before the name of each arm, or in its place if there is one
+            part = Frames(*(table.assign(arm=f"{name} " + table.arm if several else name) for table in part))
+        parts += [part] * bool(len(part.runs))
+    frames = _in_one(reading.together(parts), chosen.env)
+    twice = frames.runs.groupby("arm").study.nunique().loc[lambda places: places > 1].index
+    own = (one.arm.where(~one.arm.isin(twice), one.study + ": " + one.arm) for one in frames)  # with the study's name
+    frames = Frames(*(one.assign(arm=arms) for one, arms in zip(frames, own, strict=True)))
     names = list(dict.fromkeys(frames.curves.arm))
     if chosen.against and chosen.against not in names:
         raise InputError(f"--against {chosen.against!r} is no group; the groups are {', '.join(names)}")
     grids, table = on_grids(frames), chosen.out.with_name(f"{chosen.out.name}.md")
     prepare(chosen.out.parent)
     files = save(figure(frames), chosen.out, rows_behind(grids), ("png", "svg"))
-    text = arms_text(Answer((as_study(frames, chosen.against or names[0], grids),), frames.curves).table)
+    study = reading.as_study(frames, chosen.against or names[0], grids)
+    text = arms_text(Answer((study,), frames.curves).table)
     write_whole(table, text + "\n")
     print(f"{unescape(text)}\n\nwrote {', '.join(map(str, [*files, table]))}")
     return 0
@@ -93,20 +88,17 @@ def main(chosen: Options) -> int:
 
 def frames_of(paths: Sequence[Path], columns: Columns) -> Frames:
     """The tables of others' runs. Raises InputError, with their name, if they are nothing that can be read."""
-    curves = curves_of(paths[0], columns, *paths[1:])
+    curves = reading.curves_of(paths[0], columns, *paths[1:])
     label = paths[0].name.removesuffix(".csv") + f" and {len(paths) - 1} more" * (len(paths) > 1)
     curves["arm"] = curves.pop("group") if "group" in curves else label
     known, each = ["arm", "env"] if "env" in curves else ["arm"], [own for _, own in curves.groupby("seed")]
     last = min(int(own.step.max()) for own in each)
-    runs = [seed_scores(own, last).assign(**own[known].iloc[0]) for own in each]
+    runs = [reading.seed_scores(own, last).assign(**own[known].iloc[0]) for own in each]
     return Frames(pd.concat(runs, ignore_index=True).assign(lr=np.nan, study=label), curves.assign(study=label))
 
 
 def _split(source: str) -> list[tuple[str, list[Path]]]:
-    """The name that a source was given, if any, and its paths: ours one by one, others' together.
-
-    Raises InputError if nothing is there.
-    """
+    """The name that a source was given, if any, and its paths: ours one by one, others' together. Or InputError."""
     name, named, place = source.partition("=")
     name, path = (name, Path(place)) if named and not Path(source).exists() else ("", Path(source))
     found = [path] if path.exists() else sorted(Path(each) for each in glob(str(path)))
@@ -117,27 +109,9 @@ def _split(source: str) -> list[tuple[str, list[Path]]]:
 
 
 def _in_one(found: Frames, env: str) -> Frames:
-    """The runs in one environment, and others' runs, which don't say theirs. Raises InputError if there are several."""
     envs = list(found.runs.env.dropna().unique()) if "env" in found.runs else []
     if env and env not in envs:
         raise InputError(f"--env {env!r} is in no source of ours; they have {', '.join(envs) or 'none'}")
     if len(envs) > 1 and not env:
         raise InputError(f"the sources are of several environments; choose one with --env: {', '.join(envs)}")
-    return _each(found, lambda table: table[table.env.isna() | table.env.eq(env)]) if env else found
-
-
-def _named(found: Frames, name: str) -> Frames:
-    """A source's arms under a name of its own: that name if there is one arm, else before each arm's."""
-    several = found.runs.arm.nunique() > 1
-    return _each(found, lambda table: table.assign(arm=f"{name} " + table.arm if several else name)) if name else found
-
-
-def _each(found: Frames, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Frames:
-    return Frames(*map(change, found))
-
-
-def _apart(found: Frames) -> Frames:
-    """Arms of the same name in several studies get the study's name, too."""
-    places = found.runs.groupby("arm").study.nunique()
-    twice = list(places[places > 1].index)
-    return _each(found, lambda one: one.assign(arm=one.arm.where(~one.arm.isin(twice), one.study + ": " + one.arm)))
+    return Frames(*(table[table.env.isna() | table.env.eq(env)] for table in found)) if env else found

@@ -4,15 +4,15 @@ import shlex
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from ablations.analysis.records import RESULTS, SUFFIX, Study, load
-from ablations.experiments.options import OUT, Workers
+from ablations.experiments.options import OUT, Machine
 from ablations.report.sentences import spoken
 from ablations.report.tables import markdown
 from tricks.errors import InputError
@@ -21,8 +21,6 @@ from tricks.version import ALGORITHM
 
 @dataclass(frozen=True)
 class Options:
-    """Which studies to look at."""
-
     out: Path = OUT
     """Folder with the studies."""
     from_results: bool = False
@@ -30,21 +28,22 @@ class Options:
 
 
 @dataclass(frozen=True)
-class RefreshOptions(Options, Workers):
-    """Which studies to retrain, and for how long."""
-
+class RefreshOptions(Options):
+    workers: int = Machine.workers
+    """Number of worker processes (0: one per core, or one on a GPU)."""
     budget: str = ""
     """How long to train, such as 90m or 2h (default: until all are done). What is finished by then is kept. The new
     studies go to --out; with --from-results, to runs/refresh."""
 
 
 def main(chosen: Options) -> int:
-    """Print which studies there are, and which are stale. Returns the exit status: 1 if some are."""
-    studies = _studies(chosen)
-    lines = [("study", "seeds", "by", "age", "")]
+    studies, lines = _studies(chosen), [("study", "seeds", "by", "age", "")]
     for study in studies:
-        first, end = study.about["seeds"]
-        lines.append((study.name, f"{first}:{end}", ", ".join(study.origins), _age(study), "stale" * study.stale))
+        (first, end), dates, age = study.about["seeds"], study.about["made with"].get("date"), "unknown"
+        if dates:
+            seconds = (datetime.now(UTC) - datetime.fromisoformat(max(dates))).total_seconds()
+            age = spoken(seconds).replace(" hours", " h")
+        lines.append((study.name, f"{first}:{end}", ", ".join(study.origins), age, "stale" * study.stale))
     stale = sum(study.stale for study in studies)
     said = f"{stale} of {len(studies)} studies are stale (not trained by ALGORITHM {ALGORITHM} from a clean tree)"
     print(f"{markdown(lines)}\n\n{said}")
@@ -52,22 +51,19 @@ def main(chosen: Options) -> int:
 
 
 def refresh(chosen: RefreshOptions) -> int:
-    """Retrain stale studies by the commands that made them, those with the most comparisons first.
-
-    Returns the exit status: 1 if some are left.
-    """
+    """Retrain stale studies by the commands that made them, the largest first. The status is 1 if some are left."""
     old = [study for study in _studies(chosen) if study.stale and study.kind != "games"]  # of an earlier command
     left = sorted(old, key=lambda study: -sum(len(d.comparisons) for d in study.designs))
     out = Path("runs/refresh") if chosen.from_results else chosen.out
-    end = time.monotonic() + seconds(chosen.budget) if chosen.budget else None
+    end = time.monotonic() + _seconds(chosen.budget) if chosen.budget else None
     commands = dict.fromkeys(study.about["command"] for study in left)  # a command can make several studies
     for k, command in enumerate(commands):
         print(f"{k + 1} of {len(commands)}: {command}", flush=True)
         ours, *words = command.partition(";")[0].split("python -m ablations", 1)
         if ours or not words:
             raise InputError(f"{command!r} is not a command of this package, so `refresh` can't retrain its study")
-        again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"]), "--out", str(out)]
-        again += ["--workers", str(chosen.workers)]
+        again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"])]
+        again += ["--out", str(out), "--workers", str(chosen.workers)]
         try:
             budget = None if end is None else max(0.0, end - time.monotonic())
             if subprocess.run(again, timeout=budget, check=False).returncode not in (0, 1):
@@ -78,27 +74,15 @@ def refresh(chosen: RefreshOptions) -> int:
     return 0
 
 
-def seconds(budget: str) -> float:
-    """Of `90m`, `2h` or `600s`. Raises InputError for anything else."""
-    try:
-        found = pd.Timedelta(budget).total_seconds()
-    except ValueError:
-        found = np.nan
-    if not found >= 1:  # a number without a unit is in nanoseconds
-        raise InputError(f"--budget must be a time such as 90m or 2h, not {budget!r}")
-    return found
+def _seconds(budget: str) -> float:
+    with suppress(ValueError):
+        if (found := pd.Timedelta(budget).total_seconds()) >= 1:  # a number without a unit is in nanoseconds
+            return found
+    raise InputError(f"--budget must be a time such as 90m or 2h, not {budget!r}")
 
 
 def _studies(chosen: Options) -> list[Study]:
-    """The studies of the folder. Raises InputError if there are none."""
     folder = RESULTS if chosen.from_results else chosen.out
-    found = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    if not found:
+    if not (paths := sorted(folder.glob(f"*{SUFFIX}"))):
         raise InputError(f"no run files (*{SUFFIX}) in {folder}")
-    return found
-
-
-def _age(study: Study) -> str:
-    if not (dates := study.about["made with"].get("date")):
-        return "unknown"
-    return spoken((datetime.now(UTC) - datetime.fromisoformat(max(dates))).total_seconds()).replace(" hours", " h")
+    return [*map(load, paths)]

@@ -25,8 +25,6 @@ from tricks.flags import meant
 
 @dataclass(frozen=True)
 class Options(Machine):
-    """Which trials, and where the results go."""
-
     tricks: str = ""
     """Run only the trials of these tricks, such as baseline,clip (default: all)."""
     env: str = ""
@@ -44,7 +42,6 @@ class Options(Machine):
 
 
 def main(chosen: Options, command: str) -> int:
-    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     seeds, processes = parse_seeds(chosen.seeds), chosen.processes
     use(chosen.rates_file or chosen.out / OWN_RATES)
     trials, store, start = picked(chosen.tricks, chosen.env), Store(chosen.out), time.perf_counter()
@@ -54,11 +51,10 @@ def main(chosen: Options, command: str) -> int:
     untuned = [arm for arm in free if best_rate(arm.config, arm.tricks).reservation]
     if chosen.tune and untuned:
         tune(untuned, store, processes)
-    chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
-    name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
+    tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
+    name = name_of("worlds", "-".join(tricks), chosen.env.replace("/", "_"), first=seeds[0])
 
     def trained(every: Sequence[Question], what: str) -> Study:
-        """Train both arms of each, unless they are stored. Raises InputError if a job fails."""
         in_order = sorted(every, key=lambda each: each.rates == TABLE)  # of two trials with a job, the tuned counts
         jobs = train([(each, each.table_rates) for each in in_order], store, processes, what)
         results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.scored(job))]
@@ -71,8 +67,7 @@ def main(chosen: Options, command: str) -> int:
         seen = [each.trial for each, sign in zip(found, trial_table(found).seen, strict=True) if sign]
         if seen:
             again = [asked(trial, trial.doses[-1], later, chosen.device) for trial in seen]
-            second = replace(trained(again, f"{len(seen)} trials again"), name=study.name)
-            study = replace(study, again=save_again(second, study, chosen.out))
+            study = replace(study, again=save_again(trained(again, f"{len(seen)} trials again"), study, chosen.out))
     text, paths = write_trials(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0
@@ -86,17 +81,14 @@ def asked(trial: Trial, dose: Dose, seeds: tuple[int, ...], device: str = "cpu")
 
 
 def picked(names: str, env: str = "") -> list[Trial]:
-    """The trials of the tricks in a comma-separated list (empty: of all) in an environment (empty: in any).
-
-    Raises InputError for an unknown trick, one without a trial, or an environment without a trial of them.
-    """
+    """The trials of the tricks in a list (empty: all) in an environment (empty: any). InputError if there are none."""
     wanted, known = tricks_named(names) if names else [], list(dict.fromkeys(trial.trick for trial in TRIALS))
     if without := [name for name in wanted if name not in known]:
         raise InputError(f"there is no trial for {', '.join(without)}; the tricks with trials are {', '.join(known)}")
     found = [trial for trial in TRIALS if not wanted or trial.trick in wanted]
     envs = dict.fromkeys(dose.config.env for trial in found for dose in trial.doses)
     if env and env not in envs:
-        whose = f" of {names}" if names else ""
+        whose = f" of {names}" * bool(names)
         near = meant(env, envs) or f"; there are trials{whose} in {', '.join([*envs][:4])}"
         raise InputError(f"there is no trial{whose} in {env}{near}")
     return [trial for trial in found if not env or env in [dose.config.env for dose in trial.doses]]

@@ -53,7 +53,7 @@ STORIES |= {
             question_with="alone, on {others}",
         ),
     ),
-    "presets": on_top(" to ppo", Mark("h", "⬡", "from CleanRL's set to ppo"), ", presets", 3),
+    "presets": on_top(" to ppo", Mark("h", "⬡", "between CleanRL's set and ppo"), ", presets", 3),
     "language": Story(
         Panels("From REINFORCE to GRPO, one trick at a time, and around it", ON_TOP),
         Mark("d", "◆", "from REINFORCE to GRPO"),
@@ -87,6 +87,6 @@ STORIES |= {
     # of stored studies, until they are trained again
     "beyond-normed": on_top(BEYOND, Mark("^", "△", "on cleanrl with return_norm"), ", return_norm", 5),
     "scales": on_top(
-        ", ways to handle rewards of different sizes", Mark("P", "✚", "against large rewards"), ", scales", 6
+        ", ways to handle rewards of different sizes", Mark("P", "✚", "on CleanRL's set, large rewards"), ", scales", 6
     ),
 }

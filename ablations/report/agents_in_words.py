@@ -2,28 +2,15 @@
 
 import pandas as pd
 
-from ablations.analysis.agents import (
-    NEAR,
-    QUANTILES,
-    best_of_each,
-    best_scores,
-    fixed,
-    floor_score,
-    good_spans,
-    means,
-    told_from_best,
-    varied,
-)
+from ablations.analysis import agents
+from ablations.analysis.agents import NEAR, QUANTILES, best_of_each, fixed, varied
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import FEWEST
 from ablations.report.tables import markdown
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
-    """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good.
-
-    only: the number to speak of; empty: all of them.
-    """
+    """What a sweep found, in one line: the best value, and the range that is nearly as good, of each number, or one."""
     said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
     seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
     return f"`{runs.rung.iloc[0]}`{fixed(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."
@@ -31,8 +18,8 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
 
 def nearly(runs: pd.DataFrame, name: str) -> str:
     """The best value of a number, and the values that are nearly as good, in words."""
-    level = best_scores(runs, name)
-    best, good = level.idxmax(), good_spans(level, floor_score(runs))
+    level = agents.best_scores(runs, name)
+    best, good = level.idxmax(), agents.good_spans(level, agents.floor_score(runs))
     edges = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"} if len(level) > 1 else {}
     others = [(low, high) for low, high in good if low < high or low != best]
     spans = [f"from {low:g} to {high:g}" if low < high else f"at {low:g}" for low, high in others]
@@ -42,16 +29,12 @@ def nearly(runs: pd.DataFrame, name: str) -> str:
 
 def doubt(runs: pd.DataFrame, name: str) -> str:
     """Which values cannot be told from the best one, in words; empty for a number with one value."""
-    told = told_from_best(runs, name)
-    if not told:
-        return ""
-    agents = len(runs) // len(means(runs, varied(runs)))
-    if agents < FEWEST:
-        return f"With {agents} seeds a combination there is no interval, and no value can be told from another."
-    alike = [f"{value:g}" for value, apart in told.items() if not apart]
-    if not alike:
-        return "All others are told apart from it."
-    return f"These seeds cannot tell it from {' or '.join(filter(None, [', '.join(alike[:-1]), alike[-1]]))}."
+    told, seeds = agents.told_from_best(runs, name), len(runs) // len(agents.means(runs, varied(runs)))
+    if told and seeds < FEWEST:
+        return f"With {seeds} seeds a combination there is no interval, and no value can be told from another."
+    if alike := [f"{value:g}" for value, apart in told.items() if not apart]:
+        return f"These seeds cannot tell it from {' or '.join(filter(None, [', '.join(alike[:-1]), alike[-1]]))}."
+    return "All others are told apart from it." * bool(told)
 
 
 def ranges_in_words(runs: pd.DataFrame) -> str:
@@ -66,8 +49,7 @@ def ranges_in_words(runs: pd.DataFrame) -> str:
             lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
         parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}. {doubt(runs, name)}".rstrip())
     diverged = int(runs.diverged.notna().sum())
-    if fixed(runs):
-        parts.append(f"All{fixed(runs)}.")
+    parts += [f"All{fixed(runs)}."] * bool(fixed(runs))
     known = any(best.low == best.low for name in names for best in best_of_each(runs, name))
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)" * known + "."
@@ -78,10 +60,7 @@ def ranges_in_words(runs: pd.DataFrame) -> str:
 
 
 def choices_in_words(table: pd.DataFrame, runs: pd.DataFrame, steps: int) -> str:
-    """The table of `choices` as Markdown, the choice that explains most first, and what it shows.
-
-    runs: the agents. steps: the budget of each.
-    """
+    """The table of `choices` as Markdown, what explains most first, and what it shows. runs: the agents."""
     lines = [("choice", "variance explained", "level", "agents", *(f"{100 * q:g}% quantile" for q in QUANTILES))]
     for _, rows in sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0])):
         for place, row in enumerate(rows.to_dict("records")):

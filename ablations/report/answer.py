@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ablations.analysis.by_rate import in_general
 from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, effects, moved, with_verdicts
 from ablations.analysis.outcomes import trial_table_of
+from ablations.analysis.reading import Frames, of_study
 from ablations.analysis.records import Study
 from ablations.analysis.stats import FEWEST, within
 from ablations.question.arms import Arm, Design
@@ -62,8 +63,6 @@ class Answer:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per environment, arm and seed: its rate, area and late return, when it diverged, and what made it."""
-        from ablations.analysis.reading import of_study  # slow to load, as torch is
-
         return pd.concat([of_study(study).runs for study in self.studies], ignore_index=True)
 
     @cached_property
@@ -86,10 +85,7 @@ class Answer:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row per environment and arm, in units of return; the columns of `effects` are empty for a reference.
-
-        env, arm, lr, area, iqm, late (each with _low and _high, 95%), diverged, seeds, against, ...
-        """
+        """A row per environment and arm, in units of return: SCORED, and its row of `effects` (empty: a reference)."""
         arms = pd.concat([tables.arms_table(*asked) for asked in self.asked], ignore_index=True)
         own = self.effects.drop(columns=[*SIDES, "seeds"]).drop_duplicates(["env", "arm"], keep="last")
         both = arms[SCORED].merge(own, "left", ["env", "arm"])
@@ -117,22 +113,15 @@ class Answer:
 
     def plot(self, statistic: str = "mean", env: str = "") -> Figure:
         """Learning curves with intervals, of the first environment or this one. statistic: mean or iqm."""
-        from ablations.analysis.reading import Frames
-
-        env = env or self.studies[0].env
-        here = Frames(self.runs[self.runs.env == env], self.curves[self.curves.env == env])
-        rates = self.studies[0].about.get("rates", "")
-        return figure(here, statistic=statistic, said=f"{env}: {rates}", colors=self.colors)
-
-    @property
-    def colors(self) -> dict[str, str]:
-        """The color of the trick in which an arm differs from its reference, if it is a single one of that color."""
-        found = {}
+        found, env = dict[str, str](), env or self.studies[0].env  # an arm has its trick's color, if that is unique
         for pair in self.asked[0][1].comparisons:
             differ = {*pair.focus.tricks.on} ^ {*pair.reference.tricks.on}
             if len(differ) == 1 and pair.focus.functions == pair.reference.functions:
-                found[pair.focus.name] = style.COLORS[next(iter(differ))]
-        return {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
+                found[pair.focus.name] = style.COLORS[differ.pop()]
+        colors = {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
+        here = Frames(self.runs[self.runs.env == env], self.curves[self.curves.env == env])
+        said = f"{env}: {self.studies[0].about.get('rates', '')}"
+        return figure(here, statistic=statistic, said=said, colors=colors)
 
     @property
     def sentences(self) -> list[str]:
@@ -148,9 +137,9 @@ class Answer:
             return f"{name} changes no score: every seed has the same area as with {reference}."
         more = f"{abs(row['difference']):.3g} {'less' if row['difference'] < 0 else 'more'} area than {reference}"
         if row["verdict"] in (HELPS, HURTS):
-            within = "; but the whole interval lies within the margin" if row["within"] else ""
+            within = "; but the whole interval lies within the margin" * bool(row["within"])
             much = f"; such estimates exceed the truth by {row['exaggeration'] - 1:.0%} on average"
-            much = much if row["exaggeration"] > 1.05 else ""
+            much *= row["exaggeration"] > 1.05
             return f"{name} {row['verdict']}: {more}, p = {row['p_holm']:.2g}{within}{much}."
         if row["verdict"] == NOTHING:
             return f"{name} does practically nothing: its area is within the margin of that of {reference}."
@@ -175,5 +164,4 @@ class Answer:
 
     @property
     def brief(self) -> str:
-        """What the terminal shows: the tables, and what they mean."""
         return joined([*self.tables, "\n".join([*self.replacements, *self.sentences])])

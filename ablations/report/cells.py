@@ -1,7 +1,4 @@
-"""Effects as figures: a matrix of cells, hatched where the seeds can't tell, or a row per trick with intervals.
-
-A cell has a color centered at 0, and the number.
-"""
+"""Effects as figures: a matrix of cells, hatched where the seeds can't tell, or a row per trick with intervals."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -28,26 +25,22 @@ from ablations.analysis.stats import FEWEST, LEVEL
 from ablations.question.arms import Design
 from ablations.question.story import by_rank, story_of
 from ablations.report import style
-from ablations.report.multiples import lacking, title, wrapped
+from ablations.report.multiples import lacking, title
 from ablations.report.style import save
 from tricks.ladder import LADDER, NEEDS
 
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
-UNKNOWN = "#e4e4e4"
-HATCH = "////"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
     f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
     f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
 )
-LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
-AGAIN = 0.1  # rows from an effect to its second try
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 
 
 def tricks_of(effects: pd.DataFrame) -> list[str]:
     """What effects are about: tricks in the order of the ladder, then what is no trick, such as `reward_sign`."""
-    about = list(dict.fromkeys(effects.trick))
+    about = [*effects.trick.unique()]
     return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
 
 
@@ -60,33 +53,27 @@ def about_rates(effects: pd.DataFrame) -> str:
 
 
 def difference_of(env: str) -> str:
-    """The quantity that an environment's effects measure, in words."""
     return f"difference in {'normalized ' * (env in SCALES)}area under the curve{' (return)' * (env not in SCALES)}"
 
 
 def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
-    """The effects with p_fdr, `small`, and `hatched`.
+    """The effects with p_fdr, adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995).
 
-    p_fdr is adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995). An effect that is not
-    detected by it at 5% is small if its interval lies within ±MARGIN and the arms have room for more, and hatched
-    otherwise. So is an effect that other seeds did not show again.
+    One that is not detected by it at 5% is `small` if its interval lies within ±MARGIN and the arms have room for more,
+    and `hatched` otherwise. So is an effect that other seeds did not show again.
     """
     from scipy.stats import false_discovery_control
 
     p_fdr = effects.p.to_numpy(copy=True)
     if (known := ~np.isnan(p_fdr)).any():
         p_fdr[known] = false_discovery_control(p_fdr[known])
-    unsure = ~(p_fdr < LEVEL)
-    refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
+    unsure, refuted = ~(p_fdr < LEVEL), effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
     small = unsure & is_small(effects) & ~refuted
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 
 
-def cell_text(value: float, limit: float, clear: bool = False) -> str:
-    """The value with its sign and two decimals, three if the limit is small, none if it is large; a dash for NaN.
-
-    clear: the value is clear of 0, so it gets one more decimal if it would round to 0.
-    """
+def cell_text(value: float, limit: float, clear: bool) -> str:
+    """The value with its sign and two decimals, three of a small limit, none if large, one more if `clear` of 0."""
     if np.isnan(value):
         return "–"
     places = 3 if limit < 0.1 else 2
@@ -98,25 +85,24 @@ def cell_text(value: float, limit: float, clear: bool = False) -> str:
 def cell(
     axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, text: str = "", under: str = ""
 ) -> None:
-    """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
+    """Fill the cell (column, row) with the value's color, from -limit to limit, and write it or `text`, and `under` it.
 
-    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white. text: what to
-    write in place of the value.
+    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white.
     """
     column, row = at
-    known = np.isfinite(value)
+    known, shown = np.isfinite(value), text or cell_text(value, limit, clear=not hatched)
     shade = value / limit if known and np.isfinite(limit) else 0.0
-    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    face: Any = "#e4e4e4" if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
     light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
     ink = "white" if light < 0.21 else style.INK  # where both inks have the same contrast
     axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
     if known and hatched:
         line = np.average([to_rgb(face), to_rgb(ink)], axis=0, weights=(0.65, 0.35))  # fainter than the digits
-        inner = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor="none", edgecolor=line, lw=0, hatch=HATCH)
+        inner = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor="none", edgecolor=line, lw=0, hatch="////")
         axis.add_patch(inner)
     back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
     said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
-    axis.text(column, row - 0.15 if under else row, text or cell_text(value, limit, clear=not hatched), size=9, **said)
+    axis.text(column, row - 0.15 if under else row, shown, size=9, **said)
     if under:
         axis.text(column, row + 0.2, under, size=7.5, **said)
 
@@ -130,12 +116,10 @@ def matrices(
     """Draw matrices of cells side by side, with the same rows. size: in inches. aspect: of a cell: height / width."""
     style.use()
     columns = [list(dict.fromkeys(column for _, column in cells)) for cells in panels]
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=[*map(len, columns)]
-    )
+    look: Any = {"figsize": size, "layout": "constrained", "width_ratios": [*map(len, columns)]}
+    figure, axes = plt.subplots(1, len(panels), squeeze=False, **look)
     for k, (axis, cells, names) in enumerate(zip(axes[0], panels, columns, strict=True)):
-        axis.set_xlim(-0.5, len(names) - 0.5)
-        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(rows) - 0.5, -0.5))
         axis.set_box_aspect(aspect * len(rows) / len(names))
         axis.set_xticks(range(len(names)), names, size=8, rotation=35, ha="right", rotation_mode="anchor")
         axis.set_yticks(range(len(rows)), rows if k == 0 else [""] * len(rows))
@@ -158,15 +142,8 @@ def cells_of(effects: pd.DataFrame, tricks: Sequence[str], limit: float) -> Cell
 
 
 def color_names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
-    """Give each trick's name its color."""
     for label, trick in zip(labels, tricks, strict=True):
         label.set(color=style.color(trick), weight="bold")
-
-
-def furthest(values: Sequence[float]) -> float:
-    """The limit of the color scale, which is the largest absolute value; NaN if there is none."""
-    known = np.abs([value for value in values if np.isfinite(value)])
-    return float(known.max()) or 1.0 if len(known) else np.nan
 
 
 def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> None:
@@ -177,12 +154,13 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
     title(figure, said)
     below = fill(text, int(13 * figure.get_figwidth()))
     figure.supxlabel(below, size=8.5, color=style.INK)
-    lines = wrapped(said, figure.get_figwidth()).count("\n") + below.count("\n")
+    lines = figure.get_suptitle().count("\n") + below.count("\n")
     figure.set_figheight(figure.get_figheight() + 0.2 * max(0, lines - 2))  # a title and two lines have room already
     if np.isfinite(limit):
         left, right = axis.get_xlim()
         place = axis.inset_axes((1 + 0.4 / (right - left), 0, 0.2 / (right - left), 1))
-        bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS)), cax=place)
+        colors = COLORS.resampled(41)  # few enough that a file with 256 colors has all of them
+        bar = figure.colorbar(ScalarMappable(Normalize(-limit, limit), colors), cax=place)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=8, length=2)
 
@@ -190,12 +168,7 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences: one row per trick, one panel per design, with a column for each of its environments.
-
-    A cell is hatched if its effect is unknown or was not confirmed, and "≈ 0" if it is practically nothing. Detected:
-    at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
-    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
-    """
+    """Draw differences: a row per trick, a panel per design, a column per environment. See `forest_figure`."""
     effects = told_apart(effects)
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
     unit = effects.env.where(known, effects.env + " (return)")
@@ -204,7 +177,7 @@ def heatmap_figure(
     count = sum(rows["at"].nunique() for rows in shown.values())
     size = min(0.8, (style.WIDTH - 2.6) / count)
     certain = effects[known & ~effects.hatched]  # what is unknown may be far off, and would make all else pale
-    limit = furthest((certain if len(certain) else effects[known]).difference.tolist())
+    limit = float((certain if len(certain) else effects[known]).difference.abs().max()) or 1.0
     slanted = 0.04 * max(map(len, effects.env))
     shape = (max(5.2, 2.6 + size * count), 0.29 * len(tricks) + slanted + 1.8)
     figure, axes = matrices([cells_of(rows, tricks, limit) for rows in shown.values()], tricks, shape, 0.29 / size)
@@ -224,10 +197,7 @@ def heatmap_figure(
 
 
 def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
-    """Save `rate_map` and the numbers behind it. path: without suffix.
-
-    Draws nothing if there are no rows, or if the design compares a trick twice, for which there is one row.
-    """
+    """Save `rate_map` and the numbers behind it; nothing without rows, or for a design that compares a trick twice."""
     if found.empty or design.repeats:
         return []
     figure = rate_map(found, design, common)
@@ -235,15 +205,12 @@ def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, p
 
 
 def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figure:
-    """Draw the rows of `effects_by_rate` as cells, hatched where the effect is unknown, see `told_apart`.
-
-    common: the rate whose column is framed.
-    """
+    """Draw the rows of `effects_by_rate` as cells, see `told_apart`. common: the rate whose column is framed."""
     found = told_apart(found)
-    env, tricks, limit = found.env.iloc[0], list(dict.fromkeys(found.trick)), furthest(found.difference.tolist())
+    env, tricks, limit = found.env.iloc[0], [*found.trick.unique()], float(found.difference.abs().max()) or 1.0
     summed = found["at"].isin([*SAID])
     parts = [rows.assign(scaled=True, at=rows["at"].replace(SAID)) for rows in (found[~summed], found[summed])]
-    rates = list(dict.fromkeys(parts[0]["at"]))
+    rates = [*parts[0]["at"].unique()]
     shape = (0.72 * (len(rates) + 2) + 3.2, 0.29 * len(tricks) + 2.1)
     figure, axes = matrices([cells_of(rows, tricks, limit) for rows in parts], tricks, shape, 0.42)
     color_names(axes[0].get_yticklabels(), tricks)
@@ -269,31 +236,26 @@ class Seen(NamedTuple):
 
     difference: float
     verdict: str
-    clear: bool
-    """Whether the verdict says something; cells of others are hatched."""
-    confirmed: bool
-    """Whether an effect was detected, and again on other seeds; only then does its cell have a color."""
+    clear: bool  # whether the verdict says something; cells of others are hatched
+    confirmed: bool  # whether an effect was detected, and again on other seeds; only then its cell has a color
 
 
 class Panel(NamedTuple):
     """Effects that are drawn side by side."""
 
     heading: str
-    cells: dict[tuple[str, str], Seen]
-    """(question, environment or world) -> what was seen there. A question, which may be empty, has one row."""
-    limit: float
-    """Of the color scale; NaN if the effects have no unit in common, which leaves all cells white."""
+    cells: dict[tuple[str, str], Seen]  # (question, which may be empty; environment or world) -> what was seen there
+    limit: float  # of the color scale; NaN if the effects have no unit in common, which leaves all cells white
 
 
 def strip(panels: Sequence[Panel]) -> Figure:
     """Draw a trick's effects, panel by panel: confirmed ones in color, and hatched where these seeds cannot tell."""
-    drawn, shown = list[Cells](), [panel for panel in panels if panel.cells]
+    shown, drawn = [panel for panel in panels if panel.cells], list[Cells]()
     for panel in shown:
         cells: dict[tuple[str, str], Mapping[str, Any]] = {}
         for (question, env), seen in panel.cells.items():
-            limit = panel.limit if seen.confirmed else np.nan
-            at = fill(question, NAME), fill(env, NAME)
-            cells[at] = {"value": seen.difference, "limit": limit, "hatched": not seen.clear, "under": seen.verdict}
+            own = {"limit": panel.limit if seen.confirmed else np.nan, "hatched": not seen.clear, "under": seen.verdict}
+            cells[fill(question, NAME), fill(env, NAME)] = {"value": seen.difference, **own}
         drawn.append(cells)
     rows = list(dict.fromkeys(row for cells in drawn for row, _ in cells))
     widths = [len({column for _, column in cells}) for cells in drawn]
@@ -315,36 +277,39 @@ def forest_figure(
 ) -> list[Path]:
     """One environment's effects: a band per trick, a row per comparison with its design's mark, Welch's 95% interval.
 
-    effects: rows of `ablations.analysis.effects`, of one or more of the designs. missing: names of arms that lack
-    runs. path: without suffix.
+    effects: rows of `effects`, of these designs. missing: names of arms that lack runs. path: without suffix.
     """
     style.use()
     tricks, count = tricks_of(effects), effects.trick.value_counts()
     shown = by_rank(design for design in designs if design.name in set(effects.design))
-    marks = [story_of(design).mark for design in shown]
-    places = {design.name: place for place, design in enumerate(shown)}
-    ordered = effects.assign(place=effects.design.map(places)).sort_values("place", kind="stable")
+    marks = {design.name: story_of(design).mark for design in shown}
+    ordered = effects.sort_values("design", key=lambda name: name.map([*marks].index), kind="stable")
     ordered["row"], ordered["twice"] = ordered.groupby("trick").cumcount(), ordered.duplicated(["trick", "design"])
     most = max(3, int(ordered["row"].max()) + 1)
     figure, axis = plt.subplots(figsize=(10.5, 0.12 * most * len(tricks) + 1.6), layout="constrained")
     for row in ordered.to_dict("records"):
-        place, label = row["place"], row["label"]
+        mark, label = marks[row["design"]], row["label"]
         y = tricks.index(row["trick"]) + 0.81 / most * (row["row"] - (count[row["trick"]] - 1) / 2)
-        _effect(axis, y, row, marks[place].shape)
+        color, below = style.color(row["trick"]), y + 0.1  # thin, what a second try showed
+        face = color if row["detected"] else "white"
+        axis.plot([row["low"], row["high"]], [y, y], color=color, lw=1.6, zorder=2)
+        axis.plot(row["difference"], y, mark.shape, color=color, mfc=face, mew=1.4, ms=5.5, zorder=3)
+        if np.isfinite(row["again"]):
+            axis.plot([row["again_low"], row["again_high"]], [below, below], color=color, lw=1, alpha=0.6, zorder=2)
+            axis.plot(row["again"], below, "|", color=color, ms=5, mew=1.4, zorder=3)
         if label.others and (label.sign == "−" or row["twice"]):
-            said = fill(f"{marks[place].glyph} {label}", 42, subsequent_indent="     ")
+            said = fill(f"{mark.glyph} {label}", 42, subsequent_indent="     ")
             axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
     for stripe in range(0, len(tricks), 2):
         axis.axhspan(stripe - 0.5, stripe + 0.5, color="#f5f5f5", lw=0, zorder=0)
     axis.axvline(0, color=style.SOFT, lw=1, zorder=1)
     axis.set_yticks(range(len(tricks)), tricks)
-    axis.set_ylim(len(tricks) - 0.5, -0.5)
+    axis.set(ylim=(len(tricks) - 0.5, -0.5), xlabel=f"{difference_of(effects.env.iloc[0])}, with minus without")
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
-    axis.set_xlabel(f"{difference_of(effects.env.iloc[0])}, with minus without")
     color_names(axis.get_yticklabels(), tricks)
-    meanings = [(marks[k].shape, "white", f"{design.name}: {marks[k].meaning}") for k, design in enumerate(shown)]
-    meanings += [(marks[0].shape, style.INK, "filled: detected after Holm's correction")]
+    meanings = [(mark.shape, "white", f"{name}: {mark.meaning}") for name, mark in marks.items()]
+    meanings += [(meanings[0][0], style.INK, "filled: detected after Holm's correction")]
     meanings += [("|", style.INK, "thin: the same on other seeds")] * bool(effects.again.notna().any())
     look: Any = {"ls": "", "color": style.INK, "mew": 1.4, "ms": 5.5}
     handles = [Line2D([], [], marker=shape, mfc=face, label=said, **look) for shape, face, said in meanings]
@@ -356,14 +321,3 @@ def forest_figure(
     title(figure, said + lacking(missing))
     columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "verdict", "seeds"]
     return save(figure, path, effects[[*columns, "choosing", "again", "again_low", "again_high", "confirmed"]])
-
-
-def _effect(axis: Axes, y: float, row: dict[Any, Any], shape: str) -> None:
-    """Draw a difference with its interval, filled if detected, and below it, thin, what a second try showed."""
-    color, below = style.color(row["trick"]), y + AGAIN
-    face = color if row["detected"] else "white"
-    axis.plot([row["low"], row["high"]], [y, y], color=color, lw=1.6, zorder=2)
-    axis.plot(row["difference"], y, shape, color=color, mfc=face, mew=1.4, ms=5.5, zorder=3)
-    if np.isfinite(row["again"]):
-        axis.plot([row["again_low"], row["again_high"]], [below, below], color=color, lw=1, alpha=0.6, zorder=2)
-        axis.plot(row["again"], below, "|", color=color, ms=5, mew=1.4, zorder=3)

@@ -1,7 +1,4 @@
-"""Text that enters the report, escaped for Markdown and HTML, and the report as one HTML page.
-
-Names of environments, runs and versions come from files that anyone can have written. On the page they are only text.
-"""
+"""Text that enters the report, escaped, since anyone can have written the files; and the report as one HTML page."""
 
 import base64
 import re
@@ -9,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+
+from markdown import Markdown
+from markdown.treeprocessors import Treeprocessor
 
 # what means something in Markdown or HTML; within a word, _ does not
 SPECIAL = re.compile(r"[&<>\\`*\[\]|~#]|(?<!\w)_|_(?!\w)|:(?=//)")
@@ -34,19 +34,15 @@ def image(files: Sequence[Path], title: str, place: str = ".") -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Paragraphs, tables and pictures as one text, without those that are empty."""
     return "\n\n".join(part for part in parts if part)
 
 
 def _line(text: object) -> str:
-    """The text without line breaks and without what cannot be printed."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
 
 
 def as_html(page: str, folder: Path) -> str:
     """The Markdown as one HTML page that needs no other file, with its images embedded. Raw HTML in it is text."""
-    import markdown
-    from markdown.treeprocessors import Treeprocessor
 
     class Embedded(Treeprocessor):
         def run(self, root: Any) -> None:
@@ -54,7 +50,7 @@ def as_html(page: str, folder: Path) -> str:
                 data = (folder / unquote(image.get("src"))).read_bytes()
                 image.set("src", f"data:image/png;base64,{base64.b64encode(data).decode()}")
 
-    converter = markdown.Markdown(extensions=["tables"])
+    converter = Markdown(extensions=["tables"])
     converter.preprocessors.deregister("html_block")
     converter.inlinePatterns.deregister("html")
     converter.treeprocessors.register(Embedded(converter), "embedded", 5)  # after those that make images

@@ -1,9 +1,4 @@
-"""Small multiples: a design's learning curves, trials, doses, numbers of a sweep, choices of a random design; and
-learning curves with a line per group, its name at its end.
-
-Of a design, there is one panel per arm: its own line is bold, the line of the arm it is compared to is dashed, and all
-others are gray.
-"""
+"""Small multiples: a design's curves, trials, doses, numbers of a sweep, random choices; and a line per group."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
@@ -33,10 +28,7 @@ from tricks.errors import InputError
 COLUMNS, TRIALS = 6, 5  # panels in a row; of trials
 DASHED: Any = (0, (3, 1.5))
 LETTERS, LONGEST = 29, 30  # characters of small print that fit above a panel; at a smaller size
-TICKS = 22  # characters of tick labels that fit below a panel
 LINE = 10  # height of a line of small print, in points
-SIZE = (8.5, 3.8)  # inches, of a single panel
-WIDEST = 28  # letters of a line's name in one row
 STATISTICS: dict[str, tuple[str, Callable[..., Any]]] = {"mean": ("mean", np.mean), "iqm": ("interquartile mean", iqm)}
 
 
@@ -72,17 +64,12 @@ def thousands(axis: Axes, ticks: int = 3) -> None:
 
 
 def title(figure: Figure, text: str) -> None:
-    """Write the figure's title at its left edge."""
-    figure.suptitle(wrapped(text, figure.get_figwidth()), size=12, weight="bold", x=0.01, ha="left", color=style.INK)
-
-
-def wrapped(text: str, width: float) -> str:
-    """Wrap a title to the width of a figure, in inches."""
-    return fill_lines(text, int(9.2 * width))
+    """Write the figure's title at its left edge, wrapped to its width."""
+    text = fill_lines(text, int(9.2 * figure.get_figwidth()))
+    figure.suptitle(text, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
 
 
 def fill_lines(text: str, letters: int) -> str:
-    """Wrap each line to so many letters."""
     return "\n".join(fill(line, letters) for line in text.splitlines())
 
 
@@ -96,15 +83,8 @@ def panels(count: int, columns: int, width: float, height: float, share: Any = F
     row. share: their scales (True: x and y; y: only that)."""
     style.use()
     rows = -(-count // columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(width, height * rows + 0.9),
-        layout="constrained",
-        squeeze=False,
-        sharex=share is True,
-        sharey=bool(share),
-    )
+    how: Any = {"figsize": (width, height * rows + 0.9), "sharex": share is True, "sharey": bool(share)}
+    figure, axes = plt.subplots(rows, columns, layout="constrained", squeeze=False, **how)
     for spare in axes.flat[count:]:
         spare.axis("off")
     for k, axis in enumerate(axes.flat[:count]):
@@ -123,20 +103,22 @@ def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0, size: f
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
-    """Mean return against steps, one panel per arm, with the 95% bootstrap interval of the mean over seeds.
+    """Mean returns with 95% bootstrap intervals over seeds, a panel per arm: its line bold, its reference's dashed.
 
-    Mere references get no panel. path: without suffix. Draws nothing and returns no paths for a design without panels,
-    such as a factorial.
+    Nothing for a design without panels, such as a factorial. path: without suffix. Returns the paths.
     """
     told = story_of(design).panels
     if told is None:
         return []
     grids = {arm: grid for arm in design.arms if len(grid := study.grid(arm))}
     lines = {arm: curve(grid) for arm, grid in grids.items()}
-    before = {pair.focus: pair.reference for pair in design.comparisons}
-    notes = {arm: _notes(arm, grid) for arm, grid in grids.items() if arm in before or arm is design.arms[0]}
-    columns = min(COLUMNS, max(4, len(notes)))
-    notes = {arm: fill_lines(note, LETTERS * COLUMNS // columns) for arm, note in notes.items()}
+    before, notes = {pair.focus: pair.reference for pair in design.comparisons}, dict[Arm, str]()
+    shown = [arm for arm in grids if arm in before or arm is design.arms[0]]
+    columns = min(COLUMNS, max(4, len(shown)))
+    for arm in shown:
+        silent = int(grids[arm].isna().any(axis=1).sum())
+        heard = f"no episode ended in {silent} seeds: mean of the others" * bool(silent)
+        notes[arm] = fill_lines(f"{arm.label.small_print}\n{heard}".strip(), LETTERS * COLUMNS // columns)
     deepest = max((note.count("\n") + bool(note) for note in notes.values()), default=0)
     figure, axes = panels(len(notes), columns, style.WIDTH, 1.9 + deepest * LINE / 72, share=True)
     others = [np.column_stack([lines[arm].x, lines[arm].y]) for arm in notes]
@@ -158,13 +140,6 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     return save(figure, path, pd.concat(behind).rename(columns={"x": "step", "y": "return"}))
 
 
-def _notes(arm: Arm, grid: pd.DataFrame) -> str:
-    """The small print above a panel."""
-    silent = int(grid.isna().any(axis=1).sum())
-    heard = f"no episode ended in {silent} seeds: mean of the others" if silent else ""
-    return "\n".join(filter(None, (arm.label.small_print, heard)))
-
-
 def figure(
     frames: Any,
     by: str = "arm",
@@ -175,19 +150,18 @@ def figure(
 ) -> Figure:
     """Draw a line per group with its pointwise 95% bootstrap interval over seeds, and its name at its end.
 
-    frames: a table with a row per group, seed and step (columns `by`, seed, step, and `y`), or what has such a table as
-    `.curves` and, as `.runs`, tells where seeds diverged. Seeds are interpolated to a common grid up to the last step
-    that all groups reach. statistic: mean or iqm. said: the title. colors: of groups. Raises InputError for a table
-    without these columns, or in which steps go back.
+    frames: a table with columns `by`, seed, step, and `y`, or what has such a table as `.curves` and, as `.runs`, tells
+    where seeds diverged. Seeds are interpolated to a common grid up to the last step that all groups reach. statistic:
+    mean or iqm. said: the title. colors: of groups. InputError without these columns, or where steps go back.
     """
     if statistic not in STATISTICS:
         raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")
     style.use()
     grids, (what, of) = on_grids(frames, by, y), STATISTICS[statistic]
-    shown, axis = plt.subplots(figsize=SIZE, layout="constrained")
+    shown, axis = plt.subplots(figsize=(8.5, 3.8), layout="constrained")
     own = {name: color for name, color in (colors or {}).items() if name in grids}
-    free = [color for color in (style.INK, *style.OTHERS[2:], *style.COLORS.values()) if color not in own.values()]
-    others = cycle(free)
+    free = (style.INK, *style.OTHERS[2:], *style.COLORS.values())
+    others = cycle(color for color in free if color not in own.values())
     for name, each in grids.items():
         line = curve(each, of)
         band(axis, line, own.get(name) or next(others))
@@ -207,11 +181,13 @@ def figure(
 
 
 def label_lines(axis: Axes, size: float = 9) -> None:
-    """Write each labeled line's name at its right end, in its color, and move names apart if they would overlap."""
+    """Write each labeled line's name at its right end or the nearest edge, in its color, so that none overlap."""
     lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
-    ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
+    known = [values[np.isfinite(values)] for values in (np.asarray(line.get_ydata(), float) for line in lines)]
+    at = [(axis.get_xlim()[1], values[-1] if len(values) else 0.0) for values in known]
+    ends = [axis.transAxes.inverted().transform(axis.transData.transform(end))[1].clip(0, 1) for end in at]
     height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
-    names = [fill(str(line.get_label()), WIDEST) for line in lines]
+    names = [fill(str(line.get_label()), 28) for line in lines]
     rows = max((name.count("\n") + 1 for name in names), default=1)
     places = spread(ends, gap=1.5 * rows * size / height)
     for line, name, place in zip(lines, names, places, strict=True):
@@ -219,20 +195,11 @@ def label_lines(axis: Axes, size: float = 9) -> None:
         text.set(color=line.get_color(), weight="bold")
 
 
-def _end(axis: Axes, y: np.ndarray) -> float:
-    """The height at which a line ends, as a share of the axis; of a line that ends outside, the nearest edge."""
-    known = y[np.isfinite(y)]
-    last = known[-1] if len(known) else 0.0
-    ends = axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))
-    return float(np.clip(ends[1], 0, 1))
-
-
 def spread(places: Sequence[float], gap: float) -> list[float]:
     """Move places as little as possible (least squares), until they are at least `gap` apart, in the same order."""
     from scipy.optimize import isotonic_regression
 
-    order, steps = np.argsort(places, kind="stable"), gap * np.arange(len(places))
-    found = np.empty(len(places))
+    order, steps, found = np.argsort(places, kind="stable"), gap * np.arange(len(places)), np.empty(len(places))
     found[order] = isotonic_regression(np.array(places, float)[order] - steps).x + steps
     return found.tolist()
 
@@ -246,23 +213,22 @@ def on_grids(frames: Any, by: str = "arm", y: str = "return") -> dict[str, pd.Da
     rows = rows[rows[by].notna()]
     if rows.empty:
         raise InputError("the table has no rows")
-    back = rows.groupby([by, "seed"], sort=False).step.diff() < 0
-    if back.any():
-        where = rows[back].iloc[0]
+    back = rows[rows.groupby([by, "seed"], sort=False).step.diff() < 0]
+    if len(back):
+        where = back.iloc[0]
         raise InputError(f"steps go back in {where[by]}, seed {where.seed}, at step {where.step:,}")
     if rows["return"].isna().all():
         raise InputError(f"the table has no {y}: all are missing")
     groups = {str(name): own for name, own in rows.groupby(by, sort=False)}
-    last = min(int(own.groupby("seed").step.max().max()) for own in groups.values())
-    diverged: dict[str, dict[int, int]] = {}
-    if not isinstance(frames, pd.DataFrame):
-        for row in frames.runs.dropna(subset="diverged").to_dict("records"):
-            diverged.setdefault(str(row[by]), {})[int(row["seed"])] = int(row["diverged"])
+    last = min(int(own.step.max()) for own in groups.values())
+    stopped = pd.DataFrame() if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
+    diverged = dict[str, dict[int, int]]()
+    for row in stopped.to_dict("records"):
+        diverged.setdefault(str(row[by]), {})[int(row["seed"])] = int(row["diverged"])
     return {name: on_grid(own, last, diverged.get(name, {})) for name, own in groups.items()}
 
 
 def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The curves of `on_grids` as a tidy table of arm, seed, step, return."""
     wide = {name: grid.melt(var_name="step", value_name="return", ignore_index=False) for name, grid in grids.items()}
     return pd.concat(wide, names=["arm", "seed"]).reset_index()
 
@@ -282,35 +248,26 @@ def doses_figure(outcomes: Sequence[Outcome], path: Path) -> list[Path]:
         return []
     columns = min(TRIALS, len(dosed))
     figure, axes = panels(len(dosed), columns, style.WIDTH / TRIALS * max(columns, 2), 2.2, share="y")
-    for axis, outcome in zip(axes, dosed, strict=False):
-        draw_effects(axis, outcome)
+    for axis, outcome in zip(axes, dosed, strict=True):  # the effect at every dose, the last one being the claim
+        trial, color = outcome.trial, style.color(outcome.trial.trick)
+        found = pd.DataFrame([each.effect for each in outcome.at_every_dose])
+        axis.axhline(0, color=style.SOFT, lw=1, ls=DASHED)
+        dots(axis, found.index, found["mean"], found.low, found.high, color=color, marker="o", ms=5, lw=1.8, capsize=3)
+        axis.set_xticks(found.index, [f"{dose:g}" for dose in outcome.shares])
+        axis.set(xlim=(-0.4, len(found) - 0.6), xlabel=trial.varied)
+        sign = {1: "up", -1: "down", 0: "nothing"}[trial.predicted]
+        headed(axis, trial.trick, f"predicted {sign}" + (f" at lr={trial.rate:g}" if trial.rate else ""), color)
     seeds = max(len(outcome.shares) for outcome in dosed)
     title(figure, f"The more of what should make a trick matter, the larger its effect?\n{seeds} seeds, 95% intervals")
     figure.supylabel("with minus without, as a share of the best score", size=9, color=style.INK)
     return save(figure, path)
 
 
-def draw_effects(axis: Axes, outcome: Outcome) -> None:
-    """One trial: its effect at every dose, the last one being the claim."""
-    trial, color = outcome.trial, style.color(outcome.trial.trick)
-    found = pd.DataFrame([each.effect for each in outcome.at_every_dose])
-    axis.axhline(0, color=style.SOFT, lw=1, ls=DASHED)
-    dots(axis, found.index, found["mean"], found.low, found.high, color=color, marker="o", ms=5, lw=1.8, capsize=3)
-    axis.set_xticks(found.index, [f"{dose:g}" for dose in outcome.shares])
-    axis.set_xlim(-0.4, len(found) - 0.6)
-    axis.set_xlabel(trial.varied)
-    sign = {1: "up", -1: "down", 0: "nothing"}[trial.predicted]
-    headed(axis, trial.trick, f"predicted {sign}" + (f" at lr={trial.rate:g}" if trial.rate else ""), color)
-
-
 def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
-    """Draw and save `path` as PNG and SVG: one panel per trial, with its curves with and without the trick.
-
-    words: for each trial, what was predicted and seen. rates: a phrase about the learning rates.
-    """
+    """Draw and save a panel per trial: its curves with and without the trick, and words. rates: a phrase about them."""
     columns = min(TRIALS, max(3, len(outcomes)))
     figure, axes = panels(len(outcomes), columns, style.WIDTH / TRIALS * columns, 2.5)
-    for axis, outcome, said in zip(axes, outcomes, words, strict=False):
+    for axis, outcome, said in zip(axes, outcomes, words, strict=True):
         trial, steps = outcome.trial, outcome.dose.config.steps
         band(axis, curve(grid(outcome.without, steps)), style.SOFT, DASHED)
         band(axis, curve(grid(outcome.having, steps)), style.color(trial.trick))
@@ -326,7 +283,6 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
 
 
 def sweep_figure(runs: pd.DataFrame, about: str, path: Path) -> list[Path]:
-    """Draw and save one panel per number that was varied. path: without suffix."""
     names = varied(runs)
     figure, axes = panels(len(names), len(names), max(6, 3.2 * len(names)), 2.5, share="y")
     for axis, name in zip(axes, names, strict=True):
@@ -350,27 +306,20 @@ def draw_number(axis: Axes, runs: pd.DataFrame, name: str) -> None:
 
 def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
     """Draw and save one panel per choice. table: of `choices`; path: without suffix."""
+    slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     choices = sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0]))
     figure, axes = panels(len(choices), COLUMNS, style.WIDTH, 2.3, share="y")
-    for axis, (name, levels) in zip(axes, choices, strict=False):
-        draw_choice(axis, str(name), levels)
+    for axis, (name, levels) in zip(axes, choices, strict=True):
+        at, color = np.arange(len(levels)), style.color(str(name))
+        for column, marker in (("q0.5", "o"), ("q0.95", "^")):
+            ends = levels[f"{column}_low"], levels[f"{column}_high"]
+            dots(axis, at, levels[column], *ends, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
+        ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
+        axis.set_xticks(at, ticks, size=7, **(slanted if len("".join(ticks)) > 22 else {}))
+        axis.set_xlim(-0.4, len(levels) - 0.6)
+        headed(axis, str(name), f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance", color)
     figure.supylabel("mean episode return over training", size=9, color=style.INK)
     small = "dot: median with its 95% interval; triangle: 95th percentile; below the name: variance explained alone"
     figure.supxlabel(small, size=9, color=style.INK)
     title(figure, about)
     return save(figure, path)
-
-
-def draw_choice(axis: Axes, name: str, levels: pd.DataFrame) -> None:
-    """One choice: median and 95th percentile of the scores at each level."""
-    at, color = np.arange(len(levels)), style.color(name)
-    for column, marker in (("q0.5", "o"), ("q0.95", "^")):
-        ends = levels[f"{column}_low"], levels[f"{column}_high"]
-        dots(axis, at, levels[column], *ends, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
-    ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
-    slanted: dict[str, Any] = (
-        {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len("".join(ticks)) > TICKS else {}
-    )
-    axis.set_xticks(at, ticks, size=7, **slanted)
-    axis.set_xlim(-0.4, len(levels) - 0.6)
-    headed(axis, name, f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance", color)

@@ -1,7 +1,4 @@
-"""Pages in Markdown and HTML: what a question found, and all studies of a folder as one document.
-
-Both are made of the same sections, whether a study is one of ours, the answer to a user's question, or a part of one.
-"""
+"""Pages in Markdown and HTML, of the same sections: what a question found, and all studies of a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,29 +33,30 @@ Section = tuple[str, list[Path]]  # its text, and its files
 
 
 def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, listed: bool = False) -> int:
-    """Write the report and print its tables. Returns the exit status, 1 if runs are missing.
-
-    paths: files that were already written. made_by: the command that reproduces the report. listed: print no tables.
-    """
+    """Write the report, and print its tables unless they are `listed`. The exit status is 1 if runs are missing."""
     files = [*paths, *write(studies, folder, made_by)]
     for study in () if listed else [study for study in studies if study.kind == "designs"]:
         for design in study.designs:
             if (table := folder / study.name / f"{design.name}.md").is_file():
                 print(f"\n{design.name} on {study.env}\n\n{table.read_text(encoding='utf-8')}", end="")
         print("".join(f"\n{unescape(said)}\n" for said in sentences.of(study)), end="")
-    made_from = f", and the {len(files) - 2} files that they are made from" if len(files) > 2 else ""
+    made_from = f", and the {len(files) - 2} files that they are made from" * (len(files) > 2)
     print(f"\nwrote {files[-1]}, {files[-2].name}{made_from}")
     return int(not all(study.is_whole for study in studies))
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
-    """Write report.md and report.html about all studies, and each study's tables and figures into a folder of its name.
-
-    again: the command that reproduces the document. Returns the paths.
-    """
-    sections = _sections(studies, folder)
+    """Write report.md, report.html and each study's files. again: the command that does the same. Returns the paths."""
+    sections = [SECTIONS[study.kind](study, folder) for study in studies]
+    for subject in sorted({study.subject for study in studies}, key=lambda each: (each != "ladder", each)):
+        alike = tables.distinct([study for study in studies if study.subject == subject])
+        sections.append(_across(alike, folder, subject))
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
-    parts = ["# Ablation report", _ledger(studies), HOW_TO_READ, *(text for text, _ in sections)]
+    table, parts = ledger([study for study in studies if study.kind == "designs" and study.own]), ["# Ablation report"]
+    if len(table) > 1:  # every comparison of questions of one's own, with one correction over all of them
+        counts = f"{table.question.nunique()} questions with {len(table)} comparisons. {EVERY_QUESTION}"
+        parts += ["## Every question that was asked", counts, tables.in_columns(table, tables.LEDGER)]
+    parts += [HOW_TO_READ, *(text for text, _ in sections)]
     parts += [f"Left out: {plain(said)}." for said in left_out]
     parts += [f"## How it was made\n\nThis document is the output of {code(again)}.", *map(_made, studies)]
     page = joined(parts) + "\n"
@@ -67,34 +65,15 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
     return [*(path for _, files in sections for path in files), folder / "report.md", folder / "report.html"]
 
 
-def write_answer(found: Answer, out: Path, name: str) -> Answer:
-    """Write tables, figures and the page into a folder of that name. Returns the answer with the paths."""
-    folder = out / name
+def write_answer(found: Answer, out: Path) -> None:
+    """Write tables, figures and the page into a folder of its name, and put the paths into the answer."""
+    folder = out / found.studies[0].name
     text, files = _section(found, folder)
     section = joined([text, *map(_made, found.studies)])
     files += [save_table(found.curves, folder / "curves.csv.gz")] if len(found.curves) else []
     write_whole(folder / ANSWER, section + "\n")
     write_whole(folder / "report.html", as_html(joined([section, HOW_TO_READ]), out))
     found.files[:] = [folder / "report.html", folder / ANSWER, *found.files, *files]
-    return found
-
-
-def _ledger(studies: Sequence[Study]) -> str:
-    """All comparisons of questions of one's own, with one correction over all of them; empty if there are none."""
-    table = ledger([study for study in studies if study.kind == "designs" and study.own])
-    if len(table) < 2:
-        return ""
-    counts = f"{table.question.nunique()} questions with {len(table)} comparisons. {EVERY_QUESTION}"
-    return joined(["## Every question that was asked", counts, tables.in_columns(table, tables.LEDGER)])
-
-
-def _sections(studies: Sequence[Study], folder: Path) -> list[Section]:
-    """A section per study, and for every subject (the ladder, beyond it, robots) one on all environments together."""
-    found = [SECTIONS[study.kind](study, folder) for study in studies]
-    for subject in sorted({study.subject for study in studies}, key=lambda subject: (subject != "ladder", subject)):
-        alike = tables.distinct([study for study in studies if study.subject == subject])
-        found.append(_across(alike, folder, subject))
-    return found
 
 
 def _of_designs(study: Study, folder: Path) -> Section:
@@ -123,38 +102,44 @@ def _section(found: Answer, place: Path) -> Section:
     parts = [f"## {plain(asked)}", f"{', '.join(filter(None, facts))}{rates}{until}.", *sentences.of(first)]
     make_folder(place)
     paths: list[Path] = []
-    if not found.own:
-        text, paths = _effects(first, place)
-        parts.append(text)
+    frames = [] if found.own else [frame for design in designs if len(frame := effects(first, design))]
+    if frames:
+        missing = dict.fromkeys(name for design in designs for name in first.missing(design))
+        paths += forest_figure(pd.concat(frames), designs, place / "effects", list(missing))
+        parts += ["### What each trick does", image(paths, f"Effects of the tricks on {where}", place.name)]
+        parts += [tables.effects_text(frames), *(remark(pd.concat(frames)) for remark in ON_EFFECTS)]
     for design in designs:
         text, files = _design(replace(found, name=design.name), place)
         parts.append(text)
-        paths = [*paths, *files]
-    return joined(parts), paths
-
-
-def _effects(study: Study, place: Path) -> Section:
-    """Each trick's effects in all designs of a study; empty if none compares arms."""
-    found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
-    if not found:
-        return "", []
-    missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
-    paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
-    parts = ["### What each trick does", image(paths, f"Effects of the tricks on {study.env}", place.name)]
-    parts += [tables.effects_text(found), *(remark(pd.concat(found)) for remark in ON_EFFECTS)]
+        paths += files
     return joined(parts), paths
 
 
 def _design(found: Answer, place: Path) -> Section:
     """What one design shows: its tables and figures, what can be said, and what is missing or was dropped."""
-    parts, paths = ([] if found.own else [f"### {found.name}: {plain(found.studies[0].env)}"]), _tables(found, place)
+    if found.own:
+        frames = {"table": found.table, "effects": found.effects, "in_general": found.general, "moved": found.moved}
+        paths = [save_table(frame, place / f"{name}.csv") for name, frame in frames.items() if len(frame)]
+    else:
+        page = place / f"{found.name}.md"
+        write_whole(page, found.tables[0] + "\n")
+        paths = [save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"), page]
+    parts = [f"### {found.name}: {plain(found.studies[0].env)}"] * (not found.own)
     lacking = dict.fromkeys(plain(arm) for study, design in found.asked for arm in study.missing(design))
     parts += [f"**Incomplete**: some runs are missing for {', '.join(lacking)}."] if lacking else []
     parts += [remark(study) for study in found.studies for remark in ON_ARMS]
     parts += found.tables
     parts += map(plain, [*found.replacements, *found.sentences] if found.own else [])
     for study, design in found.asked:
-        for title, files in _figures(found, study, design, place).items():
+        several = f"_{study.env.replace('/', '_')}" * (len(found.studies) > 1)
+        end, by_rate = several if found.own else f"_{design.name}", effects_by_rate(study, design)
+        if len(found.curves):
+            behind = rows_behind(on_grids(found.curves[found.curves.env == study.env]))
+            curves = save(found.plot(env=study.env), place / f"curves{end}", behind)
+        else:
+            curves = curves_figure(study, design, place / f"curves{end}")
+        rates = rate_map_figure(by_rate, design, common_rate(study), place / f"effects_by_rate{end}")
+        for title, files in (("Learning curves", curves), ("Effects by learning rate", rates)):
             parts += [image(files, f"{title}, {study.env}, {design.name}", place.name)] if files else []
             paths += files
     plane = sensitivity(found.studies if found.own else (), found.arms)
@@ -168,32 +153,7 @@ def _design(found: Answer, place: Path) -> Section:
     return joined([*parts, *(note for asked in found.asked for note in _notes(*asked))]), paths
 
 
-def _tables(found: Answer, place: Path) -> list[Path]:
-    """The tables as files: of users' arms and their effects, or of a design's arms, which also come as Markdown."""
-    if found.own:
-        frames = {"table": found.table, "effects": found.effects, "in_general": found.general, "moved": found.moved}
-        return [save_table(frame, place / f"{name}.csv") for name, frame in frames.items() if len(frame)]
-    text, path = found.tables[0], place / f"{found.name}.md"
-    write_whole(path, text + "\n")
-    return [save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"), path]
-
-
-def _figures(found: Answer, study: Study, design: Design, place: Path) -> dict[str, list[Path]]:
-    """In one environment, the curves, and the effects at each rate, if there are several rates."""
-    several = f"_{study.env.replace('/', '_')}" if len(found.studies) > 1 else ""
-    end = several if found.own else f"_{design.name}"
-    if len(found.curves):
-        behind = rows_behind(on_grids(found.curves[found.curves.env == study.env]))
-        curves = save(found.plot(env=study.env), place / f"curves{end}", behind)
-    else:
-        curves = curves_figure(study, design, place / f"curves{end}")
-    by_rate, path = effects_by_rate(study, design), place / f"effects_by_rate{end}"
-    rates = rate_map_figure(by_rate, design, common_rate(study), path)
-    return {"Learning curves": curves, "Effects by learning rate": rates}
-
-
 def _notes(study: Study, design: Design) -> list[str]:
-    """Notes on a design: what its table leaves out, and what diverged."""
     notes = [f"Dropped: {plain(name)} ({plain(reason)})." for name, reason in design.dropped]
     if design.crossed == "fraction" and design.dropped:
         notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
@@ -203,9 +163,8 @@ def _notes(study: Study, design: Design) -> list[str]:
         notes.append(f"Left out: action_mask ({plain(study.env)} gives no action mask).")
     for arm in design.arms:
         gone = study.of(arm).set_index("seed").diverged.dropna()
-        if len(gone):
-            when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
-            notes.append(f"Diverged: {plain(arm.name)}: {when}.")
+        when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
+        notes += [f"Diverged: {plain(arm.name)}: {when}."] * bool(when)
     return notes
 
 
@@ -244,7 +203,6 @@ def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
 
 
 def _made(study: Study) -> str:
-    """The command that trained a study, its seeds, its time, and its versions."""
     about, (first, end) = study.about, study.about["seeds"]
     facts = [f"made by {code(about['command'])}"] if about["command"] else []
     facts.append(f"seed{f's {first} to' * (end - first > 1)} {end - 1}")
@@ -281,19 +239,16 @@ the ceiling (no area below 0.9). Otherwise its effect is *unknown*: these seeds 
 **Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
 are not reported. Whole episodes make larger batches than segments do, and so allow fewer updates in the same number \
 of steps."""
-PLANE = (
-    "In normalized area, over environments, on the tuning seeds. *Peak*: at the best rate in each environment. *One "
-    "rate*: at the rate that is its best over all of them. *Sensitivity*: the loss from using one rate (Adkins et al. "
-    "2024). Intervals: 95%, bootstrapped over seeds."
-)
-MEANS = (
-    "Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."
-)
+PLANE = """\
+In normalized area, over environments, on the tuning seeds. *Peak*: at the best rate in each environment. *One rate*: \
+at the rate that is its best over all of them. *Sensitivity*: the loss from using one rate (Adkins et al. 2024). \
+Intervals: 95%, bootstrapped over seeds."""
+MEANS = """\
+Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."""
 MADE_FOR_IT = "Trials of this trick that ship with this package; each says what theory predicts there."
 STOPPED = "seeds were added until every comparison was decided, or the limit was reached"
 IN_GENERAL = "With minus without, treating the environments as a sample; *p* is corrected for the number of tricks."
-EVERY_QUESTION = (
-    "*p* is for each comparison alone; *p over all* is corrected by Holm's method for all of this table, and what "
-    "is detected *stands* if it is still below 0.05. Differences are an arm minus its reference, in normalized area "
-    "where there is a scale."
-)
+EVERY_QUESTION = """\
+*p* is for each comparison alone; *p over all* is corrected by Holm's method for all of this table, and what is \
+detected *stands* if it is still below 0.05. Differences are an arm minus its reference, in normalized area where \
+there is a scale."""

@@ -9,26 +9,33 @@ from ablations.analysis.effects import effects
 from ablations.analysis.outcomes import outcomes
 from ablations.analysis.records import Study
 from ablations.question.arms import Design, Label
-from ablations.question.story import Phrases, by_rank, story_of
+from ablations.question.story import by_rank, story_of
 from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import arms_table, distinct
 from tricks.version import ALGORITHM
 
 
-def phrases(design: Design) -> Phrases:
-    """What sentences say about a design's effects."""
-    return story_of(design).phrases
-
-
 def of(study: Study) -> list[str]:
     """What our designs show about a study's environment; empty with too few seeds or if runs are missing."""
     if study.own or not study.is_whole:
         return []
-    found = [(design, effects(study, design)) for design in _in_order([study])]
-    told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
-    said = [_climb(study, design, frame) for design, frame in told if phrases(design).climb]
-    said += [_shared(told)] if any(phrases(design).detected for design, _ in told) else []
+    told = [(design, frame) for design in _in_order([study]) if len(frame := effects(study, design))]
+    said, shared = list[str](), list[str]()  # a sentence each, and what several designs say in one text
+    for design, frame in ((design, frame) for design, frame in told if frame.p.notna().any()):
+        phrases, found = story_of(design).phrases, [frame[frame.detected == sign] for sign in (1, -1)]
+        if phrases.climb:
+            areas = arms_table(study, design).area
+            up, down = (_named(rows, sizes=True) for rows in found)
+            seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
+            count = "only step" if len(frame) == 1 else f"{len(frame)} steps"
+            ends = {"first": f"{areas.iloc[0]:.0f}", "last": f"{areas.iloc[-1]:.0f}"}
+            said.append(phrases.climb.format(**ends, steps=count, seen=", ".join(seen) or "none"))
+        if phrases.detected:
+            up, down = (_named(rows) or "none" for rows in found)
+            words = phrases.detected.format(a_trick="it" if shared else "a trick", up=up, down=down)
+            shared.append(f"{'Detected' if shared else 'detected'} {words}.")
+    said += [" ".join(shared)] * bool(shared)
     again = study.again
     both = [effects(again, design) for design in again.designs if design.name == "together"] if again else []
     said += [taken_out(frame.iloc[0]) for frame in both if len(frame)]
@@ -54,11 +61,8 @@ def made(studies: Sequence[Study]) -> str:
             tricks = dict.fromkeys(f"`{each.trial.trick}`" for each in outcomes([study]))
             found.setdefault("trials of", []).extend(tricks)
     fresh = "; ".join(f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items())
-    older = sum(study.stale for study in studies)
-    return (
-        f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older or 'none'} of "
-        f"{len(studies)} studies."
-    )
+    older = f"{sum(study.stale for study in studies) or 'none'} of {len(studies)} studies"
+    return f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older}."
 
 
 def _in_order(studies: Sequence[Study]) -> list[Design]:
@@ -71,38 +75,16 @@ def _key(design: Design) -> tuple[str, str]:
     return design.name, design.arms[0].name
 
 
-def _effects(study: Study, like: Design) -> pd.DataFrame:
-    frames = [effects(study, design) for design in study.designs if _key(design) == _key(like) and not study.own]
-    return frames[0] if frames else pd.DataFrame()
-
-
-def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
-    """How far a design climbs from its first arm to its last, and which of its steps are detected."""
-    areas = arms_table(study, design).area
-    up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
-    seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
-    count = "only step" if len(steps) == 1 else f"{len(steps)} steps"
-    return phrases(design).climb.format(
-        first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", steps=count, seen=", ".join(seen) or "none"
-    )
-
-
-def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
-    """What several designs detect, each in its own words, as one text."""
-    parts: list[str] = []
-    for design, frame in told:
-        if phrases(design).detected:
-            up, down = (_named(frame[frame.detected == sign]) or "none" for sign in (1, -1))
-            a_trick = "it" if parts else "a trick"
-            parts.append(f"detected {phrases(design).detected.format(a_trick=a_trick, up=up, down=down)}.")
-    return " ".join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])
+def _effects(studies: Sequence[Study], like: Design) -> list[pd.DataFrame]:
+    found = [(study, design) for study in studies for design in study.designs if _key(design) == _key(like)]
+    return [frame for study, design in found if not study.own and len(frame := effects(study, design))]
 
 
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments.
 
-    Environments with different numbers of seeds get a sentence each: with more seeds, more is detected. So do those
-    whose effects were tried again on other seeds: what wasn't confirmed doesn't count there.
+    Environments with other numbers of seeds get a sentence of their own, since with more seeds more is detected; and
+    so do those with a second try, where what wasn't confirmed doesn't count.
     """
     return " ".join(filter(None, (_tally(kept, *key) for key, kept in alike(distinct(studies)).items())))
 
@@ -116,62 +98,48 @@ def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
 
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
-    """The sentence for environments with equally many seeds; empty with fewer than two."""
-    designs = [design for design in _in_order(kept) if phrases(design).place]
-    frames = [frame for study in kept for design in designs if len(frame := _effects(study, design))]
+    designs = [design for design in _in_order(kept) if story_of(design).phrases.place]
+    frames = [frame for study in kept for design in designs for frame in _effects([study], design)]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
     if tried_again:
         both["detected"] = both.detected.where(both.confirmed == 1, 0)
-    signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
-    mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
-    never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
-    nowhere = [phrases(design).nowhere for design in designs]
-    verb = "confirmed" if tried_again else "detected"
+    signs = {f"`{trick}`": {*found} for trick, found in both.groupby("trick", sort=False).detected}
+    mixed = [trick for trick, seen in signs.items() if {1, -1} <= seen]
+    never = [trick for trick, seen in signs.items() if seen == {0}]
+    told = [story_of(design).phrases for design in designs]
+    verb, nowhere = "confirmed" if tried_again else "detected", [each.nowhere for each in told]
     many = f"{verb.capitalize()} neither {' nor '.join(nowhere)}"
     silent = many if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
     return (
-        f"In {both.env.nunique()} environments ({seeds} seeds), "
-        f"{' or '.join(phrases(design).place for design in designs)}, {verb} as helping in one place and hurting in "
-        f"another: {', '.join(mixed) or 'none'}. {silent}: {', '.join(never) or 'none'}."
+        f"In {both.env.nunique()} environments ({seeds} seeds), {' or '.join(each.place for each in told)}, {verb} as "
+        f"helping in one place and hurting in another: {', '.join(mixed) or 'none'}. {silent}: "
+        f"{', '.join(never) or 'none'}."
     )
 
 
 def beyond(studies: Sequence[Study]) -> list[str]:
-    """What is detected about the tricks beyond the ladder, one sentence for each base that they were tried on.
-
-    Environments are told apart as in `across`. Studies with too few seeds or missing runs are left out.
-    """
+    """What is detected beyond the ladder, a sentence for each base that it was tried on, and number of seeds."""
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
-    for design in (design for design in _in_order(whole) if phrases(design).base):
+    for design in (design for design in _in_order(whole) if story_of(design).phrases.base):
         for (seeds, _), kept in alike(whole).items():
-            found = [frame for study in kept if len(frame := _effects(study, design))]
-            frames = [frame for frame in found if frame.p.notna().all()]
-            if frames:
+            if frames := [frame for frame in _effects(kept, design) if frame.p.notna().all()]:
                 rows = pd.concat(frames)
-                labels = dict.fromkeys(rows.label)
-                tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in labels)
+                tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in rows.label.unique())
                 where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
                 said.append(f"On top of `{design.arms[0].name}`, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 
 def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
-    """Where a comparison's trick is detected as helping or hurting, and by how much."""
-    name, found = with_base(design, label), []
-    for sign, verb in ((1, "helps"), (-1, "hurts")):
-        seen = rows[rows.detected == sign]
-        if len(seen):
-            places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
-            found.append(f"{verb} on {', '.join(places)}")
+    """A comparison's trick, with what it was put on beyond the first arm: where it helps or hurts, and by how much."""
+    on, found = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)], list[str]()
+    for verb, seen in (("helps", rows[rows.detected == 1]), ("hurts", rows[rows.detected == -1])):
+        places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
+        found += [f"{verb} on {', '.join(places)}"] * bool(places)
+    name = f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
-
-
-def with_base(design: Design, label: Label) -> str:
-    """A comparison's trick, and what it was put on beyond the design's first arm."""
-    on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
-    return f"`{label.trick}`" + (f" (on {', '.join(on)})" if on else "")
 
 
 def spoken(seconds: float) -> str:
@@ -188,8 +156,6 @@ def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
 
 def _small_print(row: dict[Any, Any], sizes: bool) -> str:
     said = [signed(row["difference"])] * sizes
-    if sizes and pd.notna(row["again"]):
-        said.append(f"again {signed(row['again'])}")
-    if row["confirmed"] == 0:
-        said.append("not confirmed")
+    said += [f"again {signed(row['again'])}"] * (sizes and row["again"] == row["again"])
+    said += ["not confirmed"] * (row["confirmed"] == 0)
     return f" ({', '.join(said)})" if said else ""

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from ablations.question.arms import Label
 from tricks import ladder
@@ -63,24 +64,22 @@ def color(of: str | Label) -> str:
 
 
 def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None, kinds: Sequence[str] = ("png",)) -> list[Path]:
-    """Write a figure, as PNG unless other kinds are named, and the numbers behind it as CSV. Returns the paths.
-
-    path: without suffix. kinds: of png and svg.
-    """
+    """Write a figure (kinds: png, svg), and the numbers behind it as CSV. path: without suffix. Returns the paths."""
     paths = [path.with_name(f"{path.name}.{kind}") for kind in kinds]  # with_suffix would cut Reward0.01
     for text in figure.findobj(Text):  # a $ in a name is only a $, and what cannot be printed is left out
         text.set_parse_math(False)
         if not (said := text.get_text()).replace("\n", "").isprintable():
             text.set_text("".join(c for c in said if c.isprintable() or c == "\n"))
     for target, kind in zip(paths, kinds, strict=True):
-        box = io.BytesIO()
+        box, small = io.BytesIO(), io.BytesIO()
         figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        write_whole(target, _small(box) if kind == "png" else box.getvalue())
+        if kind == "png":  # with 256 colors, most of them where most pixels are, the file is a third of its size
+            how: Any = {"method": Image.Quantize.MEDIANCUT, "kmeans": 1, "dither": Image.Dither.NONE}
+            Image.open(box).convert("RGB").quantize(256, **how).save(small, "png")
+        write_whole(target, small.getvalue() or box.getvalue())
         figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
     plt.close(figure)
-    if behind is not None:
-        paths.append(save_table(behind, path.with_name(path.name + ".csv")))
-    return paths
+    return paths if behind is None else [*paths, save_table(behind, path.with_name(path.name + ".csv"))]
 
 
 def save_table(table: pd.DataFrame, path: Path) -> Path:
@@ -88,13 +87,3 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
     text = table.to_csv(index=False, float_format="%.6g")
     write_whole(path, gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text)
     return path
-
-
-def _small(png: io.BytesIO) -> bytes:
-    """The picture in 256 colors, most of them where most pixels are, which makes the file a third of its size."""
-    from PIL import Image
-
-    box = io.BytesIO()
-    drawn = Image.open(png).convert("RGB")
-    drawn.quantize(256, Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE).save(box, "png")
-    return box.getvalue()

@@ -32,12 +32,8 @@ def markdown(lines: Sequence[tuple[str, ...]]) -> str:
 
 
 def in_columns(frame: pd.DataFrame, columns: Columns) -> str:
-    """Tidy rows as a Markdown table."""
-    return markdown([tuple(columns), *(tuple(said(row) for said in columns.values()) for row in _rows(frame))])
-
-
-def _rows(frame: pd.DataFrame) -> list[Row]:
-    return frame.to_dict("records")
+    rows = frame.to_dict("records")
+    return markdown([tuple(columns), *(tuple(said(row) for said in columns.values()) for row in rows)])
 
 
 def number(value: float, how: str = "{:.4g}") -> str:
@@ -98,15 +94,10 @@ PLANE: Columns = {  # of those of `sensitivity`
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
-    """One row per arm: learning rate; area, its interquartile mean, late, each with its 95% interval; solved.
-
-    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, or if there is no threshold.
-    """
+    """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and after how long."""
     goal, rows = threshold(study.env), []
-    for arm in design.arms:
+    for arm in (arm for arm in design.arms if len(study.of(arm))):
         runs, found = study.of(arm), scores(study, arm)
-        if runs.empty:
-            continue
         first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
         row: Row = {"env": study.env, "steps": study.steps, "arm": arm.name, "lr": first.lr, "tuned": first.tuned}
         for name, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("late", late, np.mean)):
@@ -137,21 +128,20 @@ def failures(late: np.ndarray, env: str) -> dict[str, float]:
     return {"failing": failing / len(late), "failing_low": span.low, "failing_high": span.high}
 
 
-def _rate(row: Row) -> str:
-    caveat = row["tuned"] or "the grid's edge" * row["edge"]
-    return number(row["lr"], "{:g}") + (f" ({plain(caveat)})" if caveat else "")
-
-
 def arms_text(table: pd.DataFrame) -> str:
-    """The rows of `arms_table` or `Answer.table` as Markdown, which also reads well in a terminal.
+    """The rows of `arms_table` or `Answer.table` as Markdown; columns that would say nothing are left out."""
 
-    Columns that would say nothing are left out.
-    """
+    def rate(row: Row) -> str:
+        caveat = row["tuned"] or "the grid's edge" * row["edge"]
+        return number(row["lr"], "{:g}") + (f" ({plain(caveat)})" if caveat else "")
 
     def late(row: Row) -> str:  # at a ceiling, how many seeds are not there, instead of an interval
         if np.isnan(row.get("failing", np.nan)):
             return spanned(row, "late", DIGITS)
         return f"{number(row['late'], DIGITS)}, failing {spanned(row, 'failing', '{:.0%}')}"
+
+    def until(row: Row) -> str:
+        return number(row["steps_to_solve"], "{:,.0f}").replace("–", f"> {row['steps']:,}")
 
     against = table.get("against", pd.Series(dtype=str))
     goal = threshold(table.env.iloc[0]) if "solved" in table else None
@@ -159,25 +149,19 @@ def arms_text(table: pd.DataFrame) -> str:
         "environment": _text("env") if table.env.nunique() > 1 else None,
         "arm": lambda row: plain(row["arm"]) + f" ({row['diverged']} diverged)" * bool(row["diverged"]),
         "seeds": _number("seeds", "{}") if table.seeds.nunique() > 1 or table.seeds.min() < FEWEST else None,
-        "learning rate": _rate if table.lr.notna().any() else None,
+        "learning rate": rate if table.lr.notna().any() else None,
         "against": _text("against") if against[against != ""].nunique() > 1 else None,
         "area under the curve": _span("area", DIGITS),
         "interquartile mean": _span("iqm", DIGITS),
         "last 10%": late,
-        f"solved (≥ {goal:g})" if goal is not None else "": _number("solved", "{:.0%}"),
-        "steps to solve": None
-        if goal is None
-        else lambda row: number(row["steps_to_solve"], "{:,.0f}").replace("–", f"> {row['steps']:,}"),
+        **({} if goal is None else {f"solved (≥ {goal:g})": _number("solved", "{:.0%}"), "steps to solve": until}),
         **(DIFFERENCE if "difference" in table else {}),
     }
-    return in_columns(table, {head: said for head, said in columns.items() if said and head})
+    return in_columns(table, {head: said for head, said in columns.items() if said})
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
-    """Effects in one environment: one row per trick, or comparison if a design has several of it, a column per design.
-
-    `*` marks what is detected, with what was seen when it was tried again; `≈` what is practically nothing.
-    """
+    """A row per trick or comparison, a column per design. `*`: detected, and a second try; `≈`: practically nothing."""
 
     def said(row: Row) -> str:
         mark = " **\\***" if row["detected"] else " ≈" if row["verdict"] == NOTHING else ""
@@ -186,31 +170,30 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
         return f"{spanned(row, 'difference', '{:+.3f}', '')}, {row['better']:.0%}{mark}{again}{failed}"
 
     both = pd.concat(frames)
-    heads = both.design + ": difference, P(better)"
-    twice = both.duplicated(["trick", "design"])
-    both = both.assign(trick=both.trick.where(~twice, both.label.map(str)))
-    cells = both.assign(over=heads, said=[said(row) for row in _rows(both)]).groupby(["trick", "over"]).said.last()
+    heads, twice = both.design + ": difference, P(better)", both.duplicated(["trick", "design"])
+    both = both.assign(trick=both.trick.where(~twice, both.label.map(str)), over=heads)
+    cells = both.assign(said=[*map(said, both.to_dict("records"))]).groupby(["trick", "over"]).said.last()
     grid = cells.unstack(fill_value="").reindex(both.trick.unique())[[*heads.unique()]]
     return markdown([("trick", *grid), *((plain(trick), *row) for trick, *row in grid.itertuples())])
 
 
 def crossed_text(study: Study, design: Design) -> str:
-    """Main effects of crossed tricks, in units of return, and their interactions; empty for other designs.
-
-    Interactions are left out if the arms cannot tell them.
-    """
+    """Main effects of crossed tricks, in units of return, and those interactions that the arms can tell; else empty."""
     if not design.crossed:
         return ""
     main, pairs = main_effects(study, design), interactions(study, design).dropna(subset="interaction")
     main, pairs = (each.assign(**each[each.columns.intersection(EFFECTS)] * study.unit) for each in (main, pairs))
-    effect: Columns = {"trick": _text("trick"), "main effect": _span("effect", "{:+.4g}", "")}
+    effect: Columns = {
+        "trick": _text("trick"),
+        "main effect": _span("effect", "{:+.4g}", ""),
+        "p": _number("p_holm", "{:.2g}"),
+    }
     interaction: Columns = {
         "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
         "interaction (one's effect with the other on, minus off)": _span("interaction", "{:+.4g}", ""),
         "p, uncorrected": _number("p", "{:.2g}"),
     }
-    found = [in_columns(main, {**effect, "p": _number("p_holm", "{:.2g}")})]
-    return joined([*found, in_columns(pairs, interaction) if len(pairs) else ""])
+    return joined([in_columns(main, effect), in_columns(pairs, interaction) if len(pairs) else ""])
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:

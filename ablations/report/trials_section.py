@@ -10,6 +10,7 @@ from ablations.analysis.outcomes import AS_PREDICTED, OTHER_WAY, UNDETECTED, out
 from ablations.analysis.records import Study
 from ablations.question.arms import place
 from ablations.report.markup import plain
+from ablations.report.multiples import doses_figure, worlds_figure
 from ablations.report.style import save_table
 from ablations.report.tables import Columns, Row, in_columns, spanned
 from tricks.errors import InputError
@@ -21,34 +22,27 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
-    from ablations.report.multiples import doses_figure, worlds_figure
-
     found = outcomes([study])
     if not found:
         raise InputError(f"{study.name} has no runs of any trial")
     frame, path = trial_table_of([study]), folder / study.name
-    text = f"{trials_text(frame)}\n\n{caption(frame)}"
-    page = path.with_name(f"{path.name}.md")  # with_suffix would cut Loan0.1
+    text, page = f"{trials_text(frame)}\n\n{caption(frame)}", folder / f"{study.name}.md"
     write_whole(page, text + "\n")
-    words = [in_words(row) for row in frame.to_dict("records")]
-    figures = worlds_figure(found, words, rates_in_words(frame), path)
-    figures += doses_figure(found, path.with_name(f"{path.name}_doses"))
-    return text, [save_table(frame, path.with_name(f"{path.name}.csv")), page, *figures]
+    figures = worlds_figure(found, [*map(in_words, frame.to_dict("records"))], rates_in_words(frame), path)
+    figures += doses_figure(found, folder / f"{study.name}_doses")
+    return text, [save_table(frame, folder / f"{study.name}.csv"), page, *figures]
 
 
 def trials_text(frame: pd.DataFrame) -> str:
-    """The table as Markdown."""
-
-    def difference(row: Row) -> str:
-        return spanned(row, "difference", "{:+.4g}", "") + f", {row['diverged']} diverged" * bool(row["diverged"])
-
     columns: Columns = {
         "trick": itemgetter("trick"),
         "world": where,
         "score": lambda row: SCORES[row["score"]],
         "without (rate)": lambda row: arm(row, "without"),
         "with (rate)": lambda row: arm(row, "with"),
-        "difference": difference,
+        "difference": lambda row: (
+            spanned(row, "difference", "{:+.4g}", "") + f", {row['diverged']} diverged" * bool(row["diverged"])
+        ),
         "predicted": predicted,
         "seen": lambda row: seen(row) * bool(np.isfinite(row["low"])),
         "again": again,
@@ -58,16 +52,11 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def where(row: Row) -> str:
-    """The world of a trial, its numbers, and a given rate."""
     return place(row["world"], row["numbers"], row["rate"])
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick, as Markdown: the trial that shows it most clearly, and how many came out as predicted.
-
-    One that came out as predicted, if any did; among those, one in doses; among those, the one with the smallest p. A
-    trial that predicts no effect is only counted.
-    """
+    """One row per trick: of its trials that came out as predicted, one in doses, or of smallest p; and their count."""
     found = []
     for _, rows in frame.groupby("trick", sort=False):
         right, effects = rows[rows.outcome == AS_PREDICTED], rows[rows.predicted != 0]
@@ -110,7 +99,6 @@ def again(row: Row) -> str:
 
 
 def by_dose(row: Row) -> str:
-    """The effect at every dose, as a share of the best possible score, and its growth; empty without doses."""
     if not row["dose"]:
         return ""
     effects = ", ".join(pair.replace(":", ": ") for pair in row["doses"].split())
@@ -132,22 +120,15 @@ def tally(frame: pd.DataFrame) -> str:
     if kept.empty:
         return ""
     right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
-    effects = right[right.predicted != 0]
+    effects, tried = right[right.predicted != 0], kept.confirmed.dropna()
     empty = f" ({len(right) - len(effects)} of them with no effect)" if len(effects) < len(right) else ""
+    again = f" Of {len(tried)} effects that were seen, {int(tried.sum())} were seen again on other seeds."
     counts = (
         f"Of {len(kept)} trials, {len(right)} came out as predicted{empty}, in {len(nothing)} nothing is detected, and "
         f"{len(other) or 'none'} came out the other way; of {kept.trick.nunique()} tricks, {effects.trick.nunique()} "
         "have the predicted effect in at least one."
     )
-    return counts + confirmed(kept) + grown(kept)
-
-
-def confirmed(table: pd.DataFrame) -> str:
-    """How many of the seen effects other seeds showed again; empty if none was tried again."""
-    tried = table[table.confirmed.notna()]
-    if tried.empty:
-        return ""
-    return f" Of {len(tried)} effects that were seen, {int(tried.confirmed.sum())} were seen again on other seeds."
+    return counts + again * bool(len(tried)) + grown(kept)
 
 
 def grown(table: pd.DataFrame) -> str:
@@ -155,7 +136,7 @@ def grown(table: pd.DataFrame) -> str:
     dosed = table[table.growth_low.notna() & table.predicted.ne(0)]
     if dosed.empty:
         return ""
-    ways = np.where(dosed.growth_low > 0, 1, np.where(dosed.growth_high < 0, -1, 0)) * dosed.predicted
+    ways = ((dosed.growth_low > 0).astype(int) - (dosed.growth_high < 0)) * dosed.predicted
     right, wrong, unclear = ((ways == way).sum() for way in (1, -1, 0))
     return (
         f" In {right} of {len(dosed)} trials in doses, the effect grows with the dose as predicted; "
@@ -173,18 +154,14 @@ episode; –: in some seed no episode ended in time. The CSV has the flags that 
 
 
 def caption(frame: pd.DataFrame) -> str:
-    """What the table shows, in words."""
     text = f"{tally(frame)} Each trick where theory says that it matters, or that it doesn't, {frame.seeds.max()} seeds"
     text += f" an arm, the arms alike but for the trick and {plain(rates_in_words(frame))}. {HOW}"
-    if len(given := frame[frame.rate.notna()]):
-        rows = given.to_dict("records")
+    if rows := frame[frame.rate.notna()].to_dict("records"):
         why = (f"{row['trick']} in {place(row['world'], '', row['rate'])} ({row['rate_reason']})" for row in rows)
         text += f" Trials at a given rate, and why: {'; '.join(why)}."
     return text.strip()
 
 
 def rates_in_words(frame: pd.DataFrame) -> str:
-    """How the arms' learning rates were chosen, in words."""
-    reservations = sorted(set(frame.tuned) - {""})
-    own = "each at its own best learning rate of a grid, chosen on other seeds"
-    return own if not reservations else f"some at learning rates that were {', '.join(reservations)}"
+    own, some = "each at its own best learning rate of a grid, chosen on other seeds", sorted(set(frame.tuned) - {""})
+    return f"some at learning rates that were {', '.join(some)}" if some else own

@@ -1,8 +1,7 @@
 """`python -m ablations calibrate`: how often intervals and verdicts would be wrong, simulated from stored runs.
 
-The stored runs of an arm stand for all that it could have had. Drawing n of them again and again shows how often an
-interval contains the arm's true mean, which here is known. For the null of no effect (an A/A study), every arm is
-shifted to the same mean and otherwise keeps its own spread and skew, which is harder than arms that are all alike.
+The stored runs of an arm stand for all that it could have had, so its true mean is known. For the null of no effect,
+every arm is shifted to the same mean and keeps its own spread and skew, which is harder than arms that are all alike.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,8 +35,7 @@ Population = Mapping[Arm, np.ndarray]  # of each arm, a value per stored seed
 
 def population(study: Study, column: str) -> Population:
     """The stored values of every arm, but for arms in which no episode ended in some seed."""
-    arms = dict.fromkeys(arm for design in study.designs for arm in design.arms)
-    every = {arm: scores(study, arm)[column].to_numpy() for arm in arms}
+    every = {arm: scores(study, arm)[column].to_numpy() for design in study.designs for arm in design.arms}
     return {arm: values for arm, values in every.items() if not np.isnan(values).any()}
 
 
@@ -70,30 +68,22 @@ class TunedArm:
 
 
 def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int = 0) -> TunedArm:
-    """Draw tuning seeds, choose a rate, and draw runs at that rate, many times.
-
-    areas: of each rate, all its seeds. stream: which random numbers to use; arms need different ones.
-    """
+    """Draw tuning seeds, choose a rate, draw runs at it, many times. areas: of each rate. stream: the arm's own."""
     rng, count = np.random.default_rng(stream), min(len(each) for each in areas)
-    means = np.array([each.mean() for each in areas])
-    true, variance, runs = list[float](), list[float](), list[np.ndarray]()
+    found = list[tuple[Any, ...]]()
     for _ in range(draws):
         first = [rng.choice(each, count) for each in areas]
         best = np.argsort([-each.mean() for each in first])[:FINALISTS]
         whole = [np.concatenate([x, rng.choice(areas[k], count)]) if k in best else x for k, x in enumerate(first)]
         chosen = max(best, key=lambda k: whole[k].mean())
         own = np.array([each.mean() for each in whole])
-        true.append(means[chosen])
-        variance.append(np.var(own[redrawn(whole, resamples=SIMULATED)]))
-        runs.append(rng.choice(areas[chosen], seeds))
-    return TunedArm(np.array(true), np.array(variance), np.array(runs))
+        variance = np.var(own[redrawn(whole, resamples=SIMULATED)])
+        found.append((areas[chosen].mean(), variance, rng.choice(areas[chosen], seeds)))
+    return TunedArm(*map(np.array, zip(*found, strict=True)))
 
 
 def coverage_of_tuning(having: TunedArm, without: TunedArm, included: bool) -> float:
-    """How often an interval contains the difference that tuning and running would show on average.
-
-    included: whether the interval includes the noise of choosing the rates.
-    """
+    """How often an interval contains the true difference. included: whether it has the noise of choosing the rates."""
     more = (having.variance + without.variance) * included
     found = (unpaired(y, x, float(extra)) for y, x, extra in zip(having.runs, without.runs, more, strict=True))
     return _covered(having.true.mean() - without.true.mean(), (each[1:3] for each in found))
@@ -102,8 +92,7 @@ def coverage_of_tuning(having: TunedArm, without: TunedArm, included: bool) -> f
 def false_alarms(every: Population, design: Design, seeds: int, draws: int, alike: bool, again: bool) -> float:
     """How often a design detects anything, after Holm's correction, although no arm differs from another in its mean.
 
-    alike: every arm has the runs of all of them, shifted, so that arms differ in nothing. again: only an effect that
-    as many new seeds confirm counts. Arms that half of the comparisons share have twice as many seeds.
+    alike: every arm has the runs of all of them, shifted. again: only what as many new seeds confirm counts.
     """
     rng, alarms = np.random.default_rng(0), 0
     centered = {arm: values - values.mean() for arm, values in every.items()}
@@ -126,10 +115,7 @@ def false_alarms(every: Population, design: Design, seeds: int, draws: int, alik
 
 
 def sessions(every: Population, seeds: int, draws: int, fresh: bool) -> dict[str, float]:
-    """How often a session of ten ideas that do nothing has a verdict, three or more, or one that stands on the ledger.
-
-    fresh: each idea has runs of its base of its own; else all are compared to the same ones.
-    """
+    """How often ten ideas that do nothing have a verdict, three, or one that stands. fresh: each with its own base."""
     rng, counts = np.random.default_rng(0), np.zeros(3)
     arms = [values - values.mean() for values in every.values()]
     for _ in range(draws):
@@ -147,8 +133,8 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
     known = area.keys() & late.keys()
     kept = [[pair for pair in d.comparisons if {pair.without, pair.having} <= known] for d in study.designs]
     designs = [replace(d, comparisons=tuple(pairs)) for d, pairs in zip(study.designs, kept, strict=True) if pairs]
-    numbers = str(study.runs.numbers.iloc[0])
-    tried = {arm: areas_of(rows_of(study.env, study.steps, numbers, flags(arm.tricks))) for arm in area}
+    setting = study.env, study.steps, str(study.runs.numbers.iloc[0])
+    tried = {arm: areas_of(rows_of(*setting, flags(arm.tricks))) for arm in area}
     for n in SIZES:
         found["coverage: an arm's area", n] = coverage_of_arms(area, n, draws)
         found["coverage: an arm's last 10%", n] = coverage_of_arms(late, n, draws)
@@ -172,8 +158,6 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Options:
-    """Which runs stand for all runs, and how often they are drawn."""
-
     draws: int = 500
     """Simulated experiments for each number."""
     results: Path = RESULTS
@@ -183,7 +167,6 @@ class Options:
 
 
 def main(chosen: Options) -> int:
-    """Simulate, then print and save the table. Returns the exit status."""
     if chosen.draws < 1:
         raise InputError(f"--draws must be at least 1, not {chosen.draws}")
     kept = [study for study in load_all(chosen.results) if study.kind == "designs" and study.subject == "ladder"]
@@ -191,9 +174,9 @@ def main(chosen: Options) -> int:
     if not kept:
         raise InputError(f"no run files (*{SUFFIX}) with {FEWEST_RUNS} seeds of every arm in {chosen.results}")
     prepare(chosen.out)
-    frame = pd.concat([calibration(study, chosen.draws) for study in kept], ignore_index=True)
-    write_whole(chosen.out / "calibration.csv", frame.to_csv(index=False, float_format="%.4g"))
-    print(f"{in_words(frame)}\n\nwrote {chosen.out / 'calibration.csv'}")
+    frame, path = pd.concat([calibration(study, chosen.draws) for study in kept]), chosen.out / "calibration.csv"
+    write_whole(path, frame.to_csv(index=False, float_format="%.4g"))
+    print(f"{in_words(frame)}\n\nwrote {path}")
     return 0
 
 

@@ -1,7 +1,4 @@
-"""Scores of whole games by the agents of a saved run, next to random actions, as an earlier command stored them.
-
-One agent shows that it learns, and how fast. To see how much of that is luck, you need more agents.
-"""
+"""Scores of whole games by the agents of a saved run, next to random actions, as an earlier command stored them."""
 
 from pathlib import Path
 from typing import Literal
@@ -21,10 +18,7 @@ LONG = 10_000_000  # environment steps of the published Atari scores
 
 
 def mean_score(study: Study, who: Literal["trained", "random"]) -> Estimate:
-    """The mean score of whole games, by trained agents or random actions, with its 95% interval (Student's t).
-
-    The interval is over agents. With fewer than FEWEST it is over all their games, and describes only these agents.
-    """
+    """The mean score of whole games, with Student's 95% interval over agents, or all games of fewer than FEWEST."""
     scores = np.array(study.about["games"][who])  # [S, games]
     return paired(scores.mean(1) if len(scores) >= FEWEST else scores.ravel())
 
@@ -35,13 +29,12 @@ def draw_games(study: Study, axis: Axes) -> None:
     axis.plot(returns, color=style.FAINT, lw=1)
     axis.plot(returns.rolling(AVERAGED).mean(), color=style.INK)
     trained, random = mean_score(study, "trained"), mean_score(study, "random")
-    said = "gray: training, at each 1% of it; black: mean of the tenth before"
+    said = "gray: training, at each 1% of it; black: mean of the last ten such points"
     axis.set_title(said, loc="left", color=style.SOFT, size=9, weight="normal")
     axis.axhline(random.mean, color=style.SOFT, lw=1.4, ls=DASHED)
     reach = [[trained.mean - trained.low], [trained.high - trained.mean]]
     axis.errorbar(1.03 * study.steps, trained.mean, reach, color=style.INK, marker="o", lw=1.5)
-    axis.set_xlim(0, 1.05 * study.steps)
-    axis.set_ylim(min(0, axis.get_ylim()[0]))
+    axis.set(xlim=(0, 1.05 * study.steps), ylim=min(0, axis.get_ylim()[0]))
     for found, said, color in ((trained, "trained", style.INK), (random, "random", style.SOFT)):
         place = (1.06 * study.steps, found.mean)
         axis.annotate(said, place, annotation_clip=False, va="center", color=color, weight="bold")
@@ -64,14 +57,11 @@ def section(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 
 def games_in_words(study: Study) -> str:
-    """The scores of the games and the time that training took, in sentences.
-
-    Of an Atari game, also how long published scores would take at that rate.
-    """
+    """The scores of the games and the time of training in words; of an Atari game, that of published scores, too."""
     about, seeds = study.about, sorted(study.runs.seed)
     many = f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
     agents = many if len(seeds) > 1 else f"one agent (seed {seeds[0]})"
-    means = [mean_score(study, who) for who in ("trained", "random")]
+    means = mean_score(study, "trained"), mean_score(study, "random")
     trained, random = (f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]" for found in means)
     likely = " with the most likely actions" if about["greedy"] else ""
     count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"

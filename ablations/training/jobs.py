@@ -6,8 +6,8 @@ import json
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,33 +31,15 @@ OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands
 class Own:
     """The user's functions, as they go to worker processes."""
 
-    pickled: bytes
-    """Two mappings: `env` and `body`, which `train` is given, and those that stand in for ours, as for `patched`."""
-    fingerprint: str
-    """A hash of them and of the files that they are written in, by which finished jobs are found again.
-
-    A change anywhere in these files counts as a change of the functions.
-    """
-
-    @contextmanager
-    def in_place(self) -> Iterator[Mapping[str, Any]]:
-        """Put the replacements in place; the value is what `train` is given."""
-        from tricks.replaced import patched
-
-        given, replaced = pickle.loads(self.pickled)
-        with patched(**replaced):
-            yield given
-
-
-NO_CODE = Own(pickle.dumps(({}, {})), "")
+    pickled: bytes  # two mappings: `env` and `body`, as for `train`, and those that stand in for ours, as for `patched`
+    fingerprint: str  # a hash of them and of all that their files say, by which finished jobs are found again
 
 
 def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = None, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's.
 
-    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`; None where there
-    is none. The user's modules, of an environment `module:Id` and of wrappers, count, too. Raises InputError if a
-    function cannot go to worker processes.
+    replaced: functions that stand in for ours, by name. functions: `env` and `body`, as for `train`, or None. The
+    user's modules, of an environment `module:Id` and of wrappers, count, too. InputError for what cannot be pickled.
     """
     modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
     given, others = {name: each for name, each in functions.items() if each}, replaced or {}
@@ -69,28 +51,23 @@ def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = N
     except Exception as error:  # whatever an object's own method raises
         names = ", ".join([*given, *others])
         raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
-    found = hashlib.sha256(pickled)
-    for path in sorted(map(str, files)):
-        found.update(Path(path).read_bytes())
-    return Own(pickled, found.hexdigest()[:16])
+    texts = [Path(path).read_bytes() for path in sorted(map(str, files))]
+    return Own(pickled, hashlib.sha256(b"".join([pickled, *texts])).hexdigest()[:16])
 
 
 def _file(function: Callable[..., Any]) -> str | None:
     """The file that a function or a class is written in; None if there is none, as in a notebook."""
-    try:
+    with suppress(TypeError, OSError):
         return inspect.getsourcefile(inspect.unwrap(getattr(function, "func", function)))
-    except (TypeError, OSError):
-        return None
+    return None
 
 
 def _module_file(name: str) -> str | None:
     """The file of the user's own module; None of an installed one, whose version counts, and of one of ours."""
-    if not name or name.split(".")[0] in OURS:
-        return None
-    try:
-        found = getattr(sys.modules.get(name), "__file__", None) or getattr(find_spec(name), "origin", None)
-    except (ImportError, ValueError):
-        return None
+    found = None
+    if name and name.split(".")[0] not in OURS:
+        with suppress(ImportError, ValueError):
+            found = getattr(sys.modules.get(name), "__file__", None) or getattr(find_spec(name), "origin", None)
     return None if found is None or "site-packages" in found or not Path(found).is_file() else found
 
 
@@ -100,8 +77,7 @@ class Job:
 
     config: Config
     tricks: Tricks
-    own: Own | None = None
-    """What comes from outside the packages: an environment, a net, or other functions of the user's."""
+    own: Own | None = None  # what comes from outside the packages: an environment, a net, other functions
 
     def at(self, seeds: tuple[int, ...], lr: PerSeed) -> "Job":
         """The same for these seeds and at this learning rate, or at these, one for each seed."""
@@ -112,24 +88,21 @@ class Job:
         """Everything that the curve depends on, as plain values.
 
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
-        (When a default changes, curves do, too, so `ALGORITHM` must be raised.) Of the device, only its kind: a GPU
-        rounds differently from a CPU, but a job may run on whichever GPU is free.
+        (When a default changes, `ALGORITHM` must be raised.) Of the device, only its kind, since kinds round alike.
         """
         given = vars(as_trained(self.config, self.tricks)) | {"device": self.device}
         own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}
         config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
-        if self.own is not None:
-            what["own"] = self.own.fingerprint
-        if files := own_files(self.tricks):
-            what["files"] = files
+        what |= {"own": self.own.fingerprint} if self.own else {}
+        what |= {"files": files} if (files := own_files(self.tricks)) else {}
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
         return as_read_back
 
     @property
     def device(self) -> str:
         """The kind of device that trains it: cpu or cuda."""
-        return kind(self.config.device)
+        return self.config.device.partition(":")[0]
 
     @property
     def key(self) -> str:
@@ -138,32 +111,26 @@ class Job:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def kind(device: str) -> str:
-    """What counts of a device: cuda, of cuda:1."""
-    return device.partition(":")[0]
-
-
 @dataclass(frozen=True)
 class Result:
     """A finished job: its learning curve, and facts about the training."""
 
     curve: pd.DataFrame
-    diverged: Mapping[int, int]
-    """The step at which each diverged seed did so."""
+    diverged: Mapping[int, int]  # the step at which each diverged seed did so
     seconds: float
-    steps: int
-    """Environment steps of all seeds."""
-    made_with: MadeWith
-    """See `provenance_of_a_run`."""
+    steps: int  # environment steps of all seeds
+    made_with: MadeWith  # see `provenance_of_a_run`
 
 
 def compute(job: Job) -> Result | str:
     """Train one job. Returns its result, or why it has none: infinite returns, which have no score, are a failure."""
     from tricks import train
+    from tricks.replaced import patched
 
     start = time.perf_counter()
     try:
-        with (job.own or NO_CODE).in_place() as given:
+        given, replaced = pickle.loads(job.own.pickled) if job.own else ({}, {})
+        with patched(**replaced):
             run = train(as_trained(job.config, job.tricks), job.tricks, **given)
     except Exception as error:
         return in_words(error)

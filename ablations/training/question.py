@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ablations.question.arms import Arm, Design, numbers
 from ablations.training.jobs import Job, own_of
@@ -13,12 +13,11 @@ from ablations.training.store import Store, as_file_name, digest, name_of
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, Tried, searched, still_wanted
 from ablations.training.workers import run_jobs
 from tricks.config import Config
+from tricks.core.env import MakeEnv
+from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.replaced import home
-
-if TYPE_CHECKING:
-    from tricks.core.env import MakeEnv
-    from tricks.core.nets import MakeBody
+from tricks.training import open_env, refuse_endless
 
 TABLE, TUNE = "table", "tune"
 Rates = str | tuple[float, ...]
@@ -29,28 +28,21 @@ SEEDS_PER_JOB = 10  # of arms at a rate of their own: about as fast as one alone
 class Question:
     """Designs in one place, over some seeds. Arms that several designs share are trained once."""
 
-    config: Config
-    """Environment, budget and numbers of all arms; its seeds don't count."""
+    config: Config  # environment, budget and numbers of all arms; its seeds don't count
     designs: tuple[Design, ...]
     seeds: tuple[int, ...]
     rates: Rates = ()
     """How each arm gets its learning rate: TABLE, from the table of rates; TUNE, by the whole procedure; as its best of
     these; or, if empty, as it is given."""
     rate_seeds: int = SEEDS_PER_RATE
-    margin: float | None = None
-    """A difference in area that counts as practically nothing; None: that of the environment's scale, if it has one."""
-    score: Literal["area", "late"] = "area"
-    """What is compared: the area under the curve, or the mean return of its last tenth."""
-    env: "MakeEnv | None" = None
-    body: "MakeBody | None" = None
-    named: bool = False
-    """Whether its arms are told apart by their names, because they can differ in more than flags."""
-    parts: tuple[str, ...] = ()
-    """What else its name says."""
-    left_out: tuple[str, ...] = ()
-    """Environments of the suite that cannot be made here, each with the reason."""
-    side_by_side: bool = False
-    """Whether its seeds are agents of one job, whose numbers, the learning rate among them, may differ."""
+    margin: float | None = None  # an area that counts as practically nothing; None: that of the scale, if there is one
+    score: Literal["area", "late"] = "area"  # what is compared: the area, or the mean return of the last tenth
+    env: MakeEnv | None = None
+    body: MakeBody | None = None
+    named: bool = False  # whether arms are told apart by their names, because they can differ in more than flags
+    parts: tuple[str, ...] = ()  # what else its name says
+    left_out: tuple[str, ...] = ()  # environments of the suite that cannot be made here, each with the reason
+    side_by_side: bool = False  # whether its seeds are agents of one job, whose numbers, and lr, may differ
 
     @property
     def arms(self) -> list[Arm]:
@@ -68,13 +60,11 @@ class Question:
         return (*self.seeds, *(further(self.seeds) if shared else ()))
 
     def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, Rate]:
-        """The jobs, each with its learning rate."""
+        if self.side_by_side:
+            return {self.job(arm): rate for arm, rate in rates.items()}
         found: dict[Job, Rate] = {}
         for arm, rate in rates.items():
             seeds, job = self.seeds_of(arm), self.job(arm)
-            if self.side_by_side:
-                found[job] = rate
-                continue
             tens = [seeds[k : k + SEEDS_PER_JOB] for k in range(0, len(seeds), SEEDS_PER_JOB)]
             found |= {job.at(some, rate.value): rate for some in (tens if self.named else blocks(seeds))}
         return found
@@ -83,8 +73,7 @@ class Question:
     def table_rates(self) -> dict[Arm, Rate]:
         """Each arm's learning rate as the table has it, or as it is given.
 
-        Comparing tuned arms to untuned ones would show the effect of tuning as that of a trick. So if any arm has no
-        rate of its own in the table, all arms run at the same rate.
+        If any has none in the table, all run at the same: else the effect of tuning would show as that of a trick.
         """
         if self.rates != TABLE:
             return {arm: Rate(arm.config(self.config).rates[0], FIXED) for arm in self.arms}
@@ -94,7 +83,7 @@ class Question:
     @property
     def name(self) -> str:
         """`ladder+add-one-in_CartPole-v1`, then whatever is not the default; the first seed last."""
-        steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
+        steps = f"{self.config.steps}steps" * (self.config.steps != Config.steps)
         designs, env = "+".join(design.name for design in self.designs), self.config.env.replace("/", "_")
         parts = (designs, env, *self.parts, steps)
         if self.named:
@@ -109,10 +98,8 @@ class Question:
         arms = [[str(arm.label), self.job(arm).at((0,), 1.0).what | {"algorithm": 0}] for arm in self.arms]
         pairs = [[str(pair.label), pair.without.name, pair.having.name] for d in self.designs for pair in d.comparisons]
         rates = [rate.value for rate in self.table_rates.values()]
-        return digest(
-            [arms, pairs, self.rates, rates, self.rate_seeds * (self.rates not in (TABLE, ())), self.margin]
-            + [self.score] * (self.score != "area")
-        )
+        how = [self.rates, rates, self.rate_seeds * (self.rates not in (TABLE, ())), self.margin]
+        return digest([arms, pairs, *how] + [self.score] * (self.score != "area"))
 
     @property
     def rates_in_words(self) -> str:
@@ -121,20 +108,18 @@ class Question:
             return "each arm at its own tuned learning rate"
         if self.rates and self.rates != TABLE:
             given = ", ".join(f"{lr:g}" for lr in self.rates)
-            one = f"all arms at learning rate {given}"
-            return one if len(self.rates) == 1 else f"each arm at its own best learning rate of {given}"
-        rates = {rate.value for rate in self.table_rates.values()}
-        said = {rate.reservation for rate in self.table_rates.values()} - {""}
-        if NOT_TUNED in self.table_rates.values():
+            several = f"each arm at its own best learning rate of {given}"
+            return several if len(self.rates) > 1 else f"all arms at learning rate {given}"
+        found = {*self.table_rates.values()}
+        if NOT_TUNED in found:
             return f"not all arms are tuned here, so all run at {NOT_TUNED.value:g} (`tune` gives each its own rate)"
-        if said == {FIXED}:
-            one = f"all arms at learning rate {min(rates):g}, as given"
-            return one if len(rates) == 1 else "each arm at the learning rate that was given"
-        return "each arm at its own learning rate" + (f", {', '.join(sorted(said))}" if said else "")
+        if {rate.reservation for rate in found} == {FIXED}:
+            several = "each arm at the learning rate that was given"
+            return several if len(found) > 1 else f"all arms at learning rate {found.pop().value:g}, as given"
+        return ", ".join(["each arm at its own learning rate", *sorted({rate.reservation for rate in found} - {""})])
 
     @property
     def in_words(self) -> str:
-        """What is trained, and where, in one line."""
         designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
         size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
         return f"{self.config.env}: {designs}; {size}; {self.rates_in_words}"
@@ -142,8 +127,6 @@ class Question:
 
 def refuse_impossible(asked: Question) -> None:
     """Raise InputError for seeds that cannot be reported, and for arms that cannot be trained, or are the same."""
-    from tricks.training import open_env, refuse_endless
-
     if asked.score not in ("area", "late"):
         raise InputError(f"score must be area or late, not {asked.score!r}")
     known = dict[Any, Arm]()
@@ -174,7 +157,7 @@ def refuse_impossible(asked: Question) -> None:
 Tuned = Mapping[Arm, Mapping[float, Tried]]
 
 
-def chosen(asked: Question, store: Store, workers: int) -> tuple[dict[Arm, Rate], Tuned]:
+def chosen_rates(asked: Question, store: Store, workers: int) -> tuple[dict[Arm, Rate], Tuned]:
     """Each arm's learning rate; and what it scored at each rate, if that had to be tried."""
     if asked.rates in (TABLE, ()):
         return asked.table_rates, {}
@@ -186,7 +169,10 @@ def chosen(asked: Question, store: Store, workers: int) -> tuple[dict[Arm, Rate]
         return {float(rate): range(asked.rate_seeds) for rate in asked.rates if rate not in seen}
 
     tried = {jobs[job]: seen for job, seen in searched(list(jobs), store, workers, wanted).items()}
-    return {arm: Rate(best(seen)) for arm, seen in tried.items()}, tried
+    every = {
+        arm: {lr: (len(each.areas), each.area) for lr, each in sorted(seen.items())} for arm, seen in tried.items()
+    }
+    return {arm: Rate(best_finalist(found)) for arm, found in every.items()}, tried
 
 
 def train(
@@ -194,8 +180,7 @@ def train(
 ) -> dict[Job, Rate]:
     """Train what is missing of some questions, with their arms at these rates. Returns all their jobs, and the rates.
 
-    Of a job in two questions, the rate of the later one counts. what: printed first, with the number of jobs. Raises
-    InputError, with the name of an arm, if a job fails.
+    Of a job in two questions, the later rate counts. what: printed first. Raises InputError, with an arm's name.
     """
     found, names = dict[Job, Rate](), dict[Job, str]()
     for each, rates in asked:
@@ -209,8 +194,3 @@ def train(
     for job, reason in failed.items():
         raise InputError(f"arm {names[job]!r} failed ({len(failed)} of {len(found)} jobs did): {reason}")
     return found
-
-
-def best(seen: Mapping[float, Tried]) -> float:
-    """`best_finalist` of what was tried."""
-    return best_finalist({rate: (len(each.areas), each.area) for rate, each in sorted(seen.items())})

@@ -1,9 +1,7 @@
 """Learning rates: every arm runs at its own, chosen on seeds that are never reported.
 
-A single rate for all arms would be misleading: at a small rate clipping does nothing, and at a large one it decides
-between success and collapse. The table `learning_rates.csv` holds the score of every arm at every rate of the grid, so
-it also shows how robust an arm is to its rate. One ships with this package. A user's own table can stand beside it: new
-tuning goes there, and it comes first for the arms that it has.
+A single rate for all would mislead: at a small one clipping does nothing, and at a large one it decides between success
+and collapse. A user's table can stand beside the package's: tuning goes there, and it comes first for arms that it has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +28,8 @@ KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds", "areas"]
 TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
 EMPTY = {"area": "", "late": ""}  # no episode ended
-
+UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
+FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 user_table: list[Path] = []  # empty if there is none
 _arms: list[Any] = [None, {}]  # the table, and its rows by arm
@@ -44,11 +43,7 @@ def use(path: Path | None) -> None:
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds, areas.
-
-    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. An arm in the
-    user's table has only those rows. Raises InputError if a file is damaged.
-    """
+    """Every tuned score, see COLUMNS; an arm in the user's table has only those rows. Some `areas` are empty."""
     parts = [read_table(path) for path in (*user_table, TABLE)]
     return parts[0] if len(parts) == 1 else replaced_by(*parts)
 
@@ -89,22 +84,17 @@ def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
-    """`best_finalist` of rows of the table."""
     return best_finalist(dict(zip(rows.lr, zip(rows.seeds, rows[score], strict=True), strict=True)))
 
 
 def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
-    """The rate with the best mean, of those with the most seeds: the others lost at a first look.
-
-    found: of each rate, how many seeds, and their mean score; NaN (a seed finished no episode) comes last.
-    """
+    """The rate with the best mean of those with the most seeds; the others lost at a first look. found: seeds, mean."""
     most = max(seeds for seeds, _ in found.values())
     means = {lr: np.nan_to_num(mean, nan=-np.inf) for lr, (seeds, mean) in found.items() if seeds == most}
     return float(max(means, key=means.__getitem__))
 
 
 def target() -> Path:
-    """The file that tuning writes: the user's, or this package's own."""
     return user_table[0] if user_table else TABLE
 
 
@@ -117,16 +107,12 @@ def store_table(scores: pd.DataFrame) -> None:
 
 
 def joined(areas: Iterable[float]) -> str:
-    """The scores of a row's seeds as text."""
     return " ".join(f"{area:.5g}" for area in areas)
 
 
 def split(areas: str) -> np.ndarray:
     """The inverse of `joined`. Raises ValueError for anything else."""
     return np.array(areas.split(), dtype=float)
-
-
-UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 
 
 class Rate(NamedTuple):
@@ -137,14 +123,10 @@ class Rate(NamedTuple):
 
 
 NOT_TUNED = Rate(UNTUNED, "not tuned")
-FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
-    """The rate of the grid with the best `score`, area or late, on the tuning seeds.
-
-    Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
-    """
+    """The rate with the best `score` on the tuning seeds, with a reservation if it was tuned elsewhere, or not."""
     found = table()[table().tricks == flags(tricks)]
     every = found[(found.env == config.env) & (found.numbers == numbers(config))]
     if every.empty:
@@ -155,9 +137,6 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
 
 def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:
-    """Whether a tuned rate is the lowest or the highest that was tried, so that a better one may lie beyond.
-
-    given and tricks as for `rows_of`.
-    """
+    """Whether a tuned rate is the lowest or the highest that was tried, so a better may lie beyond. See `rows_of`."""
     tried = rows_of(env, steps, given, tricks).lr
     return bool(len(tried)) and lr in (tried.min(), tried.max())

@@ -1,8 +1,7 @@
 """Finished jobs in one SQLite file. A job is a transaction, so it is whole or absent, whatever is killed and whenever.
 
 A row holds what was trained, how it was made, the learning curve, and the scores that were made from that, so a command
-that needs scores of thousands of jobs reads no curve. Its key is a hash of what was trained, so any command that needs
-the same job finds it.
+that needs scores of thousands of jobs reads no curve. Its key is a hash of what was trained.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ from ablations.training.jobs import Job, Result
 from ablations.training.scores import POINTS, Scored, scored
 from tricks.errors import InputError
 from tricks.runs import learning_curve
-from tricks.runs.files import HOST, make_folder
+from tricks.runs.files import HOST, make_folder, trying
 from tricks.runs.learning_curve import COUNTS, read_table
 from tricks.version import ALGORITHM
 
@@ -45,7 +44,7 @@ class Store:
     """The jobs of a folder, read-only if `look_only`. Raises InputError if it has to be writable and is not."""
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
-        self.folder, self.path, self.look_only = folder, folder / JOBS, look_only
+        self.path, self.look_only = folder / JOBS, look_only
         if not look_only:
             prepare(folder)
 
@@ -65,11 +64,8 @@ class Store:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if self.look_only:
                 return self._opened(":memory:")
-            aside = set_aside(self.path, "damaged")
-            print(
-                f"{self.path} is damaged ({error}), so its jobs will be retrained; kept as {aside.name}",
-                file=sys.stderr,
-            )
+            kept = set_aside(self.path, "damaged").name
+            print(f"{self.path} is damaged ({error}), so its jobs will be retrained; kept as {kept}", file=sys.stderr)
             return self._opened(file)
 
     def _opened(self, uri: str) -> sqlite3.Connection:
@@ -83,13 +79,10 @@ class Store:
 
     def read(self, job: Job) -> Result | None:
         """The job's result, or None if there is none. One that was damaged is reported, and counts as none."""
-        row = self._row(job)
-        return None if row is None else _result(row)
+        return _result(row) if (row := self._row(job)) else None
 
     def scored(self, job: Job) -> Scored | None:
-        """The scores of the job's result, if there is one."""
-        row = self._row(job)
-        if row is None:
+        if not (row := self._row(job)):
             return None
         if row["scoring"] != SCORING:  # other code made them
             return scored(_result(row), job.config.steps)
@@ -97,23 +90,19 @@ class Store:
         return Scored(tuple(sorted(job.config.seed_list)), each[:, :-1], each[:, -1], *_facts(about))
 
     def has(self, job: Job) -> bool:
-        """Whether the job is finished."""
         return self._row(job) is not None
 
     def by_other_algorithms(self) -> int:
-        """How many of its jobs are by another `ALGORITHM` than this library's."""
         mine = f'{{"algorithm": {ALGORITHM},%'
         return int(self._asked("SELECT COUNT(*) FROM jobs WHERE what NOT LIKE ?", mine)[0])
 
     def put(self, job: Job, result: Result) -> None:
         """Keep a result. Raises InputError if the disk is full, or if another process never stops writing."""
-        row = _packed(job, result)
         with self._writing() as disk:
-            disk.execute(f"INSERT OR REPLACE INTO jobs VALUES ({','.join('?' * 7)})", row)
+            disk.execute(f"INSERT OR REPLACE INTO jobs VALUES ({','.join('?' * 7)})", _packed(job, result))
 
     def _row(self, job: Job) -> dict[str, Any] | None:
-        found = self._asked("SELECT * FROM jobs WHERE key = ?", job.key)
-        if not found:
+        if not (found := self._asked("SELECT * FROM jobs WHERE key = ?", job.key)):
             return None
         row = dict(zip(("what", "about", "curve", "scoring", "scores"), found[1:-1], strict=True))
         if found[-1] == _checksum(job.key, row):
@@ -128,9 +117,8 @@ class Store:
         try:
             return self._disk.execute(command, values).fetchone() or ()
         except sqlite3.Error as error:
-            raise InputError(
-                f"cannot read {self.path}: {error}; if this persists, move the file away and its jobs will be retrained"
-            ) from error
+            remedy = "if this persists, move the file away and its jobs will be retrained"
+            raise InputError(f"cannot read {self.path}: {error}; {remedy}") from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -154,9 +142,8 @@ def _packed(job: Job, result: Result) -> tuple[Any, ...]:
 
 def _result(row: Mapping[str, Any]) -> Result:
     curve = read_table(io.StringIO(zlib.decompress(row["curve"]).decode()))
-    return Result(
-        curve.astype({name: float for name in curve if name not in COUNTS}), *_facts(json.loads(row["about"]))
-    )
+    floats = {name: float for name in curve if name not in COUNTS}
+    return Result(curve.astype(floats), *_facts(json.loads(row["about"])))
 
 
 def _facts(about: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -169,15 +156,12 @@ def _checksum(key: str, row: Mapping[str, Any]) -> bytes:
 
 
 def name_of(*parts: str, first: int) -> str:
-    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`.
-
-    The end of a name that is too long for a file is replaced by a hash of all of it.
-    """
+    """Join what is not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`. A long end is hashed."""
     name = "_".join(filter(None, parts))
     if len(name.encode()) > LONGEST:
         start = name.encode()[: LONGEST - 17].decode(errors="ignore")
         name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return name + (f"_from{first}" if first else "")
+    return name + f"_from{first}" * bool(first)
 
 
 def digest(question: Any) -> str:
@@ -191,10 +175,7 @@ def as_file_name(text: str) -> str:
 
 
 def prepare(out: Path) -> None:
-    """Make a folder for results, and remove what killed writers left half-written in it and in its own folders.
-
-    Raises InputError if the folder cannot be made.
-    """
+    """Make a folder for results, and remove what killed writers left half-written in it and in its folders."""
     make_folder(out)
     with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop, nor is another user's file
         for path in (*out.glob(".*"), *out.glob("*/.*")):
@@ -207,10 +188,6 @@ def set_aside(path: Path, why: str) -> Path:
     """Rename a file to the first free one of .<why>, .<why>2, ... Raises InputError if that fails."""
     names = (path.with_suffix(f".{why}{count if count > 1 else ''}") for count in itertools.count(1))
     aside = next(name for name in names if not name.exists())
-    try:
+    with trying(f"rename {path}"), contextlib.suppress(FileNotFoundError):  # another process may rename it first
         os.replace(path, aside)
-    except FileNotFoundError:  # another process renamed it first
-        pass
-    except OSError as error:
-        raise InputError(f"cannot rename {path}: {error.strerror}") from error
     return aside

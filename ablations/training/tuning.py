@@ -1,29 +1,20 @@
 """Tuning: train each arm at a grid of learning rates, look closer at the best three, and move on past the grid's edges.
 
-One look at ten seeds confuses luck with quality: with so few, the best and the second rate are often closer than their
-standard error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
+One look at ten seeds confuses luck with quality: the best and the second rate are often closer than their standard
+error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
 """
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ablations.question.arms import flags, numbers
 from ablations.training.jobs import Job
-from ablations.training.rates import (
-    COLUMNS,
-    FINALISTS,
-    GRID,
-    KEY,
-    joined,
-    read_table,
-    replaced_by,
-    store_table,
-    target,
-)
+from ablations.training.rates import COLUMNS, FINALISTS, GRID, KEY, joined, read_table, replaced_by, store_table, target
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
 from ablations.training.workers import run_jobs
@@ -49,14 +40,16 @@ class Tried(NamedTuple):
 
 
 def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
-    """Train every arm at the rates of the grid, and put the scores into the table.
+    """Train every arm at the rates of the grid, and put the scores into the table in place of all that it had.
 
-    arms: jobs, whose own seeds and rates don't matter. seeds: tuning seeds per rate, and as many again for the best
-    FINALISTS. All earlier scores of the arm are replaced, whatever their rates and seeds. Raises InputError if a
-    job fails.
+    arms: jobs, whose own seeds and rates don't matter. seeds: per rate, and as many again for the best FINALISTS.
     """
-    found = searched(arms, store, workers, lambda seen: still_wanted(seen, seeds))
-    rows = [_row(arm, rate, each) for arm, seen in found.items() for rate, each in seen.items()]
+    found, rows = searched(arms, store, workers, lambda seen: still_wanted(seen, seeds)), list[tuple[Any, ...]]()
+    for arm, seen in found.items():
+        setting = (arm.config.env, arm.config.steps, numbers(arm.config), flags(arm.tricks))
+        for rate, each in seen.items():
+            means = (float(f"{np.mean(values):.5g}") for values in each)
+            rows.append((*setting, rate, *means, len(each.areas), joined(each.areas)))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
     store_table(replaced_by(fresh, read_table(target())))  # another process may have stored rates meanwhile
     return fresh
@@ -65,35 +58,29 @@ def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER
 def searched(
     arms: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Tried]], Wanted]
 ) -> dict[Job, dict[float, Tried]]:
-    """Train every arm at the rates that `wanted` asks for after what was seen, until it asks for nothing.
-
-    Raises InputError if a job fails.
-    """
+    """Train every arm at the rates that `wanted` asks for after what was seen, until there are none. Or InputError."""
     seen: dict[Job, dict[float, Tried]] = {arm: {} for arm in arms}
     while jobs := [(arm, job) for arm in seen for job in jobs_at(arm, wanted(seen[arm]))]:
-        failed = run_jobs([job for _, job in jobs], store, workers)
-        if failed:
+        if failed := run_jobs([job for _, job in jobs], store, workers):
             raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
         for arm, job in jobs:
-            for rate, new in _by_rate(job, store).items():
-                old = seen[arm].get(rate, Tried((), ()))
-                seen[arm][rate] = Tried(old.areas + new.areas, old.lates + new.lates)
+            found = store.scored(job)
+            assert found is not None
+            scores = found.table(job.config.seed_list).assign(rate=job.config.rates)
+            for rate in dict.fromkeys(job.config.rates):
+                old, new = seen[arm].get(rate, Tried((), ())), scores[scores.rate == rate]
+                seen[arm][rate] = Tried((*old.areas, *new.score), (*old.lates, *new.late))
     return seen
 
 
 def jobs_at(arm: Job, wanted: Wanted) -> list[Job]:
     """The jobs that train an arm at these rates, each on these of its tuning seeds.
 
-    All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
-    learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.
+    All rates share one stack, but for whole episodes: those of rates that collapse would be padded to those that learn.
     """
-    agents = [(rate, tuning_seed(rate, k)) for rate, places in sorted(wanted.items()) for k in places]
-    apart = [[a for a in agents if a[0] == rate] for rate in sorted(wanted)]
-    return [
-        arm.at(tuple(seed for _, seed in some), tuple(rate for rate, _ in some))
-        for some in ([agents] if arm.tricks.segments else apart)
-        if some
-    ]
+    apart = [[(tuning_seed(rate, k), rate) for k in places] for rate, places in sorted(wanted.items())]
+    stacks = [list(chain(*apart))] if arm.tricks.segments else apart
+    return [arm.at(*zip(*stack, strict=True)) for stack in stacks if stack]
 
 
 def tuning_seed(rate: float, k: int) -> int:
@@ -124,19 +111,3 @@ def _past_the_edge(best: float, seen: Mapping[float, Tried]) -> float | None:
         if best == edge and 0 <= beyond < len(EVERY):
             return EVERY[beyond]
     return None
-
-
-def _by_rate(job: Job, store: Store) -> dict[float, Tried]:
-    """The scores of a job's agents, by their rates."""
-    found = store.scored(job)
-    assert found is not None
-    scores = found.table(job.config.seed_list).assign(rate=job.config.rates)
-    own = {rate: scores[scores.rate == rate] for rate in dict.fromkeys(job.config.rates)}
-    return {rate: Tried(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
-
-
-def _row(arm: Job, rate: float, seen: Tried) -> tuple[object, ...]:
-    config, tricks = arm.config, arm.tricks
-    means = (float(f"{np.mean(values):.5g}") for values in seen)
-    key = (config.env, config.steps, numbers(config), flags(tricks))
-    return (*key, rate, *means, len(seen.areas), joined(seen.areas))

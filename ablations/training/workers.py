@@ -1,25 +1,23 @@
-"""Jobs in worker processes, one per core with one thread each. Finished jobs stay finished.
-
-Workers compute and return results; only this process writes. So a full disk is handled in one place, and a killed
-worker leaves no half-written result.
+"""Jobs in worker processes, one per core with one thread each. Workers compute and return results; only this process
+writes, so a full disk is handled in one place, and a killed worker leaves no half-written result.
 """
 
 import contextlib
 import multiprocessing
 import os
-import queue
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import resource_tracker
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
+import torch
 from tqdm import tqdm
 
 from ablations.training.jobs import Job, compute
@@ -33,22 +31,26 @@ from tricks.runs.progress import progress
 from tricks.training import needs
 
 METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
+WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
+AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
+TRIES = 3  # give up when this many pools in a row break without finishing a job
+SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
+START = 5.0  # seconds in which worker processes start
+T = TypeVar("T")
+tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
 
 
-@contextlib.contextmanager
-def pool_of(size: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of new processes that train. An error here, or Ctrl-C, terminates them in the middle of their work."""
-    context, files = multiprocessing.get_context(METHOD), [str(path) for path, _ in OWN.values()]
-    with deaf_children():
-        pool = ProcessPoolExecutor(size, context, initializer=start_trainer, initargs=(files,))
-    try:
-        yield pool
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+def start_trainer(tricks: Sequence[str]) -> None:
+    """Set up a process: it ends with its parent, is silent, computes on one core, and knows these files' tricks."""
+    follow_parent()
+    keep_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.filterwarnings("ignore", module="gymnasium")
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
+    for file in tricks:
+        load_trick(file)
+    torch.set_num_threads(1)
 
 
 @contextlib.contextmanager
@@ -76,36 +78,8 @@ def deaf_children() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def start_worker() -> None:
-    """Set up a process: it ends with its parent, is silent, computes on one core, and reuses its memory."""
-    follow_parent()
-    keep_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
-    os.environ["OMP_NUM_THREADS"] = "1"
-    warnings.filterwarnings("ignore", module="gymnasium")
-    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
-
-
-Device = Annotated[
-    str,
-    "Where to train: cpu, cuda, cuda:1, ... CPUs and GPUs round differently, so their jobs are different ones.",
-]
-
-
-WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
-AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
-TRIES = 3  # give up when this many pools in a row break without finishing a job
-
-T = TypeVar("T")
-
-tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
-
-
 def worker_count(asked: int, device: str = "cpu") -> int:
-    """The number of worker processes; 0 asks for one per core, or a single one on a GPU, for which they would wait.
-
-    Raises InputError for a negative number, and for a device that this machine does not have.
-    """
+    """The number of worker processes; 0: one per core, or one on a GPU. InputError for less, or for no such device."""
     if asked < 0:
         raise InputError(f"--workers must be 0 (one per core) or more, not {asked}")
     find_device(device)
@@ -122,24 +96,16 @@ def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
 
 
 def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
-    """Train every job that has no result yet. Returns the error of each job that failed, which stops no other.
-
-    Raises InputError if a result cannot be written.
-    """
+    """Train every job that has no result yet. Returns the errors of those that fail; others go on. Or InputError."""
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
     if missing and (older := store.by_other_algorithms()):
-        print(
-            f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count", flush=True
-        )
-    total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
-    failed: dict[Job, str] = {}
+        said = f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count"
+        print(said, flush=True)
+    total, left = (sum(map(budget, some)) for some in (jobs, missing))
     refuse_too_many(missing, workers)
-    outcomes = in_pool(missing, workers, compute)
-    with (
-        progress(total, total - left, leave=True) as bar,
-        contextlib.closing(outcomes),  # an error here stops the workers, too
-    ):
+    failed, outcomes = dict[Job, str](), in_pool(missing, workers, compute)
+    with progress(total, total - left, leave=True) as bar, contextlib.closing(outcomes):  # on an error, workers stop
         for job, outcome in outcomes:
             if isinstance(outcome, str):
                 failed[job] = outcome
@@ -168,8 +134,7 @@ def weight(job: Job) -> int:
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     """Yield each job with the result of `task` from a worker process, as they finish.
 
-    A worker that is killed from outside takes down its pool, and the remaining jobs go into a new one. Raises
-    InputError if that keeps happening.
+    If a worker is killed from outside, the remaining jobs go into a new pool. InputError if that keeps happening.
     """
     left, broken = dict.fromkeys(jobs), 0
     while left:
@@ -182,51 +147,41 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
             broken += 1
             if broken == TRIES:
                 raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
-            first = list(left)[:workers]  # one of them may be to blame, so the others go first
-            left = dict.fromkeys([*list(left)[workers:], *first])
+            left = dict.fromkeys([*list(left)[workers:], *list(left)[:workers]])  # those to blame, maybe, go last
             tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
 
 
 def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    size = min(workers, len(jobs))
-    with pool_of(size) as pool:
-        waiting, running = iter(jobs), dict[Future[T], Job]()
-        done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+    """The same in one pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
+    size, files = min(workers, len(jobs)), [str(path) for path, _ in OWN.values()]
+    with deaf_children():
+        pool = ProcessPoolExecutor(size, multiprocessing.get_context(METHOD), start_trainer, (files,))
+    waiting, running = iter(jobs), dict[Future[T], Job]()
 
-        def send(count: int) -> None:
-            for job in islice(waiting, count):
-                with deaf_children():  # the pool starts its processes when it gets its first jobs
-                    future = pool.submit(task, job)
-                running[future] = job
-                future.add_done_callback(done.put)
+    def send(count: int) -> None:
+        for job in islice(waiting, count):
+            with deaf_children():  # the pool starts its processes when it gets its first jobs
+                running[pool.submit(task, job)] = job
 
+    try:
         send(AHEAD * size)
         while running:
-            future = done.get()
-            yield running.pop(future), future.result()
-            send(1)
-
-
-def start_trainer(tricks: Sequence[str] = ()) -> None:
-    """Set up a process that trains. tricks: files of the user's."""
-    start_worker()
-    for file in tricks:
-        load_trick(file)
-    import torch
-
-    torch.set_num_threads(1)
-
-
-SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
-START = 5.0  # seconds in which worker processes start
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+                send(1)
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
     """About how many seconds `run_jobs` will take for the jobs that are not in the store.
 
-    A job of each environment trains its first updates in this process, twice, because the first time compiles. Every
-    step of an environment is assumed to cost the same, by `weight`. With whole episodes that is too much if they grow
-    longer during training: the cost of an update is then spread over more steps. Raises InputError if a job fails.
+    A job of each environment trains its first updates here, twice, because the first time compiles. Every step costs
+    the same, by `weight`: too much if whole episodes grow longer. Raises InputError if a job fails.
     """
     missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
     prices = {}  # seconds per step and weight
