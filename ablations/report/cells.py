@@ -224,6 +224,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
     text = f"{difference_of(env).capitalize()}, with minus without; {seeds}. {KEY}{framed}."
     finish(figure, said, text, axes[-1], limit)
+    figure.set_label(f"{said}: a heat map of {len(tricks)} tricks by learning rate")
     return figure
 
 

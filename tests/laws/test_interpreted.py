@@ -377,7 +377,7 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
         0, net, np.array(sizes), gradient, room[:count]
     )
     hs[-1], rest = y.ctypes.data, (np.array(sizes), BLOCK, True, layers.LINEAR)
-    layers.block_forward(x.data_ptr(), *forward, hs, *rest)
+    layers.block_forward(*(x.data_ptr(), *forward, hs, *rest))
     begins = g.data_ptr(), x.data_ptr(), 0, turned, hs, to_weights, to_biases
     layers.block_backward(*begins, *rest, scratch)
     assert (room[count:] == 7).all()
