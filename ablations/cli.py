@@ -68,15 +68,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command; `run` with a base or a design of one's own asks as `compare` does. Returns its exit status."""
-    from ablations.experiments.options import parsed
-    from ablations.question.designs import TRIALS
-
     if answered(arguments, USAGE):
         return 0
+    from ablations.question.designs import TRIALS
+
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     arguments = load_asked(arguments)  # files with tricks, and perhaps with trials of them
     trials = (getattr(sys.modules[f"tricks.{path.stem}"], "TRIAL", None) for path, _ in OWN.values())
     TRIALS.extend(trial for trial in trials if trial is not None and trial not in TRIALS)
+    # only now, because a number that a trick of one's own adds is an option, too
+    from ablations.experiments.options import parsed
+
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))

@@ -74,7 +74,7 @@ small, large = fit(wave), fit(100 * wave)
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.7))
 for axis, outputs, scale in zip(axes, (small, large), (1, 100), strict=True):
     axis.plot(x.flatten(), scale * wave.flatten(), color=style.INK, lw=1.2, label="target")
-    for step, color in ((500, style.FAINT), (1000, style.OTHERS[2]), (1950, style.COLORS["return_norm"])):
+    for step, color in ((500, style.SOFT), (1000, style.OTHERS[2]), (1950, style.COLORS["return_norm"])):
         axis.plot(x.flatten(), outputs[step // 50], color=color, label=f"{step} steps")
     axis.set(xlabel="x", ylim=(0, 75 * scale), title=f"c = {scale}")
 label_lines(axes[0])

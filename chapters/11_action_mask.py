@@ -71,7 +71,7 @@ axes[0].plot(masked[:, 0], color=COLOR, ls="--")
 axes[0].text(250, 0.83, "60 dead, masked", color=COLOR, ha="right")
 for axis, place, height, dead in (
     *((axes[1], 245, 0.45, 60), (axes[1], 52, 0.42, 10), (axes[1], 40, 0.04, 0)),
-    *((axes[0], 250, 0.28, 60), (axes[0], 95, 0.62, 10), (axes[0], 30, 0.9, 0)),
+    *((axes[0], 205, 0.22, 60), (axes[0], 95, 0.62, 10), (axes[0], 44, 0.99, 0)),
 ):
     axis.text(place, height, f"{dead} dead", color=shades[dead], ha="right")
 axes[0].set(title="best machine", xlabel="pull", ylabel="probability", ylim=(-0.02, 1.02))

@@ -227,7 +227,7 @@ for name, run in lent.items():
     assert off >= 3 and 0.5 < telling < 0.7 if name == "plain" else off == 0 and telling > 0.85
 axes[0].plot(truth[0], color=style.INK, lw=1.2, ls="--")
 axes[0].text(0.9, -8, "dashed: the loan alone", color=style.INK)
-axes[0].text(0.6, -16, f"{(said['plain'][:, 0, 0] < -3).sum()} of 5 plain nets begin too low", color=style.SOFT)
+axes[0].text(1.5, -16, f"{(said['plain'][:, 0, 0] < -3).sum()} of 5 plain nets begin too low", color=style.SOFT)
 axes[0].set(xlabel="step of the episode", ylabel="V(s), one line per net")
 axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.03), xlim=(0, 20))
 label_lines(axes[1])

@@ -77,7 +77,7 @@ def common_rate(study: Study) -> float | None:
     """The rate at which the study's arms do best on average, of those that all tried; None if an arm was not tuned."""
     arms = dict.fromkeys(arm for design in study.designs for arm in design.arms)
     found = [scores_by_rate(study, arm) for arm in arms]
-    return one_rate(found) if all(found) else None
+    return one_rate(found) if all(found) and set.intersection(*map(set, found)) else None
 
 
 def one_rate(every: Sequence[ByRate]) -> float:

@@ -32,7 +32,7 @@ def scores(study: Study, arm: Tricks | Arm) -> pd.DataFrame:
     """The scores of an arm's runs, one row per seed: area, late, score, reached.
 
     area and late are returns. score is the area, or late if the study compares that, on a scale from the random policy
-    (0) to the ceiling (1) if the environment has one. reached is the step at which the threshold was (NaN: never).
+    (0) to the ceiling (1) if there is one. reached is the step at which the threshold was reached (NaN: never).
     """
     every = _scores(study)
     return every.get(study.key(arm), next(iter(every.values())).iloc[:0])
@@ -61,7 +61,7 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     Intervals and tests are Welch's, and include the variance of choosing the arms' learning rates where it is known
     (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected by Holm's method for the number of comparisons in the
     design. If the study was tried again on other seeds, an effect that was detected or practically nothing has the
-    difference seen there, and `confirmed` (1 or 0), see `second_try`.
+    difference seen there, and `confirmed`: 1 if p < 0.05 with the same sign there, or within the margin again; else 0.
     """
     rows = [(pair, row) for pair in design.comparisons if (row := _row(study, design, pair))]
     frame = pd.DataFrame([row for _, row in rows])

@@ -66,7 +66,8 @@ def compare(
     Without rates, each arm runs at its own `lr`. margin: a difference that counts as practically nothing; an
     environment with a scale has a default. score: what is compared, the area or the last tenth. until: "decided" adds
     seeds, `at_most` so many, until every comparison is decided. out: where results go, and finished jobs, which are
-    kept, so an interrupted comparison goes on where it stopped. Raises InputError for arms that cannot be trained.
+    kept, so an interrupted comparison goes on where it stopped. Raises InputError for arms that cannot be
+    trained, before anything is.
     """
     configs = [config or Config()] if isinstance(config, Config | None) else list(config)
     if env is not None and configs[0].env == Config.env:

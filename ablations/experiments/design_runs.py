@@ -2,15 +2,15 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from ablations.analysis.effects import decided_arms, joint
 from ablations.analysis.records import Study, save, save_again, study_of
 from ablations.experiments.options import Numbered
-from ablations.question.arms import Arm, in_words
+from ablations.question.arms import Arm, Design, in_words
 from ablations.question.designs import DESIGNS, SUITES, Setting, Suite, suite_named
 from ablations.question.words import refuse_idle, tricks_named, usable
 from ablations.report import page
@@ -104,6 +104,16 @@ def _suite(chosen: What) -> Suite:
     return replace(suite, settings=settings)
 
 
+def _without(design: Design, given: Mapping[str, Any]) -> Design:
+    """The design whose arms have no such numbers of their own."""
+
+    def less(arm: Arm) -> Arm:
+        return Arm(arm.label, arm.tricks, [each for each in arm.numbers if each[0] not in given])
+
+    pairs = (replace(pair, without=less(pair.without), having=less(pair.having)) for pair in design.comparisons)
+    return replace(design, arms=tuple(map(less, design.arms)), comparisons=tuple(pairs))
+
+
 def _question(
     setting: Setting, config: Config, beyond: Sequence[str], asked: Sequence[str], chosen: What, seeds: str
 ) -> Question:
@@ -124,13 +134,7 @@ def _question(
     if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
     refuse_idle([arm for design in designs for arm in design.arms], given)
-
-    def less(arm: Arm) -> Arm:
-        return Arm(arm.label, arm.tricks, [each for each in arm.numbers if each[0] not in given])
-
-    for k, design in enumerate(designs):
-        pairs = (replace(pair, without=less(pair.without), having=less(pair.having)) for pair in design.comparisons)
-        designs[k] = replace(design, arms=tuple(map(less, design.arms)), comparisons=tuple(pairs))
+    designs = [_without(design, given) for design in designs]
     fixed = setting.fixed or "lr" in given or any("lr" in dict(arm.numbers) for d in designs for arm in d.arms)
     parts = ("" if names == able else "-".join(designs[0].names), as_file_name(chosen.said))
     which = parse_seeds(seeds or setting.seeds)

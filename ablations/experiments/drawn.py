@@ -15,8 +15,6 @@ from ablations.question.arms import Arm, Design, flags, in_words, numbers
 from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
 from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
 from ablations.report.agents_in_words import choices_in_words, ranges_in_words
-from ablations.report.multiples import choices_figure, sweep_figure
-from ablations.report.style import save_table
 from ablations.training.jobs import Job
 from ablations.training.question import Question, train
 from ablations.training.store import Store, as_file_name, digest, name_of
@@ -102,6 +100,8 @@ def sweep(chosen: Options, command: str) -> int:
         raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
     facts = _facts(base, arm.tricks) | {"rung": chosen.rung, "command": command}
     runs = runs.drop(columns="set").assign(**facts, **provenance())
+    from ablations.report.multiples import sweep_figure  # slow to load, as matplotlib is
+
     title = f"{chosen.rung}{fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
     title += f"{chosen.seeds} seeds a combination{f', {numbers(base)}' * bool(numbers(base))}\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
@@ -123,6 +123,8 @@ def random(chosen: RandomOptions, command: str) -> int:
     agents = runs.assign(**_facts(arm.config(base), arm.tricks), command=command, **provenance())
     own = [each for each in (*names, *DRAWN) if each not in held]
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
+    from ablations.report.multiples import choices_figure
+
     figures = choices_figure(table, f"{count:,} random configurations on {chosen.env}", path)
     return _show(path, choices_in_words(table, runs, chosen.steps), {AGENTS: agents, CHOICES: table}, figures, start)
 
@@ -158,6 +160,8 @@ def _facts(config: Config, tricks: Tricks) -> dict[str, Any]:
 
 
 def _show(path: Path, text: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Path], start: float) -> int:
+    from ablations.report.style import save_table
+
     paths = [save_table(table, path.with_name(path.name + end)) for end, table in tables.items()]
     paths.append(path.with_name(path.name + ".md"))
     write_whole(paths[-1], text + "\n")

@@ -29,8 +29,8 @@ REPLIES = [ODDS, *(replace(ODDS, env=f"tricks/{name}-v0") for name in ("OddsPlus
 REPLIES += [replace(ODDS, env="tricks/Typos-v0", steps=40_000, imitate_steps=30_000)]
 BEYOND = ("shared_trunk", "ppg", "ppg_buffers")  # whose arms have a tuned rate in each of these environments
 LARGE = [Setting(config, more=("beyond-raw",)) for config in CLASSIC[:2]]  # returns are large numbers here
-GAMES = [Setting(config, "30:40", fixed=True) for config in PIXELS]
-GAMES[-1] = replace(GAMES[-1], more=("beyond-raw", "scales"))  # the one with rewards of different sizes
+SIZES = ("beyond-raw", "scales")  # designs for the game with rewards of different sizes
+GAMES = [Setting(each, "30:40", fixed=True, more=SIZES * ("BricksByRow" in each.env)) for each in PIXELS]
 LONG = [Setting(config, "10", fixed=True, designs=("continuous",)) for config in ROBOTS]
 SHORT = [Setting(replace(config, steps=300_000), "10", fixed=True) for config in ROBOTS]
 SUITES |= {

@@ -55,7 +55,10 @@ OF_WORLDS = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers 
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:
-    """A world, the numbers that belong to a trick, an unusual depth, a fixed rate: `NoisyChain-v0, gae_lambda=0.0`."""
+    """A world, the numbers that belong to a trick, an unusual depth, a fixed rate: `NoisyChain-v0, gae_lambda=0.0`.
+
+    rate: None or NaN means none.
+    """
     given = dict(number.split("=") for number in numbers.split())
     own = [f"{name}={x}" for name, x in given.items() if name not in OF_WORLDS]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))

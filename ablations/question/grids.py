@@ -85,8 +85,10 @@ VALUES: dict[str, tuple[float, ...]] = {
     "gae_lambda": (0.5, 0.8, 0.9, 0.95, 1),
 }
 WHOLE: dict[str, tuple[int, ...]] = {
-    **{"epochs": (1, 3, 5, 10), "minibatches": (1, 4, 16)},
-    **{"lanes": (8, 32), "horizon": (32, 128)},
+    "epochs": (1, 3, 5, 10),
+    "minibatches": (1, 4, 16),
+    "lanes": (8, 32),
+    "horizon": (32, 128),
 }
 DRAWN = (*RANGES, *VALUES, *WHOLE)
 

@@ -10,7 +10,7 @@ from ablations.report.tables import markdown
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
-    """What a sweep found, in one line: the best value, and the range that is nearly as good, of each number, or one."""
+    """What a sweep found, in one line: the best value, and the range nearly as good, of each number or `only` one."""
     said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
     seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
     return f"`{runs.rung.iloc[0]}`{fixed(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from ablations.analysis.by_rate import in_general
 from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, effects, moved, with_verdicts
 from ablations.analysis.outcomes import trial_table_of
-from ablations.analysis.reading import Frames, of_study
 from ablations.analysis.records import Study
 from ablations.analysis.stats import FEWEST, within
 from ablations.question.arms import Arm, Design
@@ -63,6 +62,8 @@ class Answer:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per environment, arm and seed: its rate, area and late return, when it diverged, and what made it."""
+        from ablations.analysis.reading import of_study  # slow to load, as torch is
+
         return pd.concat([of_study(study).runs for study in self.studies], ignore_index=True)
 
     @cached_property
@@ -85,7 +86,10 @@ class Answer:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row per environment and arm, in units of return: SCORED, and its row of `effects` (empty: a reference)."""
+        """A row per environment and arm, in units of return; the columns of `effects` are empty for a reference.
+
+        env, arm, lr, area, iqm, late (each with _low and _high, 95%), diverged, seeds, against, ...
+        """
         arms = pd.concat([tables.arms_table(*asked) for asked in self.asked], ignore_index=True)
         own = self.effects.drop(columns=[*SIDES, "seeds"]).drop_duplicates(["env", "arm"], keep="last")
         both = arms[SCORED].merge(own, "left", ["env", "arm"])
@@ -113,6 +117,8 @@ class Answer:
 
     def plot(self, statistic: str = "mean", env: str = "") -> Figure:
         """Learning curves with intervals, of the first environment or this one. statistic: mean or iqm."""
+        from ablations.analysis.reading import Frames
+
         found, env = dict[str, str](), env or self.studies[0].env  # an arm has its trick's color, if that is unique
         for pair in self.asked[0][1].comparisons:
             differ = {*pair.focus.tricks.on} ^ {*pair.reference.tricks.on}
@@ -164,4 +170,5 @@ class Answer:
 
     @property
     def brief(self) -> str:
+        """What the terminal shows: the tables, and what they mean."""
         return joined([*self.tables, "\n".join([*self.replacements, *self.sentences])])

@@ -30,6 +30,7 @@ from ablations.report.style import save
 from tricks.ladder import LADDER, NEEDS
 
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
+UNKNOWN = "#e4e4e4"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
     f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
@@ -92,7 +93,7 @@ def cell(
     column, row = at
     known, shown = np.isfinite(value), text or cell_text(value, limit, clear=not hatched)
     shade = value / limit if known and np.isfinite(limit) else 0.0
-    face: Any = "#e4e4e4" if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
     light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
     ink = "white" if light < 0.21 else style.INK  # where both inks have the same contrast
     axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
@@ -168,7 +169,10 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Draw differences: a row per trick, a panel per design, a column per environment. See `forest_figure`."""
+    """Draw differences: a row per trick, a panel per design, a column per environment; hatched cells are not known.
+
+    KEY is printed below, and says what else cells show. The arguments are those of `forest_figure`.
+    """
     effects = told_apart(effects)
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
     unit = effects.env.where(known, effects.env + " (return)")
@@ -205,7 +209,7 @@ def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, p
 
 
 def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figure:
-    """Draw the rows of `effects_by_rate` as cells, see `told_apart`. common: the rate whose column is framed."""
+    """Draw the rows of `effects_by_rate` as cells, hatched where unknown. common: the rate whose column is framed."""
     found = told_apart(found)
     env, tricks, limit = found.env.iloc[0], [*found.trick.unique()], float(found.difference.abs().max()) or 1.0
     summed = found["at"].isin([*SAID])

@@ -187,7 +187,7 @@ def label_lines(axis: Axes, size: float = 9) -> None:
     at = [(axis.get_xlim()[1], values[-1] if len(values) else 0.0) for values in known]
     ends = [axis.transAxes.inverted().transform(axis.transData.transform(end))[1].clip(0, 1) for end in at]
     height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
-    names = [fill(str(line.get_label()), 28) for line in lines]
+    names = [fill(str(line.get_label()), 28) for line in lines]  # letters in a row
     rows = max((name.count("\n") + 1 for name in names), default=1)
     places = spread(ends, gap=1.5 * rows * size / height)
     for line, name, place in zip(lines, names, places, strict=True):
@@ -315,7 +315,8 @@ def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
             ends = levels[f"{column}_low"], levels[f"{column}_high"]
             dots(axis, at, levels[column], *ends, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
         ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
-        axis.set_xticks(at, ticks, size=7, **(slanted if len("".join(ticks)) > 22 else {}))
+        wide = len("".join(ticks)) > 22  # letters, more than fit below a panel
+        axis.set_xticks(at, ticks, size=7, **(slanted if wide else {}))
         axis.set_xlim(-0.4, len(levels) - 0.6)
         headed(axis, str(name), f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance", color)
     figure.supylabel("mean episode return over training", size=9, color=style.INK)

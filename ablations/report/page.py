@@ -33,7 +33,10 @@ Section = tuple[str, list[Path]]  # its text, and its files
 
 
 def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, listed: bool = False) -> int:
-    """Write the report, and print its tables unless they are `listed`. The exit status is 1 if runs are missing."""
+    """Write the report, and print its tables. The exit status is 1 if runs are missing.
+
+    paths: files that it names beside its own. made_by: the command. listed: print no tables, only where they are.
+    """
     files = [*paths, *write(studies, folder, made_by)]
     for study in () if listed else [study for study in studies if study.kind == "designs"]:
         for design in study.designs:

@@ -156,6 +156,6 @@ def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
 
 def _small_print(row: dict[Any, Any], sizes: bool) -> str:
     said = [signed(row["difference"])] * sizes
-    said += [f"again {signed(row['again'])}"] * (sizes and row["again"] == row["again"])
+    said += [f"again {signed(row['again'])}"] * (sizes and pd.notna(row["again"]))
     said += ["not confirmed"] * (row["confirmed"] == 0)
     return f" ({', '.join(said)})" if said else ""

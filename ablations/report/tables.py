@@ -94,7 +94,7 @@ PLANE: Columns = {  # of those of `sensitivity`
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
-    """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and after how long."""
+    """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and median steps."""
     goal, rows = threshold(study.env), []
     for arm in (arm for arm in design.arms if len(study.of(arm))):
         runs, found = study.of(arm), scores(study, arm)

@@ -56,7 +56,10 @@ def where(row: Row) -> str:
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick: of its trials that came out as predicted, one in doses, or of smallest p; and their count."""
+    """One row per trick: a trial that came out as predicted, else one with an effect; and how many trials there are.
+
+    Of several, the first is one in doses, then the one with the smallest p.
+    """
     found = []
     for _, rows in frame.groupby("trick", sort=False):
         right, effects = rows[rows.outcome == AS_PREDICTED], rows[rows.predicted != 0]

@@ -115,7 +115,10 @@ def false_alarms(every: Population, design: Design, seeds: int, draws: int, alik
 
 
 def sessions(every: Population, seeds: int, draws: int, fresh: bool) -> dict[str, float]:
-    """How often ten ideas that do nothing have a verdict, three, or one that stands. fresh: each with its own base."""
+    """How often, of ten ideas that do nothing, one has a verdict, three have, or one has that stands when tried again.
+
+    fresh: each has a base of its own.
+    """
     rng, counts = np.random.default_rng(0), np.zeros(3)
     arms = [values - values.mean() for values in every.values()]
     for _ in range(draws):

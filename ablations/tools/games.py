@@ -57,7 +57,7 @@ def section(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 
 def games_in_words(study: Study) -> str:
-    """The scores of the games and the time of training in words; of an Atari game, that of published scores, too."""
+    """The scores of the games and the time of training; of an Atari game, also the time that published scores take."""
     about, seeds = study.about, sorted(study.runs.seed)
     many = f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
     agents = many if len(seeds) > 1 else f"one agent (seed {seeds[0]})"

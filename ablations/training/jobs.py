@@ -88,7 +88,7 @@ class Job:
         """Everything that the curve depends on, as plain values.
 
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
-        (When a default changes, `ALGORITHM` must be raised.) Of the device, only its kind, since kinds round alike.
+        (When a default changes, `ALGORITHM` must be raised.) Of the device, only its kind: one kind rounds alike.
         """
         given = vars(as_trained(self.config, self.tricks)) | {"device": self.device}
         own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}

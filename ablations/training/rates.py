@@ -43,7 +43,11 @@ def use(path: Path | None) -> None:
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score, see COLUMNS; an arm in the user's table has only those rows. Some `areas` are empty."""
+    """Every tuned score: env, steps, numbers, tricks, lr, seeds, area (mean over seeds), late (last tenth), areas.
+
+    areas: one number per seed, separated by spaces; empty in older rows. An arm in the user's table has only those
+    rows. Raises InputError if a file is damaged.
+    """
     parts = [read_table(path) for path in (*user_table, TABLE)]
     return parts[0] if len(parts) == 1 else replaced_by(*parts)
 
@@ -88,7 +92,10 @@ def best_of(rows: pd.DataFrame, score: str = "area") -> float:
 
 
 def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
-    """The rate with the best mean of those with the most seeds; the others lost at a first look. found: seeds, mean."""
+    """The rate with the best mean of those with the most seeds; the others lost at a first look.
+
+    found: of each rate, how many seeds it has, and their mean; NaN is the worst.
+    """
     most = max(seeds for seeds, _ in found.values())
     means = {lr: np.nan_to_num(mean, nan=-np.inf) for lr, (seeds, mean) in found.items() if seeds == most}
     return float(max(means, key=means.__getitem__))
@@ -126,7 +133,10 @@ NOT_TUNED = Rate(UNTUNED, "not tuned")
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
-    """The rate with the best `score` on the tuning seeds, with a reservation if it was tuned elsewhere, or not."""
+    """The rate with the best score, area or late, on the tuning seeds.
+
+    Its reservation is empty if it was tuned for this budget; else it says for which, or that it was not tuned.
+    """
     found = table()[table().tricks == flags(tricks)]
     every = found[(found.env == config.env) & (found.numbers == numbers(config))]
     if every.empty:

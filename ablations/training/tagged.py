@@ -22,7 +22,7 @@ def tagged(about: Mapping[str, Any], rows: pd.DataFrame, digits: int | None) -> 
 
 
 def untagged(text: str, **reading: Any) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The first line, and the rows. reading: options of pandas' `read_csv`. Or a ValueError in one line."""
+    """The first line, and the rows. reading: options of pandas' `read_csv`. Raises ValueError, in one line."""
     first, _, rest = text.partition("\n")
     try:
         about = json.loads(first.removeprefix("# "))

@@ -79,7 +79,7 @@ def deaf_children() -> Iterator[None]:
 
 
 def worker_count(asked: int, device: str = "cpu") -> int:
-    """The number of worker processes; 0: one per core, or one on a GPU. InputError for less, or for no such device."""
+    """The number of worker processes; 0: one per core, or one on a GPU. Raises InputError without such a device."""
     if asked < 0:
         raise InputError(f"--workers must be 0 (one per core) or more, not {asked}")
     find_device(device)
@@ -166,9 +166,10 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
     try:
         send(AHEAD * size)
         while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=lambda each: each.exception() is not None):  # results before a broken pool
                 yield running.pop(future), future.result()
-                send(1)
+            send(len(done))
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()

@@ -103,12 +103,11 @@ def _names(axis: Axes, kind: str, single: bool) -> list[str]:
     named |= dict.fromkeys((str(each.get_label()) for each in others), "")
     named |= {each.get_text(): "" for each in (legend.get_texts() if legend else ()) if each.get_text() not in named}
     found = [plain(name) + way for name, way in named.items() if name and not name.startswith("_")]
-    inside = [*filter(None, (plain(each.get_text()) for each in axis.texts))]
+    inside = [*dict.fromkeys(filter(None, (plain(each.get_text()) for each in axis.texts)))]
     if kind == LINES and single and not found:
         drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]  # no dots, no straight lines
         said = f"{len(drawn)} lines{_way(drawn)}" if len(drawn) > 1 else _way(drawn).strip()
-        words = [*filter(LETTER.search, inside)]
-        return [f"{said} ({listed(words)})" if words else said]
+        return [f"{said} ({listed(inside)})" if any(map(LETTER.search, inside)) else said]
     rows = [] if kind in (LINES, PICTURE) else [plain(each.get_text()) for each in axis.get_yticklabels()]
     return found + ([*filter(LETTER.search, rows)] or (inside if kind in (CHART, DIAGRAM, PICTURE) else []))
 

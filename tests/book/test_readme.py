@@ -147,7 +147,9 @@ def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> N
         program = [sys.executable, "-c", run.format(place, words)]
         done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=HERE)
         assert done.returncode == 0 and "rollback" in done.stdout, done.stderr
-    assert len(with_it) == 2
+    program = [sys.executable, "-m", "ablations", "compare", "--trick", "mine.py", "--help"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=HERE)
+    assert len(with_it) == 2 and "--rollback-slope" in done.stdout  # a number that it adds is an option
 
 
 def test_every_option_design_and_suite_on_a_page_is_there() -> None:
