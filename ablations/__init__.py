@@ -7,8 +7,8 @@ Other packages, such as the chapters, import the harness from here, and this pro
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ablations.lazy import attached
 from tricks import __version__ as __version__
-from tricks.lazy import attached
 
 if TYPE_CHECKING:
     from ablations.analysis.agents import best_scores, clear_of_zero, fixed, floor_score, share_lost, varied

@@ -225,12 +225,14 @@ class Config(Checked):
 CLEANRL_CONFIG = Config(steps=500_000, lanes=4, lr=2.5e-4)
 CONTINUOUS_CONFIG = Config("HalfCheetah-v5", steps=1_000_000, lanes=1, horizon=2048, lr=3e-4)
 CONTINUOUS_CONFIG = replace(CONTINUOUS_CONFIG, epochs=10, minibatches=32, value_epochs=10)
-SB3_CONFIG = replace(CONTINUOUS_CONFIG, env=Config.env, steps=Config.steps, value_coef=1.0)
+SB3_CONFIG = Config(lanes=1, horizon=2048, lr=3e-4, epochs=10, minibatches=32, value_epochs=10, value_coef=1.0)
 
 # The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,
 # arXiv:1707.06347, table 5) has 3 epochs, and c₁ = 1 on a loss without the ½: value_coef=2 here.
-ATARI_CONFIG = Config("ALE/Breakout-v5", seeds=1, steps=10_000_000, lr=2.5e-4, clip_range=0.1, value_clip_range=0.1)
-ATARI_CONFIG = replace(ATARI_CONFIG, reward_sign=True, life_ends=True, value_clip_anneals=True)
+ATARI_CONFIG = Config("ALE/Breakout-v5", seeds=1, steps=10_000_000, lanes=8, horizon=128, lr=2.5e-4)
+ATARI_CONFIG = replace(
+    ATARI_CONFIG, clip_range=0.1, value_clip_range=0.1, reward_sign=True, life_ends=True, value_clip_anneals=True
+)
 
 # The numbers for the presets of language models, so far as the papers name them: Ahmadian et al. 2024 (a reply is one
 # action); Shao et al. 2024, sec. 4.2; Liu et al. 2025 and their code (sail-sg/oat); Yu et al. 2025, sec. 4.1; Zheng et

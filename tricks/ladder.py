@@ -38,7 +38,8 @@ def trick(
     in the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough
     for text on white.
     """
-    return field(default=False, metadata=locals() | {"chapter": chapter or file})
+    given = locals()  # the first line: what it was called with
+    return field(default=False, metadata=given | {"chapter": chapter or file})
 
 
 extension = partial(trick, beyond=True)  # of PPO; a rung of the ladder is a plain `trick`
@@ -369,7 +370,8 @@ def named(name: str) -> Tricks:
 LISTS: dict[str, dict[str, tuple[str, ...]]] = {
     key: {f.name: f.metadata[key] for f in fields(Tricks)} for key in ("needs", "excludes", "numbers", "diagnostics")
 }
-NEEDS, EXCLUDES, HYPERPARAMETERS, DIAGNOSTICS = LISTS.values()
+NEEDS, EXCLUDES = LISTS["needs"], LISTS["excludes"]
+HYPERPARAMETERS, DIAGNOSTICS = LISTS["numbers"], LISTS["diagnostics"]
 COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
 FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
 OWN: dict[str, tuple[Path, str]] = {}  # flags that `load_trick` added: each one's file, and the digest of that

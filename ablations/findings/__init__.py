@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ablations.findings import our_designs, our_suites, stories, trials
+from ablations.lazy import attached
 from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
-from tricks.lazy import attached
 
 if TYPE_CHECKING:
     from ablations.findings.claims import PUBLISHED, claim_verdicts

@@ -20,13 +20,13 @@ from tricks.ladder import FILES, NEEDS
 ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
-        *({"errors", "flags", "lazy", "values", "version"}, {"texts"}),
+        *({"errors", "flags", "values", "version"}, {"texts"}),
         *({"ladder", "config"}, {"fast"}, {"core"}, {"worlds", *FILES.values()}, {"envs"}, {"runs"}),
         *({"training", "one_run"}, {"fused"}, {"loop", "one_agent", "one_game"}, {"restore", "replaced", "own_trick"}),
         *({"reading"}, {"cli"}, {"__init__"}, {"__main__"}),
     ),
     "ablations": (
-        *({"question"}, {"training"}, {"analysis"}, {"report"}, {"experiments"}, {"tools"}, {"findings"}),
+        *({"lazy"}, {"question"}, {"training"}, {"analysis"}, {"report"}, {"experiments"}, {"tools"}, {"findings"}),
         *({"cli"}, {"__init__"}, {"__main__"}),
     ),
 }

@@ -85,5 +85,5 @@ class Adam:
         return {name: getattr(self, name) for name in self.OWNERS}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, own in self.state_dict().items():
-            own.copy_(state[name])
+        for name in Adam.OWNERS:
+            getattr(self, name).copy_(state[name])

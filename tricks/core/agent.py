@@ -40,8 +40,10 @@ class Agent(nn.Module):
     """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
     obs_stats: Callable[[Tensor], Tensor] | None
     """What the nets see instead of an observation: [S, B, D] -> [S, B, D]. Without it, the observation itself."""
-    origin: str = ""  # the folder that they were loaded from
-    acting_state: Tensor | None = None  # a recurrent policy's state after the last `act`, [S, N, 1, K]
+    origin: str = ""
+    """The folder that they were loaded from."""
+    acting_state: Tensor | None = None
+    """A recurrent policy's state after the last `act`, [S, N, 1, K]."""
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
@@ -102,7 +104,7 @@ class Agent(nn.Module):
         return logits if self.mask is None or legal is None else self.mask(logits, legal)
 
     def value(self, given: Given | Features) -> Tensor:
-        """The value net's output, V(s) in the units of `return_stats`: [S, B, D] -> [S, B] float64."""
+        """The value net's output, V(s) of the row's task, in units of `return_stats`: [S, B, D] -> [S, B] float64."""
         return self.read(self.value_net, given)
 
     def read(self, net: Net, given: Given | Features) -> Tensor:
@@ -162,8 +164,9 @@ class Agent(nn.Module):
         logits = self.policy(given)
         if legal is not None:
             logits = logits.masked_fill(~mask_of(self.spaces, legal, rows).view(*full, -1), -torch.inf)
-        action = self.family.mode(logits)
-        if rng is not None:
+        if rng is None:
+            action = self.family.mode(logits)
+        else:
             noise = self.family.noise(rng, (*full, self.spaces.actions))
             action = self.family.sample(logits, torch.from_numpy(noise))
         decoded = self.spaces.decode(self.family.played(action))

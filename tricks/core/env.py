@@ -58,7 +58,7 @@ class Env(Protocol):
 
     `reset` begins a new episode in every lane. `step` steps each seed whose playing [S] is True; the other seeds'
     results do not count; action [S, N(, A)]. `load_state_dict` restores the state that `state_dict` saved; if not
-    resumable, it starts episodes that the run has not seen yet.
+    resumable, it starts episodes that the run has not seen yet. `close` ends what it holds, such as processes.
     """
 
     id: str

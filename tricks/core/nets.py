@@ -33,11 +33,11 @@ class Body(Protocol):
     """A module that computes features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
 
     Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent. Nor do
-    those of a row depend on other rows, or on chance. An initialization may set `layers`, weights [S, in, out] and
-    biases [S, 1, out], and no other parameter.
+    those of a row depend on other rows, or on chance. `width` is H. An initialization may set `layers`, weights [S, in,
+    out] and biases [S, 1, out], and no other parameter.
     """
 
-    width: int  # H: the number of features
+    width: int
 
     @property
     def layers(self) -> Sequence[Layer]: ...

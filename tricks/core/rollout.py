@@ -23,10 +23,11 @@ ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that 
 
 @dataclass(frozen=True)
 class Rollout:
-    """Rows of experience [S, T, N, ...], and filler rows, not valid, in which a lane waits or is reset.
+    """Rows of experience [S, T, N, ...], and filler rows, in which a lane waits or is reset.
 
-    The agent learns from reward and terminated; curves report score and over. With `Config.life_ends`, losing a life
-    terminates the episode but not the game; the row between two episodes of a game still counts toward its score.
+    Filler rows have valid False, reward 0, and weight 0 in every loss, statistic and step count. The agent learns from
+    reward and terminated; curves report score and over. With `Config.life_ends`, losing a life terminates the episode
+    but not the game; the row between two episodes of a game still counts toward its score.
     """
 
     obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W]: row t+1 follows row t, even at an end

@@ -189,9 +189,7 @@ class EnvPoolEnv(GymnasiumEnv):
         refuse_changes(config, "env_args")
         self._args, self._mission = config.env_kwargs, None
         self._fill()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
-            space, action = self._pool.observation_space, self._pool.action_space
+        space, action = self._pool.observation_space, self._pool.action_space
         if isinstance(space, gym.spaces.Dict):
             space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
         return Spaces(self.id, space, action, as_vector=config.as_vector)
@@ -211,6 +209,9 @@ class EnvPoolEnv(GymnasiumEnv):
             raise InputError(f"cannot make the environment {self.id!r}: {' '.join(str(error).split())}") from error
         if (players := self._pool.config["max_num_players"]) > 1:
             raise InputError(f"{self.id} has {players} players; only one is supported")
+        with warnings.catch_warnings():  # the pool keeps its spaces once it was asked
+            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
+            _ = self._pool.observation_space, self._pool.action_space
 
     def _begin(self) -> None:
         if self._resumed:  # a pool cannot be reseeded

@@ -168,6 +168,7 @@ class VectorLanes:
         kinds = env.single_observation_space, env.single_action_space
         self.spaces = [Spaces(config.env, *kinds, (env.metadata or {}).get("tasks", 1), config.as_vector)]
         self._record = tuple(recorded(config.record))
+        self._read = {"action_mask", "lives", *self._record, *(name.partition(".")[0] for name in self._record)}
 
     @classmethod
     def of(cls, config: Config, draws: Draws) -> "VectorLanes | None":
@@ -196,7 +197,8 @@ class VectorLanes:
         with self._draws:
             obs, *outcome, info = self._finish()
         spaces, record = self.spaces[0], self._record if outcome else ()
-        told = [read(_own(info, lane), spaces, record) for lane in range(self.env.num_envs)]
+        asked = range(0 if info.keys().isdisjoint(self._read) else self.env.num_envs)
+        told = [read(_own(info, lane), spaces, record) for lane in asked]
         reward, terminated, truncated = outcome or (0.0, False, False)  # of a reset
         return [leaf.of(obs) for leaf in spaces.leaves], reward, terminated, truncated, told
 

@@ -43,9 +43,14 @@ class TensorEnv:
     """
 
     resumable = True
-    OWNERS: ClassVar[dict[str, Owner]] = {"age": "episode", "resetting": "episode"}
-    OWNERS |= {"state": "lane", "episode": "lane"}  # an episode's end keeps the carried features
-    OWNERS |= {"resets": "seed", "t": "seed"}  # where the seed's stream is
+    OWNERS: ClassVar[dict[str, Owner]] = {
+        "state": "lane",  # of which an episode's end keeps the carried features
+        "age": "episode",
+        "resetting": "episode",
+        "episode": "lane",
+        "resets": "seed",  # where the seed's stream is
+        "t": "seed",
+    }
     _state: Tensor
     _row: int  # where the present step is in the block of random numbers at hand
     _episode: Tensor  # [S, N]: the number of each lane's episode since the last `reset` call, in worlds with prompts

@@ -87,7 +87,7 @@ def available() -> bool:
 
 @cache
 def loaded(module: str) -> ModuleType | None:
-    """A module of compiled functions, compiled now if numba has not kept them; None, and why, where that can't be."""
+    """A module of compiled functions, compiled now if numba has not kept them; None where that can't be."""
     try:
         return importlib.import_module(module)
     except ImportError:  # there is no numba, or this CPU lacks something that its functions need

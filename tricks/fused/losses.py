@@ -129,7 +129,9 @@ class Slope:
         self.step, self.rest = step, rest  # [S]: losses whose gradients PyTorch has yet to find
 
     def __add__(self, other: Any) -> "Slope":
-        return self if isinstance(other, Slope) else Slope(self.step, other)  # compiled ones add up by themselves
+        more = other.rest if isinstance(other, Slope) else other  # compiled ones add up by themselves
+        rests = [each for each in (self.rest, more) if each is not None]
+        return Slope(self.step, sum(rests[1:], rests[0]) if rests else None)
 
     __radd__ = __add__
 

@@ -83,6 +83,7 @@ def export(tricks: Tricks, config: Config = DEFAULTS) -> Code:
     known |= {f"config.{name}": getattr(config, name) for name in ("life_ends", "reward_sign")}
     if tricks.clip_anneal and config.value_clip_anneals:
         page = page.replace("config.value_clip_range", "clip_range")
+    assert CHECK in page
     page = page.replace(CHECK, "")
     source = cst.parse_module(page.replace(LANES, "make(config)") if images else page)
     definitions = _definitions(source.visit(Decide(known)))

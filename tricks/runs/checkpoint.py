@@ -72,10 +72,11 @@ class State:
 class Checkpoints(State):
     """Saves a run's state to `folder`/checkpoint.pt, each time a seed has taken `every` more environment steps.
 
-    Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its update and writes a checkpoint before it does what the
-    signal asks for, unless a second one comes. As long as this object exists, no other process can train in the folder.
-    Raises InputError if another one does, if `every` is less than 1, if the folder cannot be written, or if it holds
-    another unfinished run or, with `overwrite` off, a finished one.
+    Without `every`, only a run that is stopped is saved. Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its
+    update and writes a checkpoint before it does what the signal asks for, unless a second one comes. As long as this
+    object exists, no other process can train in the folder. Raises InputError if another one does, if `every` is less
+    than 1, if the folder cannot be written, or if it holds another unfinished run or, with `overwrite` off, a finished
+    one.
     """
 
     patience: Patience

@@ -108,8 +108,9 @@ def opened(folder: Path, overwrite: bool = False) -> ExitStack:
         clear(folder)
         if finished(folder) and not overwrite:
             raise InputError(f"{folder} holds a finished run; add --overwrite to replace it (overwrite=True in Python)")
-        with trying(f"write to {folder}"), tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+        with trying(f"write to {folder}"), tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(4096))
+            probe.flush()
             os.fsync(probe.fileno())
         for name in (*RUN, CHECKPOINT, PICTURE):
             if (folder / name).is_dir():
@@ -190,7 +191,8 @@ def hold(folder: Path) -> ExitStack:
         except OSError as error:
             if error.errno not in LOCKLESS:
                 raise
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
     stack.callback(release)
     return stack
 

@@ -15,10 +15,12 @@ from tricks.texts import recorded
 # on every rung; tricks add more
 OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return", "reward")
 # these come first, in the order of the stored curves
-LED = "policy_loss value_loss entropy approx_kl clip_fraction max_ratio explained_variance grad_norm auxiliary_loss "
-LED += "clone_kl policy_age value_age"
+LED = (
+    *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
+    *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
+)
 OF_BOX = ("action_std", "action_clip_fraction")  # on every rung, if actions are Box; these come last
-DIAGNOSTICS = tuple(dict.fromkeys([*LED.split(), *OWN, *chain(*ladder.DIAGNOSTICS.values()), *OF_BOX]))
+DIAGNOSTICS = tuple(dict.fromkeys([*LED, *OWN, *chain(*ladder.DIAGNOSTICS.values()), *OF_BOX]))
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 NAMES = ("study", "arm", "env")  # of a run, where a table has several
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns

@@ -158,7 +158,7 @@ class Log:
 
         The curve shows their mean over the update and over tasks (for max_ratio, the max). If steps_taken says that a
         seed stood still, those of the policy are over the minibatches up to and including the one that stopped it.
-        Raises KeyError for a diagnostic that no trick's field in `ladder` names.
+        Raises KeyError for a diagnostic that every run has not and no trick's field in `ladder` names.
         """
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:

@@ -29,7 +29,7 @@ def provenance() -> dict[str, str | None]:
 def provenance_of_a_run(device: str) -> MadeWith:
     """What run.json says beside the numbers: `provenance`, whether the package has changes, the date (UTC), the device.
 
-    Without numba where it compiles nothing, as on a GPU. files: the tricks that were loaded from the user's files.
+    numba is None where it compiles nothing, as on a GPU. files: the tricks that were loaded from the user's files.
     """
     from tricks.fast.dispatch import available  # slow to load
 
