@@ -73,9 +73,8 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None, kinds: 
     for target, kind in zip(paths, kinds, strict=True):
         box, small = io.BytesIO(), io.BytesIO()
         figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        if kind == "png":  # with 256 colors, most of them where most pixels are, the file is a third of its size
-            how: Any = {"method": Image.Quantize.MEDIANCUT, "kmeans": 1, "dither": Image.Dither.NONE}
-            Image.open(box).convert("RGB").quantize(256, **how).save(small, "png")
+        if kind == "png":
+            _in_few_colors(Image.open(box).convert("RGB")).save(small, "png")
         write_whole(target, small.getvalue() or box.getvalue())
         figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
     plt.close(figure)
@@ -87,3 +86,15 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
     text = table.to_csv(index=False, float_format="%.6g")
     write_whole(path, gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text)
     return path
+
+
+def _in_few_colors(drawn: Image.Image) -> Image.Image:
+    """The picture in 256 colors, for a file of a third of the size: its most frequent ones, and some that are far apart.
+
+    The former are those of areas, such as bands; the latter keep the colors of what is small.
+    """
+    frequent: Any = sorted(drawn.getcolors(drawn.width * drawn.height) or (), reverse=True)[:64]
+    apart = drawn.quantize(192, Image.Quantize.MAXCOVERAGE, kmeans=1).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(part for _, color in frequent for part in color), *apart[: 3 * 192]])
+    return drawn.quantize(palette=palette, dither=Image.Dither.NONE)

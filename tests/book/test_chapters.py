@@ -271,7 +271,7 @@ def colors(figure: Figure) -> list[set[Any]]:
 
 def test_a_strip_colors_what_was_confirmed_and_worlds_only_where_they_have_a_scale_in_common() -> None:
     usual, robots, _ = evidence("clip").strip().axes
-    assert (usual.get_title("left"), robots.get_title("left")) == (AREA, ROBOTS)
+    assert (usual.get_title("left"), robots.get_title("left")) == (AREA, ROBOTS[0])
     shown = colors(evidence("clip").strip())
     assert shown[0] and shown[1] == set() and len(shown[2]) == 1  # nothing was tried again on the robots
     popart = evidence("popart")
