@@ -89,7 +89,7 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
 
 
 def _in_few_colors(drawn: Image.Image) -> Image.Image:
-    """The picture in 256 colors, for a file of a third of the size: its most frequent ones, and some that are far apart.
+    """The picture in 256 colors, for a file of a third of the size: its most frequent ones, and some far apart.
 
     The former are those of areas, such as bands; the latter keep the colors of what is small.
     """
