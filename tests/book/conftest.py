@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browsing import Browser, started
+from support.browsing import Browser, started, until
 from support.replayed import write_page
 from support.wheels import once
 
@@ -42,5 +42,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory, driver: Any) -> Iterator[Br
     found = Browser(driver, tmp_path_factory.mktemp("engine"))
     write_page(found.folder)
     found.open("index.html")
+    until(lambda: found.run("return typeof written === 'function'"), 60, "the page has not loaded its last script")
     yield found
     driver.get("about:blank")
