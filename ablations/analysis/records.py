@@ -226,7 +226,7 @@ class Done(NamedTuple):
 
 
 def study_of(asked: "Question", rates: Mapping[Arm, Rate], tried: "Tuned", store: Store, command: str) -> Study:
-    """The finished part of a question at these rates. tried: scores at each rate. Raises InputError for no results."""
+    """The finished part of a question at these rates. tried: scores at each rate. Raises InputError if it has none."""
     done = [
         Done(job, rate.reservation, result, arm.name if asked.named else "")
         for arm, own in rates.items()

@@ -147,10 +147,11 @@ def two_arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) 
 def answer(
     asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded, command: str = "", trick: str = ""
 ) -> Answer:
-    """Train what is missing for one question in one or several environments, and write the results. Or InputError.
+    """Train what is missing for one question in one or several environments, and write the results.
 
     seeds: which, or how many that no other question in the folder has used. command: of a shell, where tables are
     printed. trick: what is judged, if it is one thing.
+    Raises InputError for arms that cannot be trained.
     """
     first, every = _seeds(asked, seeds, chosen)
     for each in asked:

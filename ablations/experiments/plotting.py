@@ -98,7 +98,7 @@ def frames_of(paths: Sequence[Path], columns: Columns) -> Frames:
 
 
 def _split(source: str) -> list[tuple[str, list[Path]]]:
-    """The name that a source was given, if any, and its paths: ours one by one, others' together. Or InputError."""
+    """The name that a source was given, if any, and its paths: ours one by one, others' together. Raises InputError."""
     name, named, place = source.partition("=")
     name, path = (name, Path(place)) if named and not Path(source).exists() else ("", Path(source))
     found = [path] if path.exists() else sorted(Path(each) for each in glob(str(path)))

@@ -89,9 +89,10 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
 
 
 def _in_few_colors(drawn: Image.Image) -> Image.Image:
-    """The picture in 256 colors, for a file of a third of the size: its most frequent ones, and some far apart.
+    """The picture in 256 colors, which makes its file a third of the size.
 
-    The former are those of areas, such as bands; the latter keep the colors of what is small.
+    64 are its most frequent ones, so that areas such as bands keep their tints. The others lie far apart, so that small
+    marks keep their colors.
     """
     frequent: Any = sorted(drawn.getcolors(drawn.width * drawn.height) or (), reverse=True)[:64]
     apart = drawn.quantize(192, Image.Quantize.MAXCOVERAGE, kmeans=1).getpalette() or []

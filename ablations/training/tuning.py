@@ -58,7 +58,10 @@ def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER
 def searched(
     arms: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Tried]], Wanted]
 ) -> dict[Job, dict[float, Tried]]:
-    """Train every arm at the rates that `wanted` asks for after what was seen, until there are none. Or InputError."""
+    """Train every arm at the rates that `wanted` asks for after what was seen, until there are none.
+
+    Raises InputError if a result cannot be written.
+    """
     seen: dict[Job, dict[float, Tried]] = {arm: {} for arm in arms}
     while jobs := [(arm, job) for arm in seen for job in jobs_at(arm, wanted(seen[arm]))]:
         if failed := run_jobs([job for _, job in jobs], store, workers):

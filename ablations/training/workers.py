@@ -96,7 +96,10 @@ def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
 
 
 def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
-    """Train every job that has no result yet. Returns the errors of those that fail; others go on. Or InputError."""
+    """Train every job that has no result yet. Returns the errors of those that failed, which stop no others.
+
+    Raises InputError if a result cannot be written.
+    """
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
     if missing and (older := store.by_other_algorithms()):

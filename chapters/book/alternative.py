@@ -84,15 +84,19 @@ def _kind(axis: Axes) -> str:
         return HEAT
     if any(isinstance(each, BarContainer) for each in axis.containers):
         return BARS
-    drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]
-    if any(line.get_linestyle() != "None" for line in drawn):
+    if any(line.get_linestyle() != "None" for line in _drawn(axis)):
         return LINES
-    dots = any(str(line.get_marker()) != "None" for line in axis.lines)
-    if drawn or dots or any(isinstance(each, PathCollection) for each in axis.collections):
-        return POINTS  # a line that has only markers is none
+    marked = any(str(line.get_marker()) != "None" for line in axis.lines)
+    if marked or any(isinstance(each, PathCollection) for each in axis.collections):
+        return POINTS
     if any(isinstance(each, PolyCollection) for each in axis.collections):
         return AREA
     return CHART if axis.get_xlabel() or axis.get_ylabel() else DIAGRAM
+
+
+def _drawn(axis: Axes) -> list[Line2D]:
+    """The lines of more than two points: neither single dots nor guides across the axes."""
+    return [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]
 
 
 def _names(axis: Axes, kind: str, single: bool) -> list[str]:
@@ -105,7 +109,7 @@ def _names(axis: Axes, kind: str, single: bool) -> list[str]:
     found = [plain(name) + way for name, way in named.items() if name and not name.startswith("_")]
     inside = [*dict.fromkeys(filter(None, (plain(each.get_text()) for each in axis.texts)))]
     if kind == LINES and single and not found:
-        drawn = [line for line in axis.lines if len(np.atleast_1d(line.get_xdata())) > 2]  # no dots, no straight lines
+        drawn = _drawn(axis)
         said = f"{len(drawn)} lines{_way(drawn)}" if len(drawn) > 1 else _way(drawn).strip()
         return [f"{said} ({listed(inside)})" if any(map(LETTER.search, inside)) else said]
     rows = [] if kind in (LINES, PICTURE) else [plain(each.get_text()) for each in axis.get_yticklabels()]

@@ -1,5 +1,6 @@
 """What the stored ablations say about a trick: a table of effects with their intervals, and a strip of them."""
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -98,21 +99,20 @@ class Evidence:
         places = f"{(~robots).sum()} comparisons in {envs} usual environment{'s' * (envs != 1)}"
         usual = (places, self.table[~robots])
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
-        counted = [(name, _counted(table)) for name, table in rows if len(table)]
-        return "\n".join(f"{name}: " + "; ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
+        said = list[str]()
+        for name, table in rows:
+            count = Counter(row["verdict"] + _once(row) for row in table.to_dict("records")).most_common()
+            said += [f"{name}: " + "; ".join(f"{n} × {verdict}" for verdict, n in count)] * bool(count)
+        return "\n".join(said)
 
 
-def _counted(table: pd.DataFrame) -> pd.Series:
-    """How many rows have each verdict; those that nothing confirmed are apart."""
-    once = table.verdict.isin((HELPS, HURTS)) & table.confirmed.ne(1)
-    return table.verdict.mask(once, table.verdict + ", once").value_counts()
+def _once(row: dict[Hashable, Any]) -> str:
+    return ", once" * (row["verdict"] in (HELPS, HURTS) and row["confirmed"] != 1)  # nothing was tried again
 
 
 def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
     said, confirmed = SHORT.get(row["verdict"], "?"), row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1
-    if said in (SHORT[HELPS], SHORT[HURTS]) and not confirmed:
-        said += ", once"  # nothing was tried again
-    return Seen(row[unit], said, said != "?", confirmed)
+    return Seen(row[unit], said + _once(row), said != "?", confirmed)
 
 
 @cache

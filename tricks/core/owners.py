@@ -1,7 +1,8 @@
-"""Who owns which state of a training: the run, a seed, a lane, or an episode, as each part declares in OWNERS.
+"""What a training's state belongs to: the run, a seed, a lane, or an episode. Each part says so in its OWNERS.
 
-A checkpoint saves everything. A seed that waits keeps what it, its lanes, and its episodes own. What an episode owns
-starts over wherever episodes can't be resumed. A training from other agents takes over what their seeds own.
+A checkpoint saves all of it. While a seed waits, its state stays as it is, and so does that of its lanes and episodes.
+Where episodes can't be resumed, their state starts over. A training that starts from other agents takes over what
+belongs to their seeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ Owner = Literal["run", "seed", "lane", "episode"]
 
 
 def owners_of(part: Any) -> dict[str, Owner]:
-    """The owner of each entry of a part's state; what a module does not declare, the seeds own.
+    """The owner of each entry of a part's state. In a module, undeclared entries belong to the seeds.
 
     What is not the run's leads with S.
     """
@@ -29,7 +30,7 @@ def owners_of(part: Any) -> dict[str, Owner]:
 
 
 def owned(part: Any) -> dict[str, Tensor]:
-    """What seeds, lanes and episodes own of a part: tensors, or tuples of a count for each seed."""
+    """The tensors of a part that belong to seeds, lanes or episodes; a tuple of a number per seed counts as one."""
     if isinstance(part, nn.Module):
         return dict(part.state_dict())
     if hasattr(part, "owned"):
@@ -87,7 +88,7 @@ class Waiting:
 
     @torch.no_grad()
     def end_update(self, active: Tensor) -> None:
-        """Give the seeds that waited through an update what they own, and keep what those own that wait from now on."""
+        """Restore the state of seeds that waited through an update, and keep that of seeds that wait from now on."""
         for part, kept in self.kept:
             now = owned(part)
             moved = {name: rows for name, rows in kept.items() if not torch.equal(self._of(now[name]), rows)}

@@ -15,7 +15,7 @@ CODE = "tricks.fast.compiled_rows"
 def mean(x: Tensor, valid: Tensor) -> Tensor | None:
     """`core.reductions.mean`, added up in order and in float64, so that filler changes no bit.
 
-    Nothing here is compiled. But where nothing is, as without numba, curves are those of the formula as written.
+    It needs no kernel, but steps aside without numba: then every number is that of the formulas as written.
     """
     known = simple(x, *FLOATS) and simple(valid, torch.bool) and x.dim() == 2 and x.shape == valid.shape
     if not known or not x.shape[1] or loaded(CODE) is None:

@@ -51,7 +51,7 @@ def as_path(path: str | Path) -> Path:
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Make the folder and its parents. Returns those that are new, innermost first; or InputError."""
+    """Make the folder and its parents. Returns those that are new, innermost first. Raises InputError."""
     with trying(f"make the folder {folder}"):
         new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def partial_path(path: Path) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, whoever else writes it: after a kill, it is the old or the new one. Or InputError."""
+    """Write a file atomically, whoever else writes it: after a kill, it is old or new. Raises InputError."""
     part = partial_path(path)
     with trying(f"write {path}"):
         try:

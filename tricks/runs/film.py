@@ -44,7 +44,7 @@ class Film(gym.Wrapper):
 
 
 def picture(run: Run, path: Path, greedy: bool) -> str:
-    """Write a looping GIF of one episode of a single-seed run; returns a one-line summary. Or InputError."""
+    """Write a looping GIF of one episode of a single-seed run; returns a one-line summary. Raises InputError."""
     try:
         film, total = filmed(run, greedy)
     except Exception as error:  # a package or a display is missing, or whatever an environment raises

@@ -23,12 +23,8 @@ PARTS = {"CONTRIBUTING.md": ROOT / "docs" / "internal"}  # where a page's parts 
 DOCS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
-OF = {
-    "ratios": "clip",
-    "walk": "orthogonal_init",
-    "leash": "ppg",
-    "annealing": "lr_anneal",
-}  # the tricks of mechanisms with names of their own
+# the tricks of mechanisms with names of their own
+OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg", "annealing": "lr_anneal"}
 CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
 FRONT = """<p class="front-says">Proximal policy optimization (PPO) is REINFORCE, the plainest way to learn from reward,
 and a list of tricks. Here each trick is a switch. Ten agents learn to balance a pole before your eyes, alike in

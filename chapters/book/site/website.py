@@ -24,6 +24,7 @@ from tricks.core.extras import extra
 from tricks.errors import InputError
 
 EXTENSIONS = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.extension"]
+NAVIGATION = {"show_toc_level": 2, "collapse_navbar": True, "navbar_persistent": []}
 SCRIPTS = ("data.js", "loop.js", "plot.js", "clips.js")
 
 
@@ -100,13 +101,7 @@ def settings(static: list[str]) -> dict[str, Any]:
         "html_context": {"default_mode": "auto"},
         "html_copy_source": False,
         "html_show_sourcelink": False,
-        "html_theme_options": {
-            "use_download_button": False,
-            "use_fullscreen_button": False,
-            "show_toc_level": 2,
-            "collapse_navbar": True,
-            "navbar_persistent": [],
-        },
+        "html_theme_options": dict.fromkeys(("use_download_button", "use_fullscreen_button"), False) | NAVIGATION,
     }
 
 
