@@ -283,7 +283,7 @@ plt.show()
 found = evidence("state_norm")
 outcome, _ = (each for each in trials() if each.trial.trick == "state_norm")
 gains = {each.dose.size: each.effect for each in outcome.at_every_dose}
-assert gains[1].low > 0 and gains[1].high < gains[10].low and abs(gains[10].mean - gains[1000].mean) < 0.05
+assert gains[1].low > 0 and gains[1].high < gains[10].low
 (cue,) = found.worlds[found.worlds.predicted == 0].itertuples()
 
 assert cue.verdict == "practically nothing" and max(-cue.low, cue.high) < 0.004

@@ -260,7 +260,7 @@ found.strip()
 plt.show()
 
 (trial,) = found.worlds[found.worlds.dose == "reward"].itertuples()
-assert trial.growth_low > 0 and trial.doses.startswith("1:-0.00")
+assert trial.growth_low > 0
 assert (found.table.detected[found.table.env == "CartPole-v1"] == 0).all()
 assert (found.worlds.seen == 1).all() and len(found.worlds) == 3 and not (found.table.detected < 0).any()
 assert found.table.verdict[found.table.env == "tricks/BricksByRow-v0"].item() == "helps"

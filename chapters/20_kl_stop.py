@@ -251,11 +251,10 @@ for name, side in (("without", found.without), ("with", found.having)):
     spread[name] = area.std(), late.std()
 assert trial.seen == 0 and trial.low < 0 < trial.high
 assert spread["with"][0] < spread["without"][0] / 2 and spread["with"][1] < spread["without"][1] / 1.8
-assert found.having.late.mean() > found.without.late.mean() + 80
 
 # %% [markdown]
-# It didn't come true: no effect on the area under the curve is detected. But with the brake the seeds differ less, and
-# in the last tenth of training the mean is higher. We noticed both only afterward.
+# It didn't come true: no effect on the area under the curve is detected. But with the brake the seeds differ less, as
+# we noticed only afterward.
 
 # %% tags=["hide-input"]
 evidence("kl_stop")

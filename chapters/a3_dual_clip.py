@@ -133,11 +133,12 @@ found = evidence("dual_clip")
 found.strip()
 plt.show()
 tried = found.worlds.iloc[0]
-assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
+assert tried.seen == 0 and tried.low > 0 and tried.rate == 0.01 and tried.p_holm > 0.05
 
 # %% [markdown]
-# In the stored trial, on Pendulum, no effect on the score is detected. A lower learning rate may guard against the same
-# steps; we haven't compared the two.
+# In the stored trial, on Pendulum, the effect's interval is above 0, but for one of so many trials, that isn't enough:
+# corrected for their number, nothing is detected. A lower learning rate may guard against the same steps; we haven't
+# compared the two.
 
 # %% tags=["hide-input"]
 found

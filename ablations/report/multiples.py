@@ -27,7 +27,7 @@ from tricks.errors import InputError
 
 COLUMNS, TRIALS = 6, 5  # panels in a row; of trials
 DASHED: Any = (0, (3, 1.5))
-LETTERS, LONGEST = 29, 30  # characters of small print that fit above a panel; at a smaller size
+LETTERS = 29  # characters of small print that fit above a panel
 LINE = 10  # height of a line of small print, in points
 STATISTICS: dict[str, tuple[str, Callable[..., Any]]] = {"mean": ("mean", np.mean), "iqm": ("interquartile mean", iqm)}
 
@@ -92,12 +92,12 @@ def panels(count: int, columns: int, width: float, height: float, share: Any = F
     return figure, [*axes.flat[:count]]
 
 
-def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0, size: float = 7.5) -> None:
+def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0) -> None:
     """Write a panel's name, in its color, above small print. lines: of the longest small print, to align the names."""
     lines = lines or said.count("\n") + bool(said)
     pad = 5 + (LINE * lines + 2 if lines else 0)
     axis.set_title(name, color=color, pad=pad)
-    text = axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=size)
+    text = axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
     text.set_color(style.SOFT)
     text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
@@ -271,8 +271,7 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
         trial, steps = outcome.trial, outcome.dose.config.steps
         band(axis, curve(grid(outcome.without, steps)), style.SOFT, DASHED)
         band(axis, curve(grid(outcome.having, steps)), style.color(trial.trick))
-        size = 7.5 * min(1, LONGEST / max(map(len, said.splitlines())))
-        headed(axis, trial.trick, said, style.color(trial.trick), size=size)
+        headed(axis, trial.trick, fill_lines(said, LETTERS), style.color(trial.trick))
         thousands(axis)
     seeds = max(len(outcome.having) for outcome in outcomes)
     said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"

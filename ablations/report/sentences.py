@@ -58,9 +58,8 @@ def made(studies: Sequence[Study]) -> str:
         if study.designs:
             found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
         else:
-            tricks = dict.fromkeys(f"`{each.trial.trick}`" for each in outcomes([study]))
-            found.setdefault("trials of", []).extend(tricks)
-    fresh = "; ".join(f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items())
+            found[f"{len(outcomes([study]))} trials"] = []
+    fresh = "; ".join(f"{what} {', '.join(names)}".strip() for what, names in found.items())
     older = f"{sum(study.stale for study in studies) or 'none'} of {len(studies)} studies"
     return f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older}."
 

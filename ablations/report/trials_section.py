@@ -113,8 +113,7 @@ def in_words(row: Row) -> str:
     """The text above a panel: the world, a given rate, what was predicted, and, given enough seeds, what was seen."""
     found = "none detected" if row["outcome"] == UNDETECTED else f"seen {seen(row)}"
     claim = f"predicted {predicted(row)}" + f"; {found}" * bool(np.isfinite(row["low"]))
-    rate = f"lr={row['rate']:g}: " if row["rate"] == row["rate"] else ""
-    return f"{place(row['world'], row['numbers'])}\n{rate}{claim}".replace(f" (±{row['margin']:g})", "")
+    return f"{where(row)}\n{claim}".replace(f" (±{row['margin']:g})", "")
 
 
 def tally(frame: pd.DataFrame) -> str:

@@ -34,7 +34,8 @@ CAPTION = (
     "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
     "ceiling, so any effect would be small. Again: the same on other seeds; where it is empty, nothing was tried "
     "again. In worlds made for a trick (italics): from without to with, in the world's own units, corrected for the "
-    "number of trials.*"
+    "number of trials; where the effect should grow with a number, also the difference by that number, as a share of "
+    "the best score.*"
 )
 WITH = "with it, beside without"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
@@ -73,6 +74,8 @@ class Evidence:
         for row in self.worlds.to_dict("records"):
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
             asked = WITH + (", last 10%" if row["score"] == "late" else "")
+            if row["dose"]:
+                asked += f"; by {row['dose']}: {', '.join(row['doses'].split()).replace(':', ' → ')}"
             again = f"{row['again']:+.3g}" if pd.notna(row["again"]) else ""
             lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", again, row["verdict"]))
         folded = f"<details><summary>All numbers about {self.trick}, with intervals</summary>"
