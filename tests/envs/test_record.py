@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from gymnasium import wrappers
+from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import RecordEpisodeStatistics as Record
 from gymnasium.wrappers.utils import RunningMeanStd
@@ -158,15 +159,19 @@ def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
         pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
 
 
+def test_nor_does_one_of_a_class_for_many_lanes_that_is_no_array(monkeypatch: Patch) -> None:
+    step = CartPoleVectorEnv.step
+    monkeypatch.setattr(CartPoleVectorEnv, "step", lambda env, action: (*step(env, action)[:4], {"global_step": 0}))
+    assert len(train(replace(SHORT, env="CartPole-v1", backend="gymnasium"), PPO).curve) > 1
+
+
 CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="gymnasium")
 
 
 class Walk(AnySpace):
     """Random observations, and numbers of its own, which are no statistics."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.mean, self.std, self.n = 1.0, 2.0, 10
+    mean, std, n = 1.0, 2.0, 10
 
 
 class Mine(gym.RewardWrapper):
