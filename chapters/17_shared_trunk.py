@@ -333,8 +333,9 @@ assert end["c₁ = 0.005"] > 0.9 * end["separate nets"] and end["without grad_cl
 # ## On more tasks
 #
 # So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms.
-# (The stored runs start from the preset `cleanrl`, whose returns are raw. In MiniGrid, small rooms with doors and keys,
-# returns lie between 0 and 1.)
+# There, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (Those in pixels and in
+# MiniGrid, small rooms with doors and keys, where returns lie between 0 and 1, are older. They start from `cleanrl`,
+# whose returns are raw.)
 
 # %% tags=["hide-input"]
 evidence("shared_trunk").strip()
@@ -342,24 +343,24 @@ plt.show()
 
 # %% tags=["hide-input"]
 seen = evidence("shared_trunk").table.set_index(["env", "question"])
-bases = ("cleanrl", "cleanrl with return_norm")
-raw, normed = (seen.xs(f"on top of {base}", level="question") for base in bases)
-for env in ("CartPole-v1", "Acrobot-v1"):
-    assert raw.verdict[env] == "hurts" and normed.difference[env] > raw.difference[env] + 0.1
-assert (raw.confirmed[["CartPole-v1", "Acrobot-v1"]] == 1).all()
-assert normed.verdict["CartPole-v1"] == "unknown" and normed.verdict["Acrobot-v1"] == "practically nothing"
+bases = ("ppo without return_norm", "ppo", "cleanrl")
+raw, normed, older = (seen.xs(f"on top of {base}", level="question") for base in bases)
+assert raw.difference.round(1).to_dict() == {"CartPole-v1": -0.5, "Acrobot-v1": -0.7}
+assert set(raw.verdict) == {"hurts"} and set(normed.verdict) == {"practically nothing"}
+assert (raw.confirmed == 1).all() and (normed.confirmed == 1).all()
 games = {
     study.env: {arm.name: area(study.grid(arm.tricks)).mean() for arm in study.designs[0].arms} for study in beyond()
 }
 score = games["tricks/BricksByRow-v0"]
-assert raw.verdict["tricks/Bricks-v0"] == "hurts" and raw.difference["tricks/Bricks-v0"] > -0.1
-assert raw.verdict["tricks/Squadron-v0"] == "practically nothing"
-assert raw.verdict["tricks/Treasure-v0"] == "cannot tell here: no arm learned much"
-assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["cleanrl"]
+assert older.verdict["tricks/Bricks-v0"] == "hurts" and older.difference["tricks/Bricks-v0"] > -0.1
+assert older.verdict["tricks/Squadron-v0"] == "practically nothing"
+assert older.verdict["tricks/Treasure-v0"] == "cannot tell here: no arm learned much"
+assert older.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["cleanrl"]
 
 # %% [markdown]
-# It does, as other seeds confirmed, and `return_norm` takes most of the harm away. Nor does sharing help in any of four
-# games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds of the score.
+# It does: on raw returns, it costs half of the way from a random policy to the ceiling on CartPole, and 0.7 of it on
+# Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. Nor does sharing help in any
+# of four games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds of the score.
 
 # %% tags=["hide-input"]
 evidence("shared_trunk")

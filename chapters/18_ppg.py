@@ -308,20 +308,19 @@ plt.show()
 
 # %% tags=["hide-input"]
 seen = evidence("ppg").table.set_index(["env", "question"])
-bases = ("cleanrl", "cleanrl with return_norm")
-on_raw, on_normed = (seen.xs(f"on top of {base}", level="question") for base in bases)
-for env in ("CartPole-v1", "Acrobot-v1"):
-    assert on_raw.verdict[env] == "hurts" and on_normed.difference[env] > on_raw.difference[env] + 0.1
-games = on_raw.verdict[[f"tricks/{name}-v0" for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")]]
-assert on_normed.verdict["CartPole-v1"] == "helps" and on_normed.verdict["Acrobot-v1"] == "practically nothing"
-assert on_raw.confirmed["CartPole-v1"] == on_raw.confirmed["Acrobot-v1"] == on_normed.confirmed["CartPole-v1"] == 1
+bases = ("ppo without return_norm", "ppo", "cleanrl")
+on_raw, on_normed, older = (seen.xs(f"on top of {base}", level="question") for base in bases)
+games = older.verdict[[f"tricks/{name}-v0" for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")]]
+for found, verdict in ((on_raw, "hurts"), (on_normed, "practically nothing")):
+    assert sorted(found.index) == ["Acrobot-v1", "CartPole-v1"]
+    assert set(found.verdict) == {verdict} and (found.confirmed == 1).all()
 assert games.tolist() == ["practically nothing", "cannot tell here: no arm learned much", "unknown", "hurts"]
 robots = evidence("ppg").table.query("subject == 'continuous'").set_index("env")
 assert (robots.verdict == "unknown").all() and robots.low["Hopper-v5"] > 0
 
 # %% [markdown]
-# On raw returns, PPG hurts on CartPole and Acrobot. With `return_norm` it helps on CartPole and does practically
-# nothing on Acrobot. In pixels, it helps in none of four games.
+# On raw returns, PPG hurts on CartPole and Acrobot, and with `return_norm` it does practically nothing there. Other seeds
+# confirmed all four. In pixels, it helps in none of four games.
 
 # %% tags=["hide-input"]
 evidence("ppg")

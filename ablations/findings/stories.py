@@ -84,8 +84,6 @@ STORIES |= {
     ),
     "beyond": on_top(BEYOND, Mark("v", "▽", "on a preset, with what it needs"), "", 4),
     "beyond-raw": on_top(BEYOND, Mark("^", "△", "on PPO without return_norm"), ", raw returns", 5),
-    # of stored studies, until they are trained again
-    "beyond-normed": on_top(BEYOND, Mark("^", "△", "on cleanrl with return_norm"), ", return_norm", 5),
     "scales": on_top(
         ", ways to handle rewards of different sizes", Mark("P", "✚", "on CleanRL's set, large rewards"), ", scales", 6
     ),

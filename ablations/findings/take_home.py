@@ -46,7 +46,7 @@ def take_home(
         _missed_most(ladder),
         _numbers(sweeps),
         tally(trials) if len(trials) else "",
-        *sentences.beyond(beyond)[:1],
+        *sentences.beyond([study for study in beyond if not study.stale] or beyond)[:2],
         sentences.across(robots),
         agreement(claim_verdicts(all_effects(robots))) if robots else "",
     ]

@@ -66,7 +66,9 @@ def made(studies: Sequence[Study]) -> str:
 
 def _in_order(studies: Sequence[Study]) -> list[Design]:
     """The studies' designs, one of each name and first arm, in the order in which sentences mention them."""
-    named = {_key(design): design for study in reversed(studies) for design in study.designs}
+    named = dict[tuple[str, str], Design]()
+    for design in (design for study in studies for design in study.designs):
+        named.setdefault(_key(design), design)
     return by_rank(named.values())
 
 
