@@ -263,13 +263,13 @@ plt.show()
 
 clips = evidence("clip_anneal")
 assert [*clips.table.env[clips.table.verdict == "hurts"]] == ["Walker2d-v5", "HalfCheetah-v5"]
-assert clips.worlds.verdict.tolist() == ["helps", "no detectable effect"]
+assert clips.worlds.verdict.tolist() == ["helps", "no detectable effect"] and clips.worlds.high.iloc[1] < 0
 
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training: `lr_anneal` at one large rate for both arms, `clip_anneal` with many
-# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum on top
-# of the preset `ppo`, and, seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals the rate
-# already.
+# epochs and a wide range. At each arm's own rate, nothing is detected: the interval of `lr_anneal` is above 0 and that of
+# `clip_anneal` below, but not by enough for one of 57 trials. Elsewhere, `lr_anneal` helps on Pendulum on top of the
+# preset `ppo`, and, seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals the rate already.
 
 # %% tags=["hide-input"]
 evidence("lr_anneal")

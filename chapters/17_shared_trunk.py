@@ -332,10 +332,10 @@ assert end["c₁ = 0.005"] > 0.9 * end["separate nets"] and end["without grad_cl
 #
 # ## On more tasks
 #
-# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms.
-# There, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (Those in pixels and in
+# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms. On
+# these two, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (The runs in pixels and in
 # MiniGrid, small rooms with doors and keys, where returns lie between 0 and 1, are older. They start from `cleanrl`,
-# whose returns are raw.)
+# which has raw returns.)
 
 # %% tags=["hide-input"]
 evidence("shared_trunk").strip()
@@ -358,9 +358,10 @@ assert older.verdict["tricks/Treasure-v0"] == "cannot tell here: no arm learned 
 assert older.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["cleanrl"]
 
 # %% [markdown]
-# It does: on raw returns, it costs half of the way from a random policy to the ceiling on CartPole, and 0.7 of it on
-# Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. Nor does sharing help in any
-# of four games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds of the score.
+# It does: on raw returns, it costs about half of the way from a random policy to the ceiling on CartPole, and almost
+# three quarters on Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. Nor does
+# sharing help in any of four games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds
+# of the score.
 
 # %% tags=["hide-input"]
 evidence("shared_trunk")
@@ -405,7 +406,7 @@ assert helped > 0.1 + max(score.values())
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | two nets are affordable: it never helped our scores, and it hurts when returns are large |
-# | **evidence** | Hurts in CartPole, Acrobot. Hurts in Bricks, BricksByRow, not tried again. Practically nothing in Squadron. In 7 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts in CartPole (on top of ppo without return_norm), Acrobot (on top of ppo without return_norm). Hurts in Bricks, BricksByRow, not tried again. Practically nothing in CartPole (on top of ppo), Acrobot (on top of ppo), Squadron. In 7 of 12 environments, these seeds can't tell. |
 # | **also called** | shared network, backbone, or torso |
 
 # %% [markdown]

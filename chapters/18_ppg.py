@@ -300,7 +300,8 @@ assert usual.aux_epochs * usual.aux_every * usual.minibatches == 192
 #
 # ## On more tasks
 #
-# In the second row, both arms use `return_norm`.
+# In the first row, `ppg` is added to a preset: on CartPole and Acrobot to `ppo`, which normalizes returns, elsewhere to
+# `cleanrl`, which doesn't. In the second row, it is added to `ppo` without `return_norm`.
 
 # %% tags=["hide-input"]
 evidence("ppg").strip()
@@ -372,7 +373,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
 # | **watch** | `clone_kl`: it should be small beside `approx_kl` |
 # | **skip it when** | features are easy to find, returns are large, or memory and compute are scarce |
-# | **evidence** | Helps in CartPole (on top of cleanrl with return_norm). Hurts in CartPole (on top of cleanrl), Acrobot. Hurts in BricksByRow, not tried again. Practically nothing in Bricks. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts in CartPole (on top of ppo without return_norm), Acrobot (on top of ppo without return_norm). Hurts in BricksByRow, not tried again. Practically nothing in CartPole (on top of ppo), Acrobot (on top of ppo), Bricks. In 8 of 12 environments, these seeds can't tell. |
 # | **also called** | phasic training; the KL term is *behavioral cloning* |
 
 # %% [markdown]

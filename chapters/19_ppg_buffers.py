@@ -254,8 +254,8 @@ assert raw.verdict.to_dict() == {"CartPole-v1": "hurts", "Acrobot-v1": "unknown"
 assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 
 # %% [markdown]
-# On CartPole and Acrobot, buffers hurt on top of `ppo`, and on CartPole also without its `return_norm`; other seeds
-# confirmed all three. Seen once, they help in Bricks and hurt on HalfCheetah. The policy's buffer should be short:
+# No: beside PPG on top of `ppo`, buffers hurt on CartPole and Acrobot, and on CartPole also without `return_norm`. Other
+# seeds confirmed all three. Seen once, they help in Bricks and hurt on HalfCheetah. The policy's buffer should be short:
 
 # %% tags=["hide-input"]
 swept("policy_rollouts", about="ppg_buffers")
@@ -281,7 +281,7 @@ evidence("ppg_buffers")
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
 # | **skip it when** | PPO's epochs already suffice |
-# | **evidence** | Helps in CartPole. Hurts in Acrobot. Helps in Bricks, not tried again. Hurts in HalfCheetah, not tried again. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts in CartPole, Acrobot. Helps in Bricks, not tried again. Hurts in HalfCheetah, not tried again. In 8 of 12 environments, these seeds can't tell. |
 # | **also called** | sample reuse, a replay buffer |
 
 # %% [markdown]

@@ -253,8 +253,8 @@ assert trial.seen == 0 and trial.low < 0 < trial.high
 assert spread["with"][0] < spread["without"][0] / 2 and spread["with"][1] < spread["without"][1] / 1.8
 
 # %% [markdown]
-# It didn't come true: no effect on the area under the curve is detected. But with the brake the seeds differ less, as
-# we noticed only afterward.
+# It didn't come true: no effect on the area under the curve is detected. But with the brake, the seeds differ less. (We
+# noticed that only afterward.)
 
 # %% tags=["hide-input"]
 evidence("kl_stop")

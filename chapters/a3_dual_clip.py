@@ -136,9 +136,9 @@ tried = found.worlds.iloc[0]
 assert tried.seen == 0 and tried.low > 0 and tried.rate == 0.01 and tried.p_holm > 0.05
 
 # %% [markdown]
-# In the stored trial, on Pendulum, the effect's interval is above 0, but for one of so many trials, that isn't enough:
-# corrected for their number, nothing is detected. A lower learning rate may guard against the same steps; we haven't
-# compared the two.
+# In the stored trial, on Pendulum, the 95% interval of the effect lies above 0. But this is one of 57 trials, and after
+# the correction for their number, nothing is detected. A lower learning rate may guard against the same steps; we
+# haven't compared the two.
 
 # %% tags=["hide-input"]
 found

@@ -21,7 +21,7 @@ from ablations.question.arms import Design
 from ablations.report.cells import told_apart
 from ablations.tools.games import mean_score
 from ablations.training.rates import GRID
-from tricks.ladder import LADDER, REINFORCE, Tricks, named, switched
+from tricks.ladder import LADDER, PPO, REINFORCE, Tricks, named, switched
 from tricks.runs.learning_curve import read_table
 
 UP_TO_NORM = LADDER[: LADDER.index("state_norm")]
@@ -102,11 +102,18 @@ class Facts:
         inside = known.score - known.spread < mean.low < mean.high < known.score + known.spread
         return inside and set(greedy.runs.tricks) == {" ".join(ZOO_FLAGS.on)}
 
+    def at_published(self, env: str, tricks: Tricks) -> list[float]:
+        """The last 10% of each seed at the numbers of a published score, sorted."""
+        ((study, _),) = (found for found in having(self.studies, "published") if found[0].env == env)
+        return sorted(study.of(tricks).late.round())
+
     def harm_of_scale(self) -> Any:
         both = ["shared_trunk", "ppg"]
         raw = pd.concat([self.within(env, "beyond-raw")[both] for env in (CARTPOLE, ACROBOT)])
         normed = pd.concat([self.within(env, "beyond", "verdict")[both] for env in (CARTPOLE, ACROBOT)])
-        return raw.max() < -0.2 and {*normed} == {NOTHING}
+        designs = [(env, name) for env in (CARTPOLE, ACROBOT) for name in ("beyond-raw", "beyond")]
+        again = all((self.within(*each, "confirmed")[both] == 1).all() for each in designs)
+        return again and raw.max() < -0.2 and {*normed} == {NOTHING}
 
     def missed(self) -> Any:
         share = float((self.stuck > -1100).mean())
@@ -198,6 +205,13 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
     },
     "docs/results/published.md": {
         "The zoo evaluates an agent after training": Facts.greedy_score,
+        "seven of ten agents end between 220 and 263, and three near 150": lambda f: (
+            (late := f.at_published(LANDER, ZOO_FLAGS))[3::6] == [220, 263] and 135 < late[0] < late[2] < 155
+        ),
+        "all ten end between 235 and 279": lambda f: f.at_published(LANDER, PPO)[::9] == [235, 279],
+        "nine of the ten agents of ppo end at 490 or more, and one at 122": lambda f: (
+            f.at_published(CARTPOLE, PPO)[:2] == [122, 490]
+        ),
     },
     "docs/results/beyond.md": {
         "great harm on CartPole and Acrobot. With return_norm, they do practically nothing": Facts.harm_of_scale,

@@ -266,12 +266,14 @@ def doses_figure(outcomes: Sequence[Outcome], path: Path) -> list[Path]:
 def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
     """Draw and save a panel per trial: its curves with and without the trick, and words. rates: a phrase about them."""
     columns = min(TRIALS, max(3, len(outcomes)))
-    figure, axes = panels(len(outcomes), columns, style.WIDTH / TRIALS * columns, 2.5)
-    for axis, outcome, said in zip(axes, outcomes, words, strict=True):
+    notes = [fill_lines(said, LETTERS * COLUMNS // TRIALS) for said in words]
+    deepest = max(note.count("\n") + 1 for note in notes)
+    figure, axes = panels(len(outcomes), columns, style.WIDTH / TRIALS * columns, 2.2 + deepest * LINE / 72)
+    for axis, outcome, note in zip(axes, outcomes, notes, strict=True):
         trial, steps = outcome.trial, outcome.dose.config.steps
         band(axis, curve(grid(outcome.without, steps)), style.SOFT, DASHED)
         band(axis, curve(grid(outcome.having, steps)), style.color(trial.trick))
-        headed(axis, trial.trick, fill_lines(said, LETTERS), style.color(trial.trick))
+        headed(axis, trial.trick, note, style.color(trial.trick), deepest)
         thousands(axis)
     seeds = max(len(outcome.having) for outcome in outcomes)
     said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"

@@ -53,13 +53,12 @@ def taken_out(row: Any) -> str:
 
 def made(studies: Sequence[Study]) -> str:
     """Which of these studies this version's algorithm trained; the others are by earlier ones."""
-    found: dict[str, list[str]] = {}
-    for study in (study for study in studies if not study.stale and study.kind != "games"):
-        if study.designs:
-            found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
-        else:
-            found[f"{len(outcomes([study]))} trials"] = []
-    fresh = "; ".join(f"{what} {', '.join(names)}".strip() for what, names in found.items())
+    found, current = dict[str, list[str]](), [study for study in studies if not study.stale and study.kind != "games"]
+    for study in (study for study in current if study.designs):
+        found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
+    said = [f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items()]
+    count = len(outcomes(current))
+    fresh = "; ".join(said + [f"{count} trial{'s' * (count != 1)}"] * bool(count))
     older = f"{sum(study.stale for study in studies) or 'none'} of {len(studies)} studies"
     return f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older}."
 

@@ -34,8 +34,8 @@ CAPTION = (
     "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
     "ceiling, so any effect would be small. Again: the same on other seeds; where it is empty, nothing was tried "
     "again. In worlds made for a trick (italics): from without to with, in the world's own units, corrected for the "
-    "number of trials; where the effect should grow with a number, also the difference by that number, as a share of "
-    "the best score.*"
+    "number of trials; where a trial varies a number, also the difference at each of its values, as a share of the "
+    "best possible score.*"
 )
 WITH = "with it, beside without"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
@@ -75,7 +75,7 @@ class Evidence:
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
             asked = WITH + (", last 10%" if row["score"] == "late" else "")
             if row["dose"]:
-                asked += f"; by {row['dose']}: {', '.join(row['doses'].split()).replace(':', ' → ')}"
+                asked += f"; by {row['dose']}: {', '.join(row['doses'].split()).replace(':', ': ')}"
             again = f"{row['again']:+.3g}" if pd.notna(row["again"]) else ""
             lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", again, row["verdict"]))
         folded = f"<details><summary>All numbers about {self.trick}, with intervals</summary>"
@@ -176,16 +176,19 @@ def in_short(found: Evidence) -> str:
         said.append("No runs in usual environments are stored.")
     clear = table[table.verdict.isin(("helps", "hurts"))]
     both = set(clear.env[clear.verdict.eq("helps")]) & set(clear.env[clear.verdict.eq("hurts")])
-    pairs = zip(clear.env, clear.question, strict=True)
-    clear = clear.assign(name=[bare(env) + f" ({question})" * (env in both) for env, question in pairs])
+    based = table[table.subject.eq("beyond") & table.verdict.isin(("helps", "hurts", NOTHING))]
+    split = {env for env, verdicts in based.groupby("env").verdict if verdicts.nunique() > 1}  # it depends on the base
+    pairs = zip(table.env, table.question, strict=True)
+    table = table.assign(name=[bare(env) + f" ({asked})" * (env in both | split) for env, asked in pairs])
+    clear = table.loc[clear.index]
     for once, how in ((False, ""), (True, ", not tried again")):
         for verdict in ("helps", "hurts"):
             if envs := list(dict.fromkeys(clear.name[clear.verdict.eq(verdict) & clear.confirmed.isna().eq(once)])):
                 said.append(f"{verdict.capitalize()} in {', '.join(envs)}{how}.")
-    nothing = table.env[table.verdict.eq(NOTHING) & ~table.env.isin(clear.env)].unique()
+    nothing = table[table.verdict.eq(NOTHING) & (table.env.isin(split) | ~table.env.isin(clear.env))]
     if len(nothing):
-        said.append(f"Practically nothing in {', '.join(map(bare, nothing))}.")
-    if rest := table.env.nunique() - clear.env.nunique() - len(nothing):
+        said.append(f"Practically nothing in {', '.join(dict.fromkeys(nothing.name))}.")
+    if rest := table.env.nunique() - len({*clear.env, *nothing.env}):
         said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
     if len(found.worlds):
         every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}

@@ -841,7 +841,7 @@ def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
     columns = ["env", "verdict", "confirmed", "question"]
     rows = [("A", "helps", 1, "alone"), ("B", "hurts, but not again", 0, "alone"), ("C", "hurts", np.nan, "alone")]
     rows += [("D", "unknown", np.nan, "alone"), ("E", "practically nothing", 1, "alone"), ("A", "hurts", 1, "in a set")]
-    found = Evidence("clip", pd.DataFrame(rows, columns=columns), pd.DataFrame())
+    found = Evidence("clip", pd.DataFrame(rows, columns=columns).assign(subject="ladder"), pd.DataFrame())
     said = "Helps in A (alone). Hurts in A (in a set). Hurts in C, not tried again. Practically nothing in E. "
     assert in_short(found) == f"{said}In 2 of 5 environments, these seeds can't tell."
     untried = Evidence("clip", found.table.iloc[:0], pd.DataFrame({"verdict": ["helps", "no detectable effect"]}))

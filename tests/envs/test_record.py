@@ -150,17 +150,14 @@ class Informing(AnySpace):
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
-def test_an_info_that_nobody_asked_for_changes_nothing(backend: str) -> None:
+def test_an_info_that_nobody_asked_for_changes_nothing(backend: str, monkeypatch: Patch) -> None:
     def curve(tell: Tell) -> pd.DataFrame:
         return train(replace(SHORT, backend=backend), PPO, env=lambda: Informing(tell)).curve
 
     silent = curve(lambda rng: {})
     for name, tell in INFOS.items():
         pd.testing.assert_frame_equal(silent, curve(tell), obj=name)
-
-
-def test_nor_does_one_of_a_class_for_many_lanes_that_is_no_array(monkeypatch: Patch) -> None:
-    step = CartPoleVectorEnv.step
+    step = CartPoleVectorEnv.step  # of a class for many lanes, whose info should have arrays
     monkeypatch.setattr(CartPoleVectorEnv, "step", lambda env, action: (*step(env, action)[:4], {"global_step": 0}))
     assert len(train(replace(SHORT, env="CartPole-v1", backend="gymnasium"), PPO).curve) > 1
 
@@ -171,7 +168,9 @@ CONFIG = Config(seeds=2, lanes=2, horizon=8, steps=32, minibatches=2, backend="g
 class Walk(AnySpace):
     """Random observations, and numbers of its own, which are no statistics."""
 
-    mean, std, n = 1.0, 2.0, 10
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.std, self.n = 1.0, 2.0, 10
 
 
 class Mine(gym.RewardWrapper):

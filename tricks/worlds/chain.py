@@ -11,7 +11,7 @@ And with λ = 0 the goal's value moves one cell whenever targets are computed: b
 more epochs there are.
 
 Seen on seeds 100 to 119: gae at λ = 0.9 no detectable effect after the correction for all trials, though its interval,
-+0.04 to +0.66, lies above 0; gae at λ = 0 worse with; recompute better with. At λ = 0.9 both arms come close to GOAL,
++0.02 to +0.50, lies above 0; gae at λ = 0 worse with; recompute better with. At λ = 0.9 both arms come close to GOAL,
 which leaves little to gain; `tricks/Mail1-v0` has more room.
 """
 

@@ -8,8 +8,8 @@ Why: the entropy of a Gaussian grows with σ without end, while what is cut off 
 for it pays for ever more draws beyond them, where the dial is at an end. The entropy of a squashed Gaussian has a
 largest value, near that of the uniform distribution. Predicted: better with squash, the more so the larger the bonus.
 
-Seen on seeds 100 to 119: squash better with, by 0.3%, 7%, and 22% of the best possible score at coefficients of 0.001,
-0.1, and 0.3.
+Seen on seeds 100 to 119: squash better with, by 7% and 22% of the best possible score at coefficients of 0.1 and 0.3;
+at 0.001, nothing is detected.
 """
 
 import gymnasium as gym

@@ -9,8 +9,8 @@ offset. V(s), which sees the time left, removes the offset and keeps the expecta
 10.1007/BF00992696). Predicted: better with, and worse with value_clip, which slows V's way to 100.
 
 Seen on seeds 100 to 119: baseline no detectable effect; value_clip no detectable effect after the correction for all
-trials, though its interval, −2.1 to −0.2, lies below 0. Much of the width of both intervals is the noise of choosing
-the arms' rates.
+trials, though its interval, −1.9 to −0.1, lies below 0. A fifth to a quarter of the width of both intervals is the
+noise of choosing the arms' rates.
 """
 
 import gymnasium as gym

@@ -11,7 +11,8 @@ short rope, a few percent of wrong steps cost little, so lr_anneal should help m
 Seen on seeds 100 to 119: at one rate for both arms, lr_anneal better with, and by more the longer the rope; with rates
 of their own, lr_anneal no detectable effect after the correction for all trials, because the arm without it takes a
 third of the rate. clip_anneal at a clip range of 1 and many epochs better with; clip_anneal at the usual ones no
-detectable effect. There, we suspect, the learning rate bounds a step before ε does.
+detectable effect after the correction for all trials, though its interval, −35 to −2, lies below 0. That it doesn't
+help there, we suspect, is because the learning rate bounds a step before ε does.
 """
 
 from torch import Tensor

@@ -8,7 +8,8 @@ Why: a tanh unit with inputs in the thousands is saturated from the start and pa
 input is measured in thousandths of a turn. Standardizing fixes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64).
 Predicted: better with, and by more the smaller the unit of length.
 
-Seen on seeds 100 to 119: state_norm better with, and by more in decimeters than in meters, but no more beyond that.
+Seen on seeds 100 to 119: state_norm better with, by far more in decimeters than in meters, and beyond that by little
+more.
 """
 
 import math

@@ -11,7 +11,7 @@ arXiv:1602.07714, proposition 1). Predicted: better with, the more so the larger
 none; and the more so the larger β.
 
 Seen on seeds 100 to 119: popart at β = 0.9 better with; popart at β = 0.5 no detectable effect after the correction for
-all trials, though its interval, +0.32 to +1.75, lies above 0. At β = 0.1, or under a loan of 10, the two arms look
+all trials, though its interval, +0.29 to +1.76, lies above 0. At β = 0.1, or under a loan of 10, the two arms look
 alike. All arms at a loan of 100 ran at a rate of 0.003.
 """
 
