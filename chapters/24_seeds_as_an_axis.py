@@ -20,7 +20,7 @@
 #
 # Two runs that differ only in their random seed can differ more than two algorithms do (Henderson et al. 2018,
 # arXiv:1709.06560). Still, many results rest on three seeds, because ten take longer. This package trains ten agents as
-# one, for the price of four.
+# one, for the price of five.
 
 # %% tags=["hide-input"]
 from dataclasses import replace

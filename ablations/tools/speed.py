@@ -109,7 +109,8 @@ class Options:
 
 
 PEER = "it needs the columns who, seeds of at least 1, and steps_per_second above 0 and finite"
-NAMES = {"plain": "Without numba, the package", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
+NAMES = {"plain": "Without numba, the package", "sb3": "stable-baselines3", "cleanrl": "CleanRL's `ppo.py`"}
+NAMES |= {"purejaxrl": "PureJaxRL"}
 CAPTION = """\
 steps/s: all seeds together. peak: memory of the process; on a GPU, of its tensors. cost: time of a run relative to the
 smallest S. ×: relative to a peer at its best. plain: without what numba compiles. sb3: stable-baselines3's PPO, one

@@ -49,7 +49,8 @@ def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
 
     It is tqdm's bar in a terminal, tqdm's widget in a notebook, and Lines elsewhere. leave: whether a bar stays.
     """
-    look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, "disable": silent, **LOOK}
+    look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, **LOOK}
+    look |= {"disable": True} if silent else {}  # else TQDM_DISABLE in the environment counts
     shell = sys.modules.get("IPython")
     kernel = shell and any("ZMQ" in base.__name__ for base in type(shell.get_ipython()).__mro__)
     if kernel and not silent and multiprocessing.parent_process() is None:  # not in a notebook's workers
