@@ -20,11 +20,10 @@
 #
 # Since the chapter on the [baseline](01_baseline.ipynb) we have trained two nets, and each finds out for itself what
 # matters in an observation. Why not share those layers, the *body* or **trunk**, and give each net only a last layer of
-# its own, its **head**? That halves the work, and OpenAI's code for Atari does it (Huang et al. 2022, "The 37
-# Implementation Details of PPO"). On CartPole it can cost most of the score.
+# its own, its **head**? That halves the work, and OpenAI's code for Atari does it (Huang et al. 2022). On CartPole it
+# can cost most of the score.
 #
-# In the figure below, gray arrows are the forward pass, and a colored arrow is the gradient of a loss. On the right,
-# two of them meet.
+# Below, gray arrows are the forward pass, and colored ones the gradients of losses. On the right, two of them meet.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -72,7 +71,7 @@ assert 0.49 < min(cartpole[2], breakout[2]) <= max(cartpole[2], breakout[2]) < 0
 
 # %% [markdown]
 # The net is nearly all body: 4,480 parameters on CartPole, beside 195 in both heads, and 1.7 million beside 2,565 on
-# Atari, with the convolutions of Mnih et al. (2015). So sharing saves almost half of the work.
+# Atari, with the convolutions of Mnih et al. (2015).
 #
 # ## Where it goes wrong: states on a line
 #
@@ -406,7 +405,7 @@ assert helped > 0.1 + max(score.values())
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | two nets are affordable: it never helped our scores, and it hurts when returns are large |
-# | **evidence** | Hurts in CartPole (on top of ppo without return_norm), Acrobot (on top of ppo without return_norm). Hurts in Bricks, BricksByRow, not tried again. Practically nothing in CartPole (on top of ppo), Acrobot (on top of ppo), Squadron. In 7 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts in CartPole (ppo without return_norm), Acrobot (ppo without return_norm). Hurts in Bricks, BricksByRow, not tried again. Practically nothing in CartPole (ppo), Acrobot (ppo), Squadron. In 7 of 12 environments, these seeds can't tell. |
 # | **also called** | shared network, backbone, or torso |
 
 # %% [markdown]

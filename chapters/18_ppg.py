@@ -254,13 +254,10 @@ diff(PPO, PPG)
 # The phase has its own Adam and no [gradient clipping](09_grad_clip.ipynb). It adds 192 gradient steps to the 128 of
 # its eight updates.
 #
-# **A trap.** Another library, DI-engine, computes advantages from the auxiliary head, whose body the policy's loss
-# moves between phases. Ours asks the value net.
-#
 # ## How much is β = 1?
 #
 # $\beta_{\text{clone}}$ weighs nats (the unit of a KL) against squared errors of returns, which can be in the
-# thousands. So is 1 enough? Five agents per arm on CartPole, with a limit of 200 steps:
+# thousands. So is 1 enough? Five agents per arm on CartPole, at most 200 steps:
 
 # %%
 config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
@@ -300,8 +297,8 @@ assert usual.aux_epochs * usual.aux_every * usual.minibatches == 192
 #
 # ## On more tasks
 #
-# In the first row, `ppg` is added to a preset: on CartPole and Acrobot to `ppo`, which normalizes returns, elsewhere to
-# `cleanrl`, which doesn't. In the second row, it is added to `ppo` without `return_norm`.
+# The first row adds `ppg` to a preset: on CartPole and Acrobot to `ppo`, elsewhere to `cleanrl`, whose returns are raw.
+# The second adds it to `ppo` without `return_norm`.
 
 # %% tags=["hide-input"]
 evidence("ppg").strip()
@@ -357,7 +354,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     assert least < drop < most and max(spans.values()) < 10
 
 # %% [markdown]
-# Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little. Where a body has little to learn, phases have
+# Any weight from 0.1 to 10 will do, and on Acrobot even 0 costs little: where a body has little to learn, phases have
 # little to teach.
 #
 # No number in the table is reproduced.
@@ -373,7 +370,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
 # | **watch** | `clone_kl`: it should be small beside `approx_kl` |
 # | **skip it when** | features are easy to find, returns are large, or memory and compute are scarce |
-# | **evidence** | Hurts in CartPole (on top of ppo without return_norm), Acrobot (on top of ppo without return_norm). Hurts in BricksByRow, not tried again. Practically nothing in CartPole (on top of ppo), Acrobot (on top of ppo), Bricks. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts in CartPole (ppo without return_norm), Acrobot (ppo without return_norm). Hurts in BricksByRow, not tried again. Practically nothing in CartPole (ppo), Acrobot (ppo), Bricks. In 8 of 12 environments, these seeds can't tell. |
 # | **also called** | phasic training; the KL term is *behavioral cloning* |
 
 # %% [markdown]
@@ -447,8 +444,8 @@ assert certain > 0.95 and entropy[4] < 0.1 < entropy[3] and faulty.late().mean()
 #
 # </details>
 #
-# **Exercise 3: think.** (a) You compute advantages from the auxiliary head after all. Are they worse in the first
-# update after a phase, or in the last one before the next? (b) What would the cloning term do in a phase of a *single*
+# **Exercise 3: think.** (a) DI-engine computes advantages from the auxiliary head. Are they worse in the first update
+# after a phase, or in the last one before the next? (b) What would the cloning term do in a phase of a *single*
 # gradient step on all rows?
 #
 # <details><summary>Answer</summary>

@@ -179,7 +179,9 @@ def in_short(found: Evidence) -> str:
     based = table[table.subject.eq("beyond") & table.verdict.isin(("helps", "hurts", NOTHING))]
     split = {env for env, verdicts in based.groupby("env").verdict if verdicts.nunique() > 1}  # it depends on the base
     pairs = zip(table.env, table.question, strict=True)
-    table = table.assign(name=[bare(env) + f" ({asked})" * (env in both | split) for env, asked in pairs])
+    table = table.assign(
+        name=[bare(env) + f" ({asked.removeprefix('on top of ')})" * (env in both | split) for env, asked in pairs]
+    )
     clear = table.loc[clear.index]
     for once, how in ((False, ""), (True, ", not tried again")):
         for verdict in ("helps", "hurts"):
