@@ -332,9 +332,9 @@ assert end["c₁ = 0.005"] > 0.9 * end["separate nets"] and end["without grad_cl
 # ## On more tasks
 #
 # So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms. On
-# these two, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (The runs in pixels and in
-# MiniGrid, small rooms with doors and keys, where returns lie between 0 and 1, are older. They start from `cleanrl`,
-# which has raw returns.)
+# these two, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (The runs in pixels, and
+# those in MiniGrid's small rooms, whose returns lie between 0 and 1, are older: they start from `cleanrl`, which has raw
+# returns.)
 
 # %% tags=["hide-input"]
 evidence("shared_trunk").strip()
@@ -358,9 +358,9 @@ assert older.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_tru
 
 # %% [markdown]
 # It does: on raw returns, it costs about half of the way from a random policy to the ceiling on CartPole, and almost
-# three quarters on Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. Nor does
-# sharing help in any of four games seen as pixels. In `BricksByRow`, where a brick pays up to 100, it costs two thirds
-# of the score.
+# three quarters on Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. In four
+# games seen as pixels, sharing helps in none, and seen once, hurts in two: in `BricksByRow`, where a brick pays up to
+# 100, it costs two thirds of the score.
 
 # %% tags=["hide-input"]
 evidence("shared_trunk")

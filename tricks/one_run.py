@@ -45,6 +45,7 @@ def main(train: Callable[[Any, Tricks], tuple[Any, list[dict[str, float]]]], num
         usage="%(prog)s [ppo | TRICK] [--no-TRICK ...] [--env ENV] [--NUMBER ...]",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("rung", nargs="?", default="reinforce", help="reinforce, ppo, or the ladder up to this trick")
     for name in FLAGS:

@@ -16,6 +16,7 @@ from ablations.question.arms import Arm, Comparison, Design, Label, flags, trick
 from ablations.question.trial import Trial
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.flags import meant
 from tricks.ladder import NEEDS, closed, switched
 
 REPORTED = "30:60"  # seeds 0 to 29 were looked at while the designs and the statistics were made
@@ -56,7 +57,8 @@ def registered(make: Maker) -> Maker:
 def suite_named(name: str) -> Suite:
     """The suite. Raises InputError if there is none of this name."""
     if name not in SUITES:
-        raise InputError(f"unknown suite {name!r}; the suites are {', '.join(SUITES)}")
+        hint = meant(name, SUITES) or f"; the suites are {', '.join(SUITES)}"
+        raise InputError(f"unknown suite {name!r}{hint}")
     return SUITES[name]
 
 
