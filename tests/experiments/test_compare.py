@@ -202,7 +202,7 @@ REFUSED = [
     (["compare", *BOTH, "--until", "decided", "--at-most", "-5"], "at_most must be at least 1, not -5"),
     (["compare", *BOTH, "--until", "bored"], "until must be 'decided', not 'bored'"),
     (["compare", *BOTH, "--env", "CartPole-v1,CartPole-v1"], "an environment was named twice"),
-    (["compare", *BOTH, "--suite", "classical"], "unknown suite 'classical'; the suites are cartpole"),
+    (["compare", *BOTH, "--suite", "classical"], "unknown suite 'classical' (did you mean classic?)"),
     (["compare", *BOTH, "--suite", "classic", "--env", "CartPole-v1"], "--suite names the environments; leave out"),
     (["compare", *BOTH, "--rates", "0.1", "--rate-seeds", "0"], "rate_seeds must be 1 to 10,000, not 0"),
     (["run", "--design", "{}/mine.py:nothing"], "returns int, not a Design"),
