@@ -108,12 +108,10 @@ class Facts:
         return sorted(study.of(tricks).late.round())
 
     def harm_of_scale(self) -> Any:
-        both = ["shared_trunk", "ppg"]
-        raw = pd.concat([self.within(env, "beyond-raw")[both] for env in (CARTPOLE, ACROBOT)])
-        normed = pd.concat([self.within(env, "beyond", "verdict")[both] for env in (CARTPOLE, ACROBOT)])
-        designs = [(env, name) for env in (CARTPOLE, ACROBOT) for name in ("beyond-raw", "beyond")]
-        again = all((self.within(*each, "confirmed")[both] == 1).all() for each in designs)
-        return again and raw.max() < -0.2 and {*normed} == {NOTHING}
+        kept = self.every[self.every.trick.isin(("shared_trunk", "ppg")) & self.every.env.isin((CARTPOLE, ACROBOT))]
+        raw, normed = (kept[kept.design == name] for name in ("beyond-raw", "beyond"))
+        again = len(raw) == len(normed) == 4 == raw.confirmed.sum() == normed.confirmed.sum()
+        return again and raw.difference.max() < -0.2 and {*normed.verdict} == {NOTHING}
 
     def missed(self) -> Any:
         share = float((self.stuck > -1100).mean())
