@@ -32,7 +32,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   worlds     train with and without each trick in the world made for it
   sweep      train every combination of some numbers, the learning rate among them
   random     train agents with random flags and numbers, and say what each choice does
-  status     list stored studies and mark the stale ones
+  status     list stored studies and mark the stale ones (exit status 1 if there are any)
   refresh    retrain the stale ones
   pages      rewrite the generated regions of this project's docs
   calibrate  simulate how often intervals and verdicts are wrong

@@ -56,7 +56,7 @@ assert 15 < np.mean(lasted) < 35
 
 # %% [markdown] tags=["two-hours"]
 # Nobody tells you "you should have gone left there." All you get is points, and that is enough. Here is a complete
-# program that learns to balance the pole. (Your numbers will differ a little: processors round differently.)
+# program that learns to balance the pole. Your numbers will differ a little.
 
 # %% tags=["two-hours", "open"]
 import gymnasium as gym
@@ -138,8 +138,8 @@ assert late > 5 * lengths[0]
 # You want a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew every payout, you would
 # follow its gradient $\nabla J$. But you only see the payout of the machine you pulled.
 #
-# Two ideas. The first: whatever you did, do more of it, with a step that raises $\log \pi_\theta(a)$. The second: do
-# more of it *in proportion to what it paid*.
+# Two ideas. First: whatever you did, do more of it, with a step that raises $\log \pi_\theta(a)$. Second: do more of it
+# *in proportion to what it paid*.
 #
 # **Predict.** Neither ever compares two machines. Which one finds the best?
 
@@ -190,8 +190,8 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 # $$g = r(a)\, \nabla \log \pi_\theta(a) \qquad\text{has}\qquad \mathbb{E}[g] = \nabla J.$$
 #
 # Every $g$ is wrong, but their average is right. Williams (1992) named this family of algorithms REINFORCE. The vector
-# $\nabla \log \pi(a)$ is the *score*. For a softmax, its component $k$ is $[a = k] - \pi(k)$, where $[a = k]$ is 1 if
-# $a$ is $k$ and 0 otherwise.
+# $\nabla \log \pi(a)$ is the *score*. For a softmax, $\log \pi(a) = \theta_a - \log \sum_j e^{\theta_j}$, so component
+# $k$ of the score is $[a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise.
 #
 # So $\partial J / \partial \theta_k = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big) = \pi(k)\,\big(r(k) - J\big)$.
 # With equal probabilities, where $J = \tfrac{7}{3}$, that is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$. Every
@@ -248,7 +248,8 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # $$\sum_a \pi_\theta(a|s)\, \nabla \log \pi_\theta(a|s) = \sum_a \nabla \pi_\theta(a|s)
 #   = \nabla \sum_a \pi_\theta(a|s) = \nabla 1 = 0.$$
 #
-# So the terms of past rewards, a constant times a score, are zero on average. They only add noise. Drop them.
+# Given everything up to $s_t$, past rewards are constants, so their terms are zero on average. They only add noise.
+# Drop them.
 #
 # The far future is mostly luck as well. So a **discount** $\gamma$ a little below 1 counts a reward $k$ steps later as
 # $\gamma^k$ of itself. That isn't free: the mean is no longer the gradient of the return (Nota & Thomas 2020,
@@ -257,11 +258,13 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #
 # The loss is $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$ over a batch of $n$ steps, with $G_t$ held constant.
+# It averages over steps, the derivation over episodes. The ratio of the two changes as the agent learns, but here that
+# only sets the size of a step; [chapter 31](31_limits.ipynb) comes back to it.
 #
 # ## In the library
 #
-# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. (`unbind(1)` cuts a
-# tensor into its time steps, and `addcmul(a, b, c)` is $a + b\,c$.)
+# $G_t$ is computed from the last step backward, and where an episode is `done`, nothing follows. `unbind(1)` cuts a
+# tensor into its time steps, and `addcmul(a, b, c)` is $a + b\,c$.
 
 # %% tags=["two-hours"]
 source(reward_to_go, discounted_sum)
@@ -281,10 +284,8 @@ caption(
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown] tags=["two-hours"]
-# Here is the library's loop without any trick. (A *rollout* is what was played; the *advantage*, so far, is the return.
-# `t` holds the agents, their optimizer, and the numbers of the run; `family` is the kind of distribution that actions
-# are drawn from; `b.valid` marks rows of real experience. The optimizer, Adam, divides each weight's step by the recent
-# size of its gradient, and carries over part of the last steps (*momentum*).)
+# Here is the library's loop without any trick. Find play, judge, and learn in `train`, and the loss in `policy_loss`.
+# The rest is bookkeeping for tricks to come.
 
 # %% tags=["two-hours"]
 listing(REINFORCE, "train", "judge", "learn", "policy_loss")
@@ -292,8 +293,8 @@ listing(REINFORCE, "train", "judge", "learn", "policy_loss")
 # %% [markdown] tags=["two-hours"]
 # ## Five agents
 #
-# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval for
-# the mean over agents.
+# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval of
+# their mean.
 
 # %% tags=["two-hours"]
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
@@ -314,13 +315,18 @@ assert run.late().mean() > 2 * run.curve.groupby("seed")["return"].first().mean(
 # %% tags=["hide-input"]
 stored_curves(REINFORCE)
 plt.show()
-acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
-assert (acrobot < -490).mean() > 1 / 3
+cartpole, acrobot = (study.grid(REINFORCE) for study in studies()[:2])
+ends, stuck = cartpole.iloc[:, -1].mean(), (acrobot.mean(axis=1) < -490).mean()
+caption(
+    f"CartPole's mean ends at {ends:.0f} of 500. On Acrobot, {stuck:.0%} of the seeds score below −490. "
+    f"Each curve is a mean of {len(cartpole)} seeds."
+)
+assert ends < 400 and stuck > 1 / 3
 
 # %% [markdown]
-# REINFORCE stays far from CartPole's ceiling, and on Acrobot more than a third of the seeds never get anywhere. Closing
-# this gap is what the tricks are for. One thing they can't replace is a reward: if none ever comes, every gradient of
-# REINFORCE is 0.
+# The program above was one seed. The mean of many stays far from CartPole's ceiling, and on Acrobot more than a third
+# of them never get anywhere. Closing this gap is what the tricks are for. One thing they can't replace is a reward: if
+# none ever comes, every gradient of REINFORCE is 0.
 
 # %% [markdown]
 # ## At a glance
@@ -362,7 +368,8 @@ check_returns(my_returns)
 #
 # <details><summary>Answer</summary>
 #
-# $\mathbb{E}[g]$ doesn't change: a constant times the score has mean zero. But the spread of $g$ grows from about 1.5 to about 49 for the best machine, whose gradient is 0.56.
+# $\mathbb{E}[g]$ doesn't change: a constant times the score has mean zero. But the spread of $g$ grows from about 1.5
+# to about 49 for the best machine, whose gradient is 0.56.
 #
 # </details>
 

@@ -83,8 +83,8 @@ plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 # %% [markdown] tags=["two-hours"]
-# The best machine is still the best, yet hardly anything is learned. At the old rate, agents throw themselves at the
-# first machines they pull. At a hundredth of it, nobody gets far.
+# The best machine is still the best, yet hardly anything is learned. At the old rate, the probability jumps in the
+# first few pulls and then gets no further. At a hundredth of it, it hardly rises.
 #
 # Does the sponsor bend the gradient? Its mean is a sum of three terms.
 
@@ -174,8 +174,8 @@ assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 # $\mathbb{E}[r]$ gets you most of the way down and is easier to have, so in practice you subtract the mean. The bottom
 # isn't zero: **a baseline removes what all actions have in common, and no more.**
 #
-# Each dot below is a gradient from 25 pulls, whose payouts now also vary, with a standard deviation of 1. (The three
-# components of a score sum to zero, so all dots lie in a plane: the one you see.)
+# Each dot below is a gradient from 25 pulls, whose payouts now also vary, with a standard deviation of 1. The three
+# components of a score sum to zero, so all dots lie in a plane: the one you see.
 
 # %% tags=["two-hours", "thumbnail", "hide-input"]
 torch.manual_seed(0)
@@ -220,8 +220,8 @@ assert wide > 40 * narrow
 #
 # $$V(s) = \mathbb{E}[G_t \mid s_t = s].$$
 #
-# What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$. It takes the place of $G_t$ in the
-# loss.
+# Given the action as well, the mean is called $Q(s, a)$, and the action's **advantage** is $Q(s, a) - V(s)$. One
+# episode gives an estimate of it, $A_t = G_t - V(s_t)$, which takes the place of $G_t$ in the loss.
 #
 # Nobody gives you $V$. A second net learns it from the returns, with the squared error, because that makes it learn a
 # *mean*: the best prediction $v$ is where $\mathbb{E}[v - G] = 0$. Is it any good? The **explained variance** compares
@@ -235,7 +235,7 @@ assert wide > 40 * narrow
 source(squared_error, explained_variance)
 
 # %% [markdown] tags=["two-hours"]
-# (`B` is rows of a batch.) Here are returns 2, 4, 6, 8, and nets that know most, nothing, and the opposite:
+# Here are returns of a batch, 2, 4, 6, 8, and nets that know most, nothing, and the opposite:
 
 # %% tags=["two-hours", "open"]
 returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
@@ -249,9 +249,9 @@ assert squared_error(torch.tensor([[3.0]]), torch.tensor([[7.0]])).item() == 8
 # %% [markdown] tags=["two-hours"]
 # ## What changes in the loop
 #
-# The squared error joins the loss, with a weight of `value_coef`. (`value_rows` are the rows that the value net learns
-# from; here, the policy's.) `agent.values` records no gradient: in the policy's loss, the advantage is a constant.
-# (`value_at_cut` adds 0 until [segments](13_segments.ipynb).)
+# The squared error joins the loss, with a weight of `value_coef`. `agent.values` records no gradient: in the policy's
+# loss, the advantage is a constant. `value_rows` are the policy's rows for now, and `value_at_cut` adds 0 until
+# [segments](13_segments.ipynb).
 
 # %% tags=["two-hours"]
 diff(REINFORCE, named("baseline"))
@@ -265,7 +265,7 @@ diff(REINFORCE, named("baseline"))
 # loan's reversal.
 #
 # We compare three *arms*, the variants in an experiment: REINFORCE, the same with a learned baseline, and one that
-# knows the loan and subtracts it. (`planted` swaps a function that the loop calls for another.)
+# knows the loan and subtracts it. `planted` swaps a function that the loop calls for another.
 #
 # **Predict.** How much of the gap can a learned $V$ close?
 
@@ -297,42 +297,50 @@ early, soon, late = part.iloc[:20].mean(), part[explained.step.between(3500, 450
 there = {name: (run.late() > 0.9).sum() for name, run in runs.items()}
 assert there["reinforce"] < 5 < 8 <= there["baseline"]
 assert late > 0.9 > early and 0.8 < soon < 0.95
+owed = 6 * config.gamma ** torch.arange(9.0)  # the loan in the returns of steps 9 to 1; step 0 sees both halves
+variance = (owed.square().sum().item() + (6 - 6 * config.gamma**9) ** 2) / 10
+assert abs(variance - 30) < 0.5
 assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().mean()
 
 # %% [markdown] tags=["two-hours"]
 # Without a baseline, most agents do little better than guessing. With a learned one, nearly all get there. The known
-# one is faster: **a baseline is worth what the value net knows.** At 4,000 steps it explains almost 0.9 of the variance
-# (right), which is about 30. What is missing is still a spread of about 2 points, against a pay of 0.1.
+# one is faster: **a baseline is worth what the value net knows.** The returns have a variance of about 30, nearly all
+# of it the loan's. At 4,000 steps, $V$ explains almost 0.9 of it (right). The rest is still a spread of about 2 points,
+# against a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters
 #
-# The strip shows *ablations*, a trick on or off, as differences in *normalized* area under the curve: a random policy
-# has 0, the ceiling 1. The first row is what a trick does alone; the second, what is lost when it and everything that
-# needs it are taken out of the *full set*, all tricks up to chapter 16. Later, a third row asks what it adds to the
-# *rung* before, the loop with all tricks of earlier chapters; and for a few tricks, a fourth one: what it does on the
-# way from CleanRL's set to the preset `ppo`. Hopper, Walker2d, and HalfCheetah are simulated robots:
-# there, the trick is taken out of a [preset](a8_robots.ipynb), a fixed set of tricks, or added if the
-# preset lacks it. On the right are *worlds* made for the trick. Blue helps, red hurts, and other seeds confirmed it.
-# White cells were detected *once* and not tried again, or are practically nothing (≈ 0), or are in points, which have
-# no color. Hatched: these seeds can't tell, or other seeds didn't confirm it.
+# The strip shows *ablations*: scores with a trick minus without. A random policy has 0, the ceiling 1, and each arm its
+# own best learning rate. The first row is the trick alone. In the second, it and all that needs it leave the *full
+# set*, all tricks up to chapter 16. Blue helps and red hurts, confirmed on other seeds. White was seen *once*, or is
+# practically nothing (≈ 0). Hatched: these seeds can't tell, or others didn't confirm it. On the right are *worlds*
+# made for it.
+#
+# Hopper, Walker2d, and HalfCheetah are simulated robots. There, all arms run at the rate of a
+# [preset](a8_robots.ipynb), a fixed set of tricks, tuned for neither.
 
 # %% tags=["hide-input"]
 evidence("baseline").strip()
 plt.show()
 
+table = evidence("baseline").table
+assert table[table.kind == "alone, on what it needs"].detected.eq(0).sum() == 5
+assert table[table.kind == "in the full set"].detected.eq(1).sum() == 3
+assert table.verdict[table.subject == "continuous"].tolist() == ["helps"] * 3
+
 # %% [markdown]
-# Alone, a baseline shows little in the usual environments. Taking it out hurts in several, but all that needs $V$ goes
-# with it. It helps by itself under a large loan; in `OffsetReward`, where each step pays 10 or 11, these seeds can't
-# tell.
+# Alone, these seeds can't tell in any of the five usual environments. Taking it out hurts in three of them and on the
+# robots, but all that needs $V$ goes with it. By itself it helps under a large loan; in `OffsetReward`, where each step
+# pays 10 or 11, these seeds can't tell.
 
 # %% tags=["hide-input"]
 evidence("baseline")
 
 
 # %% [markdown]
-# (One in twenty useless tricks has an interval that excludes 0, so a verdict takes more than that; [the whole
-# ladder](25_the_whole_ladder.ipynb) explains the correction.)
+# One useless trick in twenty has an interval that excludes 0, so a verdict takes more than that; [the whole
+# ladder](25_the_whole_ladder.ipynb) explains the correction.
 #
 # A baseline doesn't help while $V$ knows nothing, or where returns are about 0 in every state. Luck later in the
 # episode is a case for [GAE](04_gae.ipynb).
@@ -348,8 +356,8 @@ evidence("baseline")
 # | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
 # | **watch** | `explained_variance`: it should rise toward 1 |
 # | **skip it when** | never in PPO: GAE and segments need $V$ |
-# | **evidence** | Helps in Acrobot, Pendulum, Taxi. Helps in Hopper, Walker2d, HalfCheetah, not tried again. Practically nothing in LunarLander. In 1 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
-# | **also called** | the *critic*; policy plus critic is (advantage) *actor-critic*, A2C |
+# | **evidence** | Helps in the full set (with 6 others) in Acrobot, Pendulum, Taxi; on robots (at one rate, once) in Hopper, Walker2d, HalfCheetah. Practically nothing in the full set (with 6 others) in LunarLander. In 1 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **also called** | REINFORCE with baseline; the value net is the *critic*, but *actor-critic* in the strict sense begins where $V$ replaces part of the return, in [chapter 4](04_gae.ipynb) |
 
 # %% [markdown]
 # ## Exercises

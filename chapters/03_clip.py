@@ -43,7 +43,7 @@ from chapters.book import (
     store,
     studies,
 )
-from chapters.book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
+from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
 from chapters.exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
@@ -185,7 +185,7 @@ caption(
     f"With the clip, {(stopped[-1] < 3).float().mean():.1%} end below 3. The largest ratio is {stopped_ratio.max():.1f}."
 )
 assert stopped[-1].mean() > 3.85 and (stopped[-1] < 3).float().mean() < 0.01
-assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
+assert stopped[-1].median() < free[-1].median() and stopped_ratio[1].max() > 1.5 and stopped_ratio.max() > 3
 
 
 # %% [markdown] tags=["two-hours"]
@@ -195,10 +195,11 @@ assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 # %% [markdown]
 # ## Not a trust region
 #
-# A zero gradient stops the *pull* on one action. It doesn't hold the ratio, which the optimizer's momentum and all the
-# other rows still move (Engstrom et al. 2020, arXiv:2005.12729). A method that really bounds how far the policy moves
-# has a *trust region*, as PPO's predecessor TRPO does (Schulman et al. 2015, arXiv:1502.05477). PPO only stops pushing;
-# [KL early stopping](20_kl_stop.ipynb) is a brake on the policy as a whole.
+# A zero gradient stops the *pull* on one action. It doesn't hold the ratio. A step can leap out of the range before the
+# clip notices, as the first one does on the machines. Then the other rows still move the ratio, and so does the
+# momentum of Adam's earlier steps (Engstrom et al. 2020, arXiv:2005.12729). A method that really bounds how far the
+# policy moves has a *trust region*, as PPO's predecessor TRPO does (Schulman et al. 2015, arXiv:1502.05477). PPO only
+# stops pushing; [KL early stopping](20_kl_stop.ipynb) is a brake on the policy as a whole.
 
 # %% [markdown] tags=["two-hours"]
 # ## Why the min?
@@ -228,41 +229,25 @@ caption(f"After 200 steps, the ratio is {with_min[-1]:.2f} with the min, and {cl
 assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 
 # %% [markdown] tags=["two-hours"]
-# With the min, the action comes back and goes on to $1 + \varepsilon$. With the clip alone it is stuck at 0.6, and the
-# batch can't correct what went wrong.
+# With the clip alone, the batch can't correct what went wrong.
 
 # %% [markdown]
 # ## Ten epochs of CartPole
 #
-# Here are one agent's ratios in its third batch, epoch by epoch, at a learning rate of 0.003. The gray band is the
-# range.
+# Here is [the last chapter's](02_reuse.ipynb) CartPole agent at a learning rate of 0.003, with the clip and without.
 
-# %%
+# %% tags=["hide-input"]
 batch = Config(seeds=1, steps=4000, lr=0.003, epochs=10)
-rungs = ("reuse", "clip")
-found = {name: ratios_by_epoch(batch, named(name), update=2) for name in rungs}
-
-# %% tags=["hide-input"]
-figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
-outside = []
-for axis, (name, epochs) in zip(axes, found.items(), strict=True):
-    axis.axvspan(np.log2(0.8), np.log2(1.2), color=style.FAINT, lw=0)
-    draw_ratios(axis, epochs, style.COLORS[name])
-    axis.set_title("without the clip" if name == "reuse" else "with it")
-    outside.append(np.mean(np.abs(epochs[-1] - 1) > 0.2))
-plt.show()
-caption(
-    f"In epoch 10, {outside[0]:.0%} of the ratios are outside 0.8 to 1.2 without the clip, {outside[1]:.0%} with it."
-)
-
-# %% [markdown]
-# Without the clip, the ratios run off.
-
-# %% tags=["hide-input"]
-by_range = {"none": found["reuse"]}
+by_range = {"none": ratios_by_epoch(batch, named("reuse"), update=2)}
 for clip_range in (0.05, 0.1, 0.2, 0.4, 0.8):
     by_range[str(clip_range)] = ratios_by_epoch(replace(batch, clip_range=clip_range), named("clip"), update=2)
 store("ratios", shares_by_epoch(by_range))
+
+outside = [np.mean(np.abs(by_range[name][-1] - 1) > 0.2) for name in ("none", "0.2")]
+caption(
+    f"In epoch 10, {outside[0]:.0%} of the ratios are outside 0.8 to 1.2 without the clip, {outside[1]:.0%} with it."
+)
+assert outside[0] > 1.5 * outside[1] > 0.15
 
 # %% [markdown]
 # <!-- mechanism: ratios -->
@@ -299,7 +284,7 @@ assert kl["reuse"] > 5 * kl["clip"] and largest > 1.2 and runs["reuse"].curve.ma
 # %% [markdown] tags=["two-hours"]
 # The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing to do. When it stays
 # large, suspect the learning rate or the number of epochs. The **largest ratio** says how much likelier one action has
-# become: a few times with the clip, far more without.
+# become.
 
 # %% [markdown]
 # ## Where it helps, and where it hurts
@@ -316,7 +301,7 @@ rungs = [at_best_rate(Config(), named(name)).lr for name in ("reuse", "clip")]
 assert trial.seen == 1 and trial.growth_low > 0 and trial.lr_with > trial.lr_without and rungs[1] > rungs[0]
 table = evidence("clip").table
 pendulum = table[table.env == "Pendulum-v1"]
-assert pendulum.confirmed.eq(1).all() and pendulum.difference.max() > 0.5
+assert pendulum.confirmed[pendulum.detected > 0].eq(1).all() and pendulum.difference.max() > 0.5
 hurt = table[table.detected < 0].set_index("env")
 assert hurt.confirmed.to_dict() == {"Acrobot-v1": 1, "Taxi-v4": 0, "LunarLander-v3": 0}
 assert (
@@ -332,11 +317,11 @@ assert by_rate.high.max() < 0
 assert max(each[0.2] for each in lost_at("clip_range").values()) < 0.05
 
 # %% [markdown]
-# The clip helps most on Pendulum and in CartPole with many epochs per batch, partly because the clipped arm can take a
-# larger learning rate. In Acrobot's full set, it costs 0.03, together with [`clip_anneal`](16_annealing.ipynb). Taxi's
-# −0.87 is hatched because other seeds didn't confirm it. But in the tuning runs, with one rate for both arms, the clip
-# costs points there at every rate from 0.001 to 0.03. For robots, Engstrom et al. found PPO ahead of PPO without the
-# clip on only two of three.
+# The clip helps most on Pendulum and in CartPole with many epochs per batch; there, the clipped arm's best rate is also
+# larger. In Acrobot's full set, it costs 0.03, together with [`clip_anneal`](16_annealing.ipynb). Taxi's −0.87 is
+# possible because scores can lie below a random policy's, and hatched because other seeds didn't confirm it. But in the
+# tuning runs, with one rate for both arms, the clip costs points on Taxi at every rate from 0.001 to 0.03. When
+# Engstrom et al. took out the clip, Walker2d fell by 13%, and Humanoid rose by 3%.
 #
 # All these arms have $\varepsilon = 0.2$, which is good on all three tasks where we [varied it](26_sensitivity.ipynb).
 
@@ -354,7 +339,7 @@ evidence("clip")
 # | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
 # | **watch** | `clip_fraction` and `max_ratio` |
 # | **skip it when** | you take one step per batch: every ratio is 1 |
-# | **evidence** | Helps in CartPole, Pendulum, LunarLander. Hurts in Acrobot. Helps in Walker2d, not tried again. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it. |
+# | **evidence** | Helps as the next rung in CartPole, Pendulum, LunarLander; in the full set (with clip_anneal) in Pendulum; on robots (at one rate, once) in Walker2d. Hurts in the full set (with clip_anneal) in Acrobot. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
 # %% [markdown]
@@ -379,18 +364,18 @@ check_surrogate(my_surrogate)
 # </details>
 
 # %% [markdown]
-# **Exercise 2: think.** Set `epochs=1, minibatches=1`. How often does the clip act? What does that say about the
-# gradient of the very first minibatch of any update?
+# **Exercise 2: think.** How large can one row's objective get, and how small? By how much does a bad action's gradient
+# grow when its ratio goes from 1 to 30?
 #
 # <details><summary>Answer</summary>
 #
-# Never. On the first minibatch the policy is still the one that played, so every ratio is 1, and the gradient is that
-# of REINFORCE with a baseline. Here there's no second one.
+# At most $(1 + \varepsilon) A$, for a good action. A bad one has no lower limit. Since $\nabla \rho = \rho\, \nabla
+# \log \pi$, its score counts thirty times as much, and one such row can drown out the rest.
 #
 # </details>
 
 # %% [markdown]
-# **Exercise 3: spot the bug.** The author of this version thought the original was long-winded and shortened it.
+# **Exercise 3: spot the bug.** Somebody found the original long-winded.
 
 # %%
 source(short_surrogate)
@@ -411,15 +396,15 @@ for axis, name in zip(axes, ("return", "clip_fraction", "max_ratio"), strict=Tru
         axis.set(yscale="log", ylim=(1, 1000))
     label_lines(axis)
 plt.show()
-assert faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
+assert faulty.curve.max_ratio.max() > 100 and faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
 
 # %% [markdown]
-# Don't rely on the returns of five agents. What do the other two panels say, and in which of the four corners of the
-# table does this function differ?
+# Here no row outside the range has a gradient. So what can drive the largest ratio into the hundreds? And which panel
+# shows the bug in the first update?
 #
 # <details><summary>Hint</summary>
 #
-# You have met this objective above. What happens to a row that others have pushed to the wrong side?
+# All rows share the net's weights. What moves a row that has left the range, and what could bring it back?
 #
 # </details>
 #

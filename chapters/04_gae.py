@@ -69,27 +69,26 @@ caption(
 
 # %% [markdown] tags=["two-hours"]
 # The bottom cloud is narrow and in the wrong place: that is **bias**. The top one is in the right place and wide: that
-# is **variance**. More data shrinks variance, but never bias. And you can't pick a good $k$ without knowing how wrong
-# $V$ is.
+# is **variance**. More data shrinks variance, but never bias. The best $k$ depends on how wrong $V$ is.
 #
-# ## Don't choose, average
+# ## Average over all $k$
 #
 # Subtract $V(s_t)$, and each of these estimates is an advantage:
 #
 # $$A_t^{(k)} = r_t + \gamma r_{t+1} + \dots + \gamma^{k-1} r_{t+k-1} + \gamma^k V(s_{t+k}) - V(s_t).$$
 #
-# Using $V$ for the rewards still to come is called **bootstrapping**. The shortest estimate is the **TD error**
-# ("temporal difference"), a surprise: what you got, plus what you now expect, minus what you expected before.
+# Using $V$ for the rewards still to come is called **bootstrapping**. The shortest estimate is the **TD error**, for
+# temporal difference, a surprise: what you got, plus what you now expect, minus what you expected before.
 #
 # $$\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t) = A_t^{(1)}.$$
 #
 # Add the next one, discounted, and $\gamma V(s_{t+1})$ cancels: each new surprise takes back the guess of the one
-# before. The sum *telescopes*,
+# before. The sum *telescopes*:
 #
 # $$A_t^{(k)} = \delta_t + \gamma\,\delta_{t+1} + \dots + \gamma^{k-1}\delta_{t+k-1}.$$
 #
 # Now average over all $k$, with weights that sum to 1 and shrink by a factor $\lambda$ each time (Schulman et al. 2015,
-# arXiv:1506.02438):
+# arXiv:1506.02438). You still choose $\lambda$, but it's a smooth dial, and the average takes one line:
 #
 # $$A_t = (1 - \lambda)\left(A_t^{(1)} + \lambda A_t^{(2)} + \lambda^2 A_t^{(3)} + \dots\right).$$
 #
@@ -100,9 +99,9 @@ caption(
 # $$A_t = \delta_t + \gamma\lambda\,\delta_{t+1} + (\gamma\lambda)^2 \delta_{t+2} + \dots
 #   \quad\Longrightarrow\quad \boxed{A_t = \delta_t + \gamma\lambda\, A_{t+1}}$$
 #
-# This is **generalized advantage estimation**. With $\lambda = 0$ it is the TD error: trust $V$. With $\lambda = 1$ it
-# is the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula has its own *mask*, a
-# column of yes and no that says where an episode ends:
+# This is **generalized advantage estimation**. With $\lambda = 0$ it is the TD error: trust $V$. In the limit $\lambda
+# = 1$ it is the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula has its own
+# *mask*, a column of yes and no that says where an episode ends:
 
 # %% tags=["two-hours"]
 source(gae, discounted_sum)
@@ -118,18 +117,18 @@ source(gae, discounted_sum)
 # |---|---|---|
 # | it goes on | yes | yes |
 # | it **terminated** | **no**, it's over | **no**, a new episode follows |
-# | it was **truncated** | **yes**, it could have gone on | **no** |
-# | the batch ends | **yes**, it does go on | **no** |
+# | it was **truncated**, from [chapter 14](14_bootstrap.ipynb) | **yes**, it could have gone on | **no** |
+# | the batch ends, from [chapter 13](13_segments.ipynb) | **yes**, it does go on | **no** |
 #
-# **That is why there are two masks**: `terminated` (`dead` above) for $\delta$, and `done` (terminated *or* truncated)
-# for the recursion.
+# **That is why there are two masks**: `terminated` for $\delta$, called `dead` above because for now a time limit
+# counts as a death, and `done`, terminated *or* truncated, for the recursion.
 #
 # ## Five rows by hand
 #
 # Let $\gamma = \lambda = ½$. Steps pay 2, 2, 2, 2, and 18, and $V$ says 4 everywhere. The first episode dies at step 1:
 # $\delta_1 = 2 - 4 = -2$. The second runs into its time limit at step 3: $\delta_3 = 2 + ½ \cdot 4 - 4 = 0$. The third
 # has only step 4, which pays the 18. So dying was worse than expected by 2, and step 0 gets $\gamma\lambda = ¼$ of the
-# blame. Being stopped by the clock is nobody's fault. But with one mask in both places:
+# blame. But with one mask in both places:
 
 # %% tags=["two-hours"]
 pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]), torch.full((5,), 4.0)
@@ -222,7 +221,8 @@ assert parts[-1, 1] > 10
 # <!-- mechanism: gae -->
 #
 # As λ falls from 1, most of the variance is gone before the bias gets large. The worse $V$ is, the further right the
-# valley lies. (The usual 0.95 is higher: a gradient averages many such estimates, which shrinks only the variance.)
+# valley lies. The usual 0.95 is higher, perhaps because a gradient averages many such estimates, which shrinks only the
+# variance.
 #
 # ## A target for the value net
 #
@@ -232,8 +232,7 @@ assert parts[-1, 1] > 10
 diff(named("clip"), named("gae"))
 
 # %% [markdown] tags=["two-hours"]
-# `dead` marks the rows beyond which no value lies. For now a time limit also counts as a death ([chapter
-# 14](14_bootstrap.ipynb) changes that).
+# `rollout.cut` marks rows after which an episode goes on unseen; so far there are none.
 #
 # ## Pay that comes by mail
 #
@@ -279,11 +278,9 @@ worlds = found.worlds.set_index("place").verdict
 assert worlds["Mail1-v0, gae_lambda=0.9"] == "helps" and worlds["Mail6-v0, gae_lambda=0.0"] == "hurts"
 
 # %% [markdown]
-# GAE helps on two of three robots (seen once), in Acrobot's full set, and where pay comes by mail, unless λ is 0.
-# (`NoisyChain` is the world of [recompute](a4_recompute.ipynb).) It hurts on LunarLander and, in the full set, on
-# CartPole, most at small learning rates, perhaps because $V$ lags behind. Turn λ up when $V$ is far off, or when
-# returns are hardly noisy. In our [sweeps](26_sensitivity.ipynb), λ = 0.9 is nearly as good as the best on CartPole,
-# Acrobot, and Pendulum alike; no single γ is.
+# GAE helps on two of three robots, in Acrobot's full set, and where pay comes by mail, unless λ is 0. It hurts on
+# LunarLander and, in the full set, on CartPole, there most at small learning rates; we don't know why. In our
+# [sweeps](26_sensitivity.ipynb), λ = 0.9 loses little on any of CartPole, Acrobot, and Pendulum; no single γ does.
 
 # %% tags=["hide-input"]
 evidence("gae")
@@ -313,8 +310,8 @@ assert pd.DataFrame(lost_at("gamma")).dropna().max(axis=1).min() > 0.05
 # | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
 # | **watch** | `explained_variance`: near 0, a small λ learns from guesses |
 # | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
-# | **evidence** | Helps in Acrobot. Hurts in CartPole, LunarLander. Helps in Walker2d, HalfCheetah, not tried again. In 3 of 8 environments, these seeds can't tell. It helps in 1 and hurts in 2 of 4 trials in worlds made for it. |
-# | **also called** | λ = 0: the *TD error*; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return* |
+# | **evidence** | Helps in the full set in Acrobot; on robots (at one rate, once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, LunarLander; as the next rung in LunarLander. Practically nothing as the next rung in CartPole. In 3 of 8 environments, these seeds can't tell. It helps in 1 and hurts in 2 of 4 trials in worlds made for it, as predicted. |
+# | **also called** | λ = 0: the *TD error*; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return*; with $V$ in place of rewards, *actor-critic* |
 
 # %% [markdown]
 # ## Exercises
@@ -385,5 +382,5 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # A variant judges the batch anew before every epoch: [recompute](a4_recompute.ipynb).
 #
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO. Next come the details that make
-# it work, from [orthogonal initialization](05_orthogonal_init.ipynb) on.
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO. Next: [orthogonal
+# initialization](05_orthogonal_init.ipynb).

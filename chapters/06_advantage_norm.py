@@ -156,7 +156,8 @@ assert 0.3 < (after > 0).float().mean() < 0.7
 # $$A_i-\mu=\left(1-\tfrac{1}{n}\right)(A_i-\bar A).$$
 #
 # If rows are independent, $\bar A$ knows nothing of action $i$: a proper baseline. On average, the gradient is only
-# shortened, to $1-1/n$ of its length.
+# shortened, to $1-1/n$ of its length. Rows of one episode aren't independent, because their returns share rewards. So
+# here the direction can be biased, too, but little where a minibatch mixes many episodes.
 
 # %% tags=["hide-input"]
 torch.manual_seed(0)
@@ -183,7 +184,7 @@ caption(f"{first}, three quarters of the true {truth[2]:.2f}.")
 # Take two machines and a policy without preference. The *safe* one pays 1. The *risky* one pays 20 with probability
 # 0.1, so it is worth 2. Here is the exact mean gradient of its logit.
 #
-# **Predict.** From how many pulls on does the standardized gradient prefer the risky machine?
+# **Predict.** At how many pulls does the standardized gradient start to prefer the risky machine?
 
 
 # %% tags=["hide-input"]
@@ -284,11 +285,12 @@ means = {name: found.mean() for name, found in areas.items()}
 assert min(means["centered"], means["both"]) > max(means["raw"], means["divided"]) + 10
 assert interval(areas["divided"] - areas["raw"])[0] < 0  # no gain that fifteen agents could show
 low, high = interval(areas["both"] - areas["centered"])
+caption(f"Both minus centered: {low:+.0f} to {high:+.0f} points (95% interval of the mean).")
 assert low < 0 < high
 
 # %% [markdown]
-# As far as fifteen agents can tell, centering alone is as good as both, and dividing alone gains nothing, as expected
-# under Adam.
+# Dividing alone gains nothing that fifteen agents could show, as expected under Adam. Nor can they tell both from
+# centering alone, at this one rate.
 #
 # ## What stays in the old currency
 #
@@ -331,31 +333,15 @@ diff(named("orthogonal_init"), named("advantage_norm"))
 
 # %% [markdown]
 # ## With and without, everywhere
-#
-# Hatched: these seeds can't tell.
 
 # %% tags=["hide-input"]
 evidence("advantage_norm").strip()
 plt.show()
 
 # %% [markdown]
-# It helps on CartPole, Acrobot, and LunarLander, and hurts as Pendulum's rung, all confirmed on other seeds. On
-# Pendulum, we suspect, raw advantages blame *every* action, since rewards are negative, and the policy, a Gaussian over
-# [continuous actions](21_continuous_actions.ipynb), escapes its own samples by growing wider. Centering takes that
-# away; no run tests whether it costs the score.
-
-# %% tags=["hide-input"]
-pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)
-entropy = {}
-for name, rung in (("raw", "orthogonal_init"), ("standardized", "advantage_norm")):
-    each = train(pendulum, named(rung)).curve.groupby("update").entropy.mean()
-    entropy[name] = each.iloc[0], each.iloc[-1]
-caption(
-    "Entropy of the Gaussian on Pendulum, first and last update: "
-    + "; ".join(f"{name} {first:.2f} and {last:.2f}" for name, (first, last) in entropy.items())
-    + "."
-)
-assert entropy["raw"][1] > entropy["raw"][0] + 0.1 and entropy["standardized"][1] < entropy["standardized"][0]
+# It helps on CartPole, Acrobot, and LunarLander, and hurts on Pendulum when it is added as the next rung, all confirmed
+# on other seeds. There, rewards are negative, so raw advantages blame every action at first. Perhaps that makes a
+# policy with [continuous actions](21_continuous_actions.ipynb) explore more; no run tests it.
 
 # %% tags=["hide-input"]
 table = evidence("advantage_norm").table
@@ -366,15 +352,11 @@ assert table.confirmed[table.detected != 0].eq(1).all()
 evidence("advantage_norm")
 
 # %% [markdown]
-# In the two worlds, CartPole pays a hundredth or a ten-thousandth per step, beside an [entropy bonus](10_entropy.ipynb)
-# of weight 0.01, which pays the policy for staying undecided and could drown such rewards. In the first, agents without
-# the trick still get almost nine tenths of the score; in the second, they learn nothing. **What counts is the gap
-# between actions, not the size of a reward:** ten more steps of balance are worth ten times the bonus's weight in the
-# first world, and a tenth of it in the second.
+# It also helps in the two worlds, where CartPole pays a hundredth or a ten-thousandth per step, beside an [entropy
+# bonus](10_entropy.ipynb) in fixed units. At a ten-thousandth, agents without the trick learn nothing.
 
 # %% tags=["hide-input"]
 worlds = evidence("advantage_norm").worlds.set_index("place")
-assert worlds.without["CartPoleReward0.01-v0"] > 0.85 * worlds["with"]["CartPoleReward0.01-v0"]
 assert worlds.seen.eq(1).all() and worlds.confirmed.eq(1).all()
 assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy gets 0.0022
 
@@ -397,7 +379,7 @@ assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy get
 # | **defaults** | per minibatch and per agent; $\epsilon=10^{-8}$ |
 # | **watch** | `explained_variance`: near 0, the minibatch's mean is the only baseline |
 # | **skip it when** | minibatches are tiny, or most of them hold no reward |
-# | **evidence** | Helps in CartPole, Acrobot, LunarLander. Hurts in Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 2 of 2 trials in worlds made for it. |
+# | **evidence** | Helps alone in CartPole, LunarLander; as the next rung in CartPole, Acrobot; in the full set in Acrobot. Hurts as the next rung in Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 2 of 2 trials in worlds made for it, as predicted. |
 # | **also called** | `normalize_advantage` in stable-baselines3, `norm_adv` in CleanRL |
 
 # %% [markdown]

@@ -37,8 +37,7 @@ TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
 # How well does a fresh policy net hear a feature? Toss a coin for every push, change the feature by one standard
 # deviation, and measure how far the preference for "right" over "left" moves.
 #
-# **Predict.** By what factor is the angle, which matters most, fainter in odd units? (The units alone would say
-# $2\pi$.)
+# **Predict.** By what factor is the angle, which matters most, fainter in odd units? The units alone would say $2\pi$.
 
 # %% tags=["hide-input"]
 FEATURES = ("position", "speed", "angle", "angular speed")
@@ -125,12 +124,9 @@ assert 10 < size[0] < 20 and 20_000 < 1 / size[2] < 50_000
 #
 # $$m=\frac{n_1m_1+n_2m_2}{n}=m_1+\delta\,\frac{n_2}{n}.$$
 #
-# Squared deviations from any other point $c$ are
-#
-# $$\sum(x-c)^2=\sum\big((x-m_1)+(m_1-c)\big)^2=M_1+n_1(m_1-c)^2,$$
-#
-# because deviations from the mean cancel in the mixed term. Do the same for the batch, and take $c=m$, where
-# $m_1-m=-\delta\,n_2/n$ and $m_2-m=\delta\,n_1/n$:
+# Measured from $m$ instead of its own mean, a set's sum of squared deviations grows by its count times the squared
+# distance between the two: deviations from its own mean cancel in the mixed term. The distances are $\delta\,n_2/n$ and
+# $\delta\,n_1/n$, so
 #
 # $$M=M_1+M_2+\delta^2\,\frac{n_1n_2^2+n_2n_1^2}{n^2}=M_1+M_2+\delta^2\,\frac{n_1n_2}{n}.$$
 #
@@ -178,24 +174,19 @@ plt.show()
 assert hearing(seen).min() > 1e-2
 
 # %% [markdown]
-# ## Four ways to get it wrong
-#
-# **In single precision.** A float32 can't count beyond $2^{24}$, about 17 million, an ordinary number of steps. Hence
-# the float64 in `Moments`.
+# ## Three ways to get it wrong
 #
 # **Dividing by almost nothing.** A feature that hasn't moved yet has variance 0. With $\varepsilon=10^{-8}$, its first
 # movement is multiplied by $10^4$. Hence the clip at ±10.
 
 # %% tags=["hide-input"]
-assert np.float32(2**24) + np.float32(1) == np.float32(2**24)
 _, scale = merge_moments(Moments.empty(1, 1), *as_rows(*[3.0] * 50)).view()
 assert abs(scale.item() - 1e4) < 1
 
 # %% [markdown]
 # **Updating while you look.** If you update the statistics in the function that normalizes a state, the policy changes
 # without any gradient step. But on a batch's first minibatch, the ratio $\rho=\pi(a|s)/\pi_{\text{old}}(a|s)$ **must be
-# 1** ([reuse](02_reuse.ipynb)). Here is an agent that updates as it looks, with one minibatch per batch. `planted`
-# swaps a part of the library.
+# 1** ([reuse](02_reuse.ipynb)). Here is an agent that updates as it looks, with one minibatch per batch.
 
 
 # %%
@@ -217,14 +208,13 @@ assert abs(calm.curve.max_ratio - 1).max() < 1e-4
 assert restless.curve.max_ratio.max() > 1.003
 
 # %% [markdown]
-# It's only a few percent here. But where features drift quickly, the clip on $\rho$ kicks in before anything is
+# It's only a few percent here. But where features drift quickly, the clip on $\rho$ could act before anything is
 # learned. So in the library, statistics move once per update, after the last gradient step.
 #
 # **Forgetting to save them.** The weights are worthless without their statistics. So these are saved with the agent,
 # and frozen when you evaluate it.
 #
-# With `obs_decay` $d$, the past fades: $n_1$ and $M_1$ are multiplied by $1-d$ before each merge. That follows an agent
-# to new places, but the scale never settles, so the default is 0.
+# With `obs_decay` $d$, the past fades: $n_1$ and $M_1$ are multiplied by $1-d$ before each merge. The default is 0.
 #
 # In the loop, two lines are new. `batch.obs` holds raw observations.
 
@@ -235,7 +225,7 @@ diff(named("advantage_norm"), named("state_norm"))
 # ## What they are worth
 #
 # Ten agents learn to balance in odd units with the trick, and ten without, at a learning rate that suits agents
-# *without* it. `switched` turns flags on by name.
+# *without* it.
 
 # %% tags=["hide-input"]
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
@@ -266,8 +256,6 @@ assert bare < 0.3 * complete
 # If something trains well and evaluates badly, check this first.
 #
 # ## Your units are not ours
-#
-# Hatched: these seeds can't tell.
 
 # %% tags=["hide-input"]
 evidence("state_norm").strip()
@@ -275,9 +263,9 @@ plt.show()
 
 # %% [markdown]
 # It helps in odd units, and in a run that the strip doesn't show, even in milder ones. In the usual units, it helps on
-# LunarLander, added to REINFORCE or as the next rung; it hurts in the full sets of CartPole and Pendulum. All of this
-# was confirmed on other seeds, except the milder units. (A gain for REINFORCE on CartPole wasn't.) In `Loan0Pay0.1`,
-# where units are good already, it changes practically nothing, as we predicted.
+# LunarLander, added to REINFORCE or as the next rung; it hurts in the full sets of CartPole and Pendulum, and we don't
+# know why. All of this was confirmed on other seeds, except the milder units and a gain for REINFORCE on CartPole. In
+# `Loan0Pay0.1`, where units are good already, it changes practically nothing, as we predicted.
 
 # %% tags=["hide-input"]
 found = evidence("state_norm")
@@ -299,8 +287,6 @@ assert (found.table.verdict == "unknown").sum() > 0.5 * (found.table.detected ==
 found
 
 # %% [markdown]
-# On Pendulum, we suspect that standardized inputs are too small to bend the tanh. On CartPole, we don't know why.
-#
 # On continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find this trick crucial on 4 of 5 tasks, not on
 # Hopper; here it helps on HalfCheetah and Walker2d, and these seeds can't tell on Hopper.
 #
@@ -327,7 +313,7 @@ assert round(((1 - mean) * scale).item()) == 32
 # | **defaults** | $\varepsilon=10^{-8}$; statistics move after the last gradient step |
 # | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
 # | **skip it when** | features are around 1, one-hot, or pixels, or their limits are known |
-# | **evidence** | Helps in LunarLander. Hurts in CartPole, Pendulum. Helps in Walker2d, HalfCheetah, not tried again. Practically nothing in Acrobot. In 2 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it. |
+# | **evidence** | Helps alone in LunarLander; as the next rung in LunarLander; on robots (at one rate, once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, Pendulum. Practically nothing in the full set in Acrobot. In 2 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
 # | **also called** | observation normalization: `VecNormalize` in stable-baselines3, `NormalizeObservation` in Gymnasium |
 
 # %% [markdown]
@@ -388,8 +374,8 @@ assert as_seen(faulty.agent)[1, 2] < 0.3
 assert as_seen(having.agent)[1, 2] > 0.6
 
 # %% [markdown]
-# Which numbers give the bug away, and what should they be? Which feature has the worst deviation? (Even the right
-# statistics don't give exactly 0 ± 1, since they cover other states.)
+# Which numbers give the bug away, and what should they be? Which feature has the worst deviation? Even the right
+# statistics don't give exactly 0 ± 1, since they cover other states.
 #
 # <details><summary>Hint</summary>
 #

@@ -18,10 +18,10 @@
 #
 # *Policy and value look at the same states. Should they share the layers that look?*
 #
-# Since the chapter on the [baseline](01_baseline.ipynb) we have trained two nets, and each finds out for itself what
-# matters in an observation. Why not share those layers, the *body* or **trunk**, and give each net only a last layer of
-# its own, its **head**? That halves the work, and OpenAI's code for Atari does it (Huang et al. 2022). On CartPole it
-# can cost most of the score.
+# Since the [baseline](01_baseline.ipynb) we have trained two nets, and each finds out for itself what matters in an
+# observation. Why not share those layers, the *body* or **trunk**, and give each net only a last layer of its own, its
+# **head**? That halves the work, and OpenAI's code for Atari does it (Huang et al. 2022). On CartPole it can cost most
+# of the score.
 #
 # Below, gray arrows are the forward pass, and colored ones the gradients of losses. On the right, two of them meet.
 
@@ -155,7 +155,7 @@ assert spread["separate"] > 0.5 and spread["shared, k = 100"] < 0.01
 # $$\nabla_\phi L = \underbrace{\nabla_\phi L_\pi}_{g_\pi} + c_1 \underbrace{\nabla_\phi L_V}_{g_V}.$$
 #
 # A sum points where its longer term points. Both reach the body through its features. Where action $a$ was taken with
-# advantage $A$ (and the ratio is still 1), the chain rule gives
+# advantage $A$ and the ratio is still 1, the chain rule gives
 #
 # $$\frac{\partial L_\pi}{\partial h} = -A\, \nabla_h \log \pi(a|s),
 #   \qquad
@@ -214,8 +214,7 @@ diff(PPO, named("shared_trunk"))
 # %% [markdown]
 # ## The two gradients, measured on CartPole
 #
-# In every gradient step we split off the value's gradient on the body. (`planted` swaps functions of the loop for ours,
-# which listen.)
+# In every gradient step we split off the value's gradient on the body.
 
 
 # %% tags=["hide-input"]
@@ -286,31 +285,17 @@ assert left["shared_trunk"][0] < 0.01 and 0.4 < left["shared_trunk"][1] < 0.5 an
 # left, that leaves the policy less than 0.01.
 #
 # **Doesn't Adam undo that?** Adam divides each weight's gradient by its usual size $\sqrt v$, so a factor on the whole
-# gradient cancels (see [separate optimizers](a6_separate_optimizers.ipynb)). But in a shared body there is one $\sqrt
-# v$ for both losses, and the larger one sets it. **The body is where the scales of the losses always meet.**
-#
-# The features drift toward their limits here, too: their mean is about 0.9 away from zero on the left, and less than
-# 0.1 on the right.
-
-# %% tags=["hide-input"]
-runs["separate nets"] = train(config, replace(PPO, return_norm=False))
-torch.manual_seed(0)
-ranges = torch.tensor([1.0, 1.0, 0.2, 1.0])  # of position, speed, angle, its speed
-states = (2 * torch.rand(1, 1000, 4) - 1) * ranges
-states = states.expand(len(config.seed_list), -1, -1).contiguous()
-
-offset = {}
-for name in ("separate nets", "shared_trunk", "with return_norm"):
-    features = runs[name].agent.policy_net.body(states).detach()
-    offset[name] = features.mean(1).abs().mean().item()
-assert abs(offset["shared_trunk"] - 0.9) < 0.1 > max(offset["separate nets"], offset["with return_norm"])
+# gradient [cancels](a6_separate_optimizers.ipynb). But in a shared body there is one $\sqrt v$ for both losses, and the
+# larger one sets it. **The body is where the scales of the losses always meet.**
 
 # %% [markdown]
 # ## Is it the sharing, or the scale?
 #
-# Two more arms, at the same learning rate: $c_1$ a hundred times smaller, and no limit on the gradient norm.
+# Three more arms, at the same learning rate: separate nets, $c_1$ a hundred times smaller, and no limit on the gradient
+# norm.
 
 # %%
+runs["separate nets"] = train(config, replace(PPO, return_norm=False))
 runs["c₁ = 0.005"] = train(replace(config, value_coef=0.005), shared)
 runs["without grad_clip"] = train(config, replace(shared, grad_clip=False))
 
@@ -331,10 +316,9 @@ assert end["c₁ = 0.005"] > 0.9 * end["separate nets"] and end["without grad_cl
 #
 # ## On more tasks
 #
-# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms. On
-# these two, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. (The runs in pixels, and
-# those in MiniGrid's small rooms, whose returns lie between 0 and 1, are older: they start from `cleanrl`, which has raw
-# returns.)
+# So sharing should hurt where returns are large, as on CartPole and Acrobot, and less with `return_norm` in both arms.
+# On these two, the stored runs start from `ppo`, and once more from `ppo` without `return_norm`. In pixels and in
+# MiniGrid's small rooms, whose returns lie between 0 and 1, they start from `cleanrl`, which has raw returns.
 
 # %% tags=["hide-input"]
 evidence("shared_trunk").strip()
@@ -359,8 +343,9 @@ assert older.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_tru
 # %% [markdown]
 # It does: on raw returns, it costs about half of the way from a random policy to the ceiling on CartPole, and almost
 # three quarters on Acrobot. With `return_norm`, it costs practically nothing. Other seeds confirmed all four. In four
-# games seen as pixels, sharing helps in none, and seen once, hurts in two: in `BricksByRow`, where a brick pays up to
-# 100, it costs two thirds of the score.
+# games seen as pixels, all arms run at the rate 0.01, chosen for `cleanrl` alone. Sharing helps in none of them, and
+# seen once, hurts in two: in `BricksByRow`, where a brick pays up to 100, it costs two thirds of the little that is
+# scored there.
 
 # %% tags=["hide-input"]
 evidence("shared_trunk")
@@ -386,11 +371,11 @@ helped = score.pop("shared, returns follow the stripes")
 assert helped > 0.1 + max(score.values())
 
 # %% [markdown]
-# The value head has to tell the stripes apart, and with its features the policy gets all places right. With returns
-# three times as large, or of another shape, the gain is gone.
+# The value head has to tell the stripes apart, and with its features the policy gets all places right. With larger
+# returns, or of another shape, the gain is gone.
 #
 # CartPole is that last case: $V$ is the same in mirror images, while the policy has to choose opposite actions. On
-# images, both need to find the ball: that's the argument for one trunk. Our games confirm only the saved time.
+# images, both need to find the ball: that's the argument for one trunk.
 #
 # If you do share, bring returns to a size around 1, keep the limit on the gradient norm, and tune $c_1$.
 
@@ -405,7 +390,7 @@ assert helped > 0.1 + max(score.values())
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | two nets are affordable: it never helped our scores, and it hurts when returns are large |
-# | **evidence** | Hurts in CartPole (ppo without return_norm), Acrobot (ppo without return_norm). Hurts in Bricks, BricksByRow, not tried again. Practically nothing in CartPole (ppo), Acrobot (ppo), Squadron. In 7 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts on top of ppo without return_norm in CartPole, Acrobot; on top of cleanrl (at one rate, once) in Bricks, BricksByRow. Practically nothing on top of ppo in CartPole, Acrobot; on top of cleanrl (at one rate) in Squadron. In 7 of 12 environments, these seeds can't tell. |
 # | **also called** | shared network, backbone, or torso |
 
 # %% [markdown]
@@ -466,10 +451,12 @@ assert runs["this version"].late().mean() > 1.05 * runs["shared_trunk"].late().m
 # </details>
 
 # %% tags=["hide-input"]
+torch.manual_seed(0)
+states = (2 * torch.rand(1, 1000, 4) - 1) * torch.tensor([1.0, 1.0, 0.2, 1.0])  # position, speed, angle, its speed
 for name in ("separate nets", "this version", "shared_trunk"):
     agent = runs[name].agent[0]
     policy_body, value_body = agent.policy_net.body, agent.value_net.body
-    apart = (policy_body(states[:1]) - value_body(states[:1])).abs().max()
+    apart = (policy_body(states) - value_body(states)).abs().max()
     weights = sum(parameter.numel() for parameter in agent.parameters())
     assert (weights < 5000, apart == 0) == (name == "shared_trunk",) * 2
 

@@ -29,7 +29,7 @@ import torch
 from ablations import style
 from chapters.book import begin, caption, curves, planted
 from chapters.exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
-from tricks import PPO, Config, source, train
+from tricks import PPO, Config, train
 from tricks.baseline import explained_variance
 from tricks.clip import clip_fraction
 from tricks.reuse import drift
@@ -61,7 +61,7 @@ curves(shown)
 plt.show()
 
 # %% [markdown]
-# You can't tell. (C is sound.) **A curve says at best that something is wrong, never what.** So the loop notes six more
+# You can't tell: C is sound. **A curve says at best that something is wrong, never what.** So the loop notes six more
 # numbers per update and seed:
 #
 # | number | what it is | what a sound run shows |
@@ -69,23 +69,15 @@ plt.show()
 # | `approx_kl` | mean KL from the policy that played, in nats | about 0.001 to 0.02 |
 # | `clip_fraction` | share of ratios outside $[1-\varepsilon, 1+\varepsilon]$ | a few percent to a fifth |
 # | `max_ratio` | largest ratio $\pi/\pi_\text{old}$ | 1.2 to a few |
-# | `entropy` | how undecided the policy is, up to $\log A$ for $A$ actions | falls slowly from the top |
+# | `entropy` | how undecided the policy is, up to $\log n$ for $n$ actions | falls slowly from the top |
 # | `explained_variance` | share of the returns' variance that $V$ predicts | rises from 0 (a constant) toward 1; below 0 at times, when returns are nearly alike |
 # | `grad_norm` | the gradient's length before clipping | falls at first, then steady, around `max_grad_norm` or below |
 #
 # These ranges are habits, not laws: in published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
 # arXiv:2005.12729).
 #
-# Only the KL needs explaining. It is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$.
-# The loop adds $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
-#
-# $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(\rho - 1) - \log \rho\big].$$
-#
-# No term is negative, because the logarithm lies below its tangent: $\log \rho \le \rho - 1$ (Schulman 2020,
-# "Approximating KL Divergence").
-
-# %%
-source(drift, clip_fraction, explained_variance)
+# The KL is estimated by the mean of $\rho - 1 - \log \rho$ over the rows played, with $\rho = \pi / \pi_\text{old}$, as
+# in [reuse](02_reuse.ipynb). It is 0 where no probability has moved, and never negative.
 
 # %% tags=["hide-input"]
 ratio, valid = torch.tensor([[1.0, 1.5, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
@@ -162,8 +154,8 @@ compare(1)
 # The ratio forgets who played. Every ratio is 1, so the KL is *exactly* 0 while the policy is learning. Nothing is ever
 # clipped, nothing is held back, and the entropy plunges. **A number that looks too good is a symptom.**
 #
-# Only at an update's *first* minibatch must the ratio be 1. (The log keeps the largest, so check with
-# `epochs=1, minibatches=1`.) If it isn't, the policy that acts is not the one that learns.
+# Only at an update's *first* minibatch must the ratio be 1. If it isn't, the policy that acts is not the one that
+# learns. The log keeps the largest, so check with `epochs=1, minibatches=1`.
 #
 # </details>
 #
@@ -176,8 +168,8 @@ compare(2)
 # <details><summary>Which one is it?</summary>
 #
 # The value net sees crossed targets. After the first few updates, everything looks healthy but explained variance,
-# which stays near 0: the net has found the best constant. CartPole is kind enough to be learned with a constant
-# baseline (that was run B).
+# which stays near 0: the net has found the best constant. That was run B: CartPole can be learned with a constant
+# baseline.
 #
 # </details>
 #
@@ -203,8 +195,8 @@ compare(4, logarithmic=("grad_norm", "entropy"))
 # <details><summary>Which one is it?</summary>
 #
 # Sums instead of means. The gradient is far too long, and the logged entropy is a sum, too: with two actions, its mean
-# can't exceed $\log 2 = 0.69$. The curve doesn't care (that was run A): the gradient is cut to length 0.5, and Adam
-# divides by its size. You pay when somebody changes the batch size or turns the gradient clip off.
+# can't exceed $\log 2 = 0.69$. The curve of run A doesn't show it: the gradient is cut to length 0.5, and Adam divides
+# by its size. You pay when somebody changes the batch size or turns the gradient clip off.
 #
 # </details>
 #
@@ -246,13 +238,13 @@ assert median("malus", "explained_variance", end) > median("sound", "explained_v
 # | `approx_kl` or `clip_fraction` exactly 0 | old log-probabilities from the wrong policy, a learning rate of 0, a detached loss |
 # | `max_ratio` isn't 1 at the first minibatch | acting and learning differ: mask, observation statistics, dropout |
 # | `entropy` falls to 0 at once | step size, sign or size of the bonus, advantages too large |
-# | `entropy` stays at $\log A$ | no learning signal: rewards never seen, advantages 0, too large a bonus |
+# | `entropy` stays at $\log n$ | no learning signal: rewards never seen, advantages 0, too large a bonus |
 # | `explained_variance` stays at 0 | broadcast in the value loss, untrained value net, targets out of its reach |
 # | `explained_variance` below 0 for long | targets and predictions in different units, wrong episode ends |
 # | `grad_norm` off by powers of ten | sums instead of means, reward scale, exploding values |
 # | `policy_loss` is negative | nothing wrong: standardized advantages start each update at 0, and gains push it below |
 # | `value_loss` is huge | squared returns are: judge it by `explained_variance`, and try `return_norm` |
-# | the return gets worse after a peak | a rate that is never annealed, steps too large (`approx_kl`), entropy near 0; `--eval-every 5000 --keep-best` keeps each seed's best agent |
+# | the return gets worse after a peak | a rate that is never annealed, steps too large (`approx_kl`), entropy near 0; `Evaluation(every=5000, keep_best=True)` keeps each seed's best agent |
 #
 # They can fool you. **They are averages:** one ruined state in a hundred hardly shows in `approx_kl`, which is why
 # there is also `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.

@@ -7,8 +7,8 @@
 # Here is an idea. Say that one step in a minibatch got lucky and its advantage is a thousand times the usual size. Why
 # should it count a thousand times as much? Let every step in the better half of the minibatch count +1, the others −1.
 #
-# Writing it takes a minute. The rest takes longer: state laws for it, say *beforehand* where it must help and where it
-# must hurt, and only then train.
+# Writing it takes a minute. Then state laws for it, say *beforehand* where it must help and where it must hurt, and
+# only then train.
 
 # %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
@@ -126,8 +126,8 @@ assert not planted_run.curve["return"].equals(train(short, PPO).curve["return"])
 # By hand: in static, right's mean is 0.9 above left's, while the raw difference of 1 drowns in noise. In the lottery,
 # $m = 1$ with both pulled equally often, so left gets 0, and right $0.3 - 0.7 = -0.4$, although it pays 3 on average.
 #
-# **Predict.** In which world does standardization find the right machine? And `better_half`? (Each line shows five
-# agents' probability of it.)
+# **Predict.** In which world does standardization find the right machine? And `better_half`? Each line shows five
+# agents' probability of it.
 
 
 # %% tags=["two-hours"]
@@ -174,8 +174,8 @@ assert ends["lottery", "standardized"].min() > 0.9
 
 
 # %% [markdown] tags=["two-hours"]
-# With static, `better_half` is more reliable. In the lottery all five agents end up sure of the wrong machine, and no
-# learning rate would fix that: **the trick maximizes something else.** One line of mathematics said so.
+# With static, `better_half` is more reliable. In the lottery all five agents end up sure of the wrong machine, as
+# predicted: **the trick maximizes something else.**
 
 # %% [markdown]
 # ## On CartPole
@@ -238,13 +238,14 @@ assert said_of == {5: "can't tell", 10: "can't tell", 30: "hurts"}
 
 # %% [markdown]
 # With five seeds, the interval is far wider than with thirty. Report their mean alone, and nobody sees how little it
-# says. With thirty, the trick hurts: on CartPole, for 20,000 steps, at the rates chosen here.
+# says. With thirty, harm is detected once, on CartPole, for 20,000 steps, at the rates chosen here. By our own rule,
+# thirty other seeds would have to show it again.
 #
 # ## Make it a flag
 #
 # If the idea survives, [a file of your own](../docs/your-own.md#a-trick) can make it a flag, without a fork: with
-# `--trick mine.py`, every command trains, compares, and judges it like ours. To give it to everybody, with a chapter
-# and tests, follow [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step).
+# `--trick mine.py` on the command line, it is trained, compared, and judged like ours. To give it to everybody, with a
+# chapter and tests, follow [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step).
 
 # %% [markdown]
 # ## At a glance
@@ -264,7 +265,7 @@ assert said_of == {5: "can't tell", 10: "can't tell", 30: "hurts"}
 
 # %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Signs throw a lot away. Ranks keep more: replace the $B$ advantages of a minibatch by their
-# ranks, scaled so that the worst is −1 and the best +1. (Assume that they are all different.)
+# ranks, scaled so that the worst is −1 and the best +1. Assume that they are all different.
 
 
 # %% tags=["two-hours"]
@@ -284,8 +285,8 @@ check_ranks(my_ranks)
 
 # %% [markdown] tags=["two-hours"]
 # **Exercise 2: your own.** Does rank beat sign in the lottery? Predict it from $\mathbb{E}[\hat{A} \mid a]$ before you
-# train. (To plant ranks, rank each seed's valid rows by themselves, and add a tiny random number to break the ties.)
-# Then take an idea of your own through the same steps.
+# train. To plant ranks, rank each seed's valid rows by themselves, and break ties by a tiny random number. Then take an
+# idea of your own through the same steps.
 #
 # <details><summary>Answer</summary>
 #
@@ -301,9 +302,9 @@ check_ranks(my_ranks)
 source(coupled_half)
 
 # %% [markdown]
-# It runs, its shapes are right, and with a single seed it *is* right. The law above compares each seed alone with the
-# stack. Write another that never leaves the stack: change what one seed got, and the other seeds' results must stay the
-# same. Return whether that holds for `f`, whichever seed you change.
+# With a single seed it *is* right. The law above compares each seed alone with the stack. Write another that never
+# leaves the stack: change what one seed got, and the other seeds' results must stay the same. Return whether that holds
+# for `f`, whichever seed you change.
 
 
 # %%

@@ -35,6 +35,7 @@ shown = replace(shown, hidden=(128,), activation="relu", lr=0.03)
 sums = replace(shown, env="tricks/Sums-v0", lanes=128, horizon=1, steps=30_000, lr=0.003)
 start = train(sums, IMITATE, start=train(shown, IMITATE).agent)
 config = replace(sums, steps=32_000)
+assert (config.lanes, config.group, config.lr, config.hidden) == (128, 8, 0.003, (128,))
 
 
 def learned(tricks, extra=0.0, **numbers):
@@ -69,15 +70,16 @@ print("share of right answers in the end:", ", ".join(f"{name}: {x.mean():.2f}" 
 assert score["paid 0 or 1"].min() > 0.7 > 0.45 > score["paid 10 or 11"].mean()
 
 # %% [markdown] tags=["two-hours"]
-# Paid 0 or 1, replies become right, and longer, which we will come to. But with ten points more for every reply, right
-# or wrong, almost nothing is learned: the failure of [chapter 1](01_baseline.ipynb) again. Rewards of 0 and 1 hide it.
-# A *reward model*, a net that learned to judge replies, doesn't, since its zero means nothing. Chapter 1's cure, a
-# value net, would be a second language model, as large as the first. There is a cheaper way.
+# When replies are paid 0 or 1, they become right, and longer, which we will come to. But with ten points more for every
+# reply, right or wrong, almost nothing is learned: the failure of [chapter 1](01_baseline.ipynb) again. Rewards of 0
+# and 1 hide it. A *reward model*, a net that learned to judge replies, doesn't, since its zero means nothing. Chapter
+# 1's cure, a value net, would be a second language model, as large as the first. There is a cheaper way.
 #
 # ## The model, and where it starts
 #
 # A prompt is four digits. A reply is right if its last digit before `end` is their sum modulo 5. The policy sees a
-# window of one-hot tokens, 11 places with 7 words each, and has one hidden layer of 128 (Bengio et al. 2003).
+# window of one-hot tokens, 11 places with 7 words each, and has one hidden layer of 128 (Bengio et al. 2003). Every
+# update takes 128 replies, 8 to a prompt; all arms run at one rate, 0.003, for 32,000 tokens.
 #
 # Nobody starts from random weights. First the model **imitates** demonstrations: play what the demonstrator would do,
 # and set every advantage to 1. Then REINFORCE's loss $-\mathbb{E}[A \log \pi]$ is $-\mathbb{E}[\log \pi]$, the
@@ -88,8 +90,8 @@ source(equally_good)
 
 # %% [markdown] tags=["two-hours"]
 # Our demonstrator guesses nine times out of ten, at once. One time in ten it says `think`, writes down the partial
-# sums, and is mostly right. The imitators do the same, about as often. (Before that they imitated 150,000 tokens of one
-# that always thinks. So they know how to add; what is rare is that they do.)
+# sums, and is mostly right. The imitators do the same, about as often. Before that they imitated 150,000 tokens of one
+# that always thinks. So they know how to add; what is rare is that they do.
 
 # %% tags=["hide-input", "two-hours"]
 before = replies(start)
@@ -115,22 +117,13 @@ assert 0.05 < thinks.float().mean() < 0.2 and r > 0.5 > 0.25 > g
 # (Kool et al. 2019; Ahmadian et al. 2024). Its advantages sum to 0 in each group, and any constant on top of all
 # rewards cancels.
 #
-# What if reply $i$ is left in its own baseline, as GRPO has it? With $\bar R$ the mean of all $G$,
-#
-# $$R_i - \bar R = \frac{1}{G} \sum_j (R_i - R_j) = \frac{G-1}{G} \cdot \frac{1}{G-1} \sum_{j \ne i} (R_i - R_j)
-#   = \frac{G-1}{G} A_i .$$
-#
-# A baseline that contains its own reply *is* biased, but only in length. The direction is the same, and the step is
-# $(G-1)/G$ of it: 7/8 for $G = 8$, and ½ for $G = 2$.
-#
 # By hand: four replies earn 1, 0, 0, 1. The first is compared with 1/3, so $A = 2/3$. The second is compared with 2/3,
-# so $A = -2/3$. With the mean of all four, it's ±½, which is ¾ of that.
+# so $A = -2/3$.
 
 # %% tags=["open", "two-hours"]
 returns = torch.tensor([1.0, 0.0, 0.0, 1.0]).view(1, 1, 4)  # [S, T, N]
 worth = leave_one_out(returns, group=4)
 torch.testing.assert_close(worth.flatten(), torch.tensor([2, -2, -2, 2]) / 3)
-torch.testing.assert_close(returns - returns.mean(), 3 / 4 * worth)
 torch.testing.assert_close(leave_one_out(returns + 10, group=4), worth)
 
 # unbiased: all 3 x 3 outcomes of a group of two, each times its probability
@@ -178,9 +171,9 @@ assert same < 1e-6
 
 # %% [markdown] tags=["predict", "two-hours"]
 # Leave-one-out doesn't notice the ten points: the two curves are the same. The value net gets only part of the way with
-# the same number of tokens, because it first has to learn the 10. (The mean of the whole batch, as in [chapter
-# 6](06_advantage_norm.ipynb), would remove ten points as well. Only one from the same prompt also removes what makes
-# one prompt pay more than another.)
+# the same number of tokens, perhaps because it first has to learn the 10. A value net that must output 10 is a case for
+# [return normalization](08_return_norm.ipynb). The mean of the whole batch, as in [chapter 6](06_advantage_norm.ipynb),
+# would remove ten points as well, but not what makes one prompt pay more than another.
 
 # %% [markdown] tags=["two-hours"]
 # With rewards of 0 and 1, on the other hand, it is hard to see any difference:
@@ -203,8 +196,8 @@ print(f"weights of the policy: {sizes[0]:,}; of the value net: {sizes[1]:,}")
 # ## Nobody asked it to think
 #
 # Here are an imitator's replies and those of the same agent after training, to the same prompts, each with its
-# advantage in its group of four: green if it is praised, red if it is blamed. (The first two prompts have replies of
-# both kinds before training, the third has them after it.)
+# advantage in its group of four: green if it is praised, red if it is blamed. The first two prompts have replies of
+# both kinds before training, the third after it.
 
 # %% tags=["hide-input", "two-hours"]
 after, first = (replies(run, lanes=400, group=4) for run in (groups[0.0], start))
@@ -228,19 +221,22 @@ assert before.length.float().mean() < 2.6 and end.length.float().mean() > 4.8
 # $$\frac{\partial J}{\partial z} = s (1 - s)(r - g).$$
 #
 # That's positive as soon as steps are right more often than guesses, and largest at $s = ½$. So $s$ follows an S: slow,
-# fast, slow. First replies get longer; what is right follows. **Long reasoning appears because it pays** (DeepSeek-AI
-# 2025, arXiv:2501.12948, saw replies grow in a large model; part of that may be the mean in its loss, see [chapter
-# 31](31_limits.ipynb)). For the same reason it *wouldn't* appear if $r < g$, or if $s$ were 0: a policy gradient can
-# only make likelier what is sampled.
+# fast, slow. First replies get longer; then they get right. **Long reasoning appears because it pays.** DeepSeek-AI
+# (2025, arXiv:2501.12948) saw replies grow in a large model, where part of that may be the mean in the loss; see
+# [chapter 31](31_limits.ipynb). For the same reason it *wouldn't* appear if $r < g$, or if $s$ were 0: a policy
+# gradient can only make likelier what is sampled.
 #
 # $J$ improves by one more route: within replies that think, each partial sum gets more careful.
 
 # %% tags=["hide-input", "two-hours"]
-length, paid = (by_update(groups[0.0], column).mean(axis=1) for column in ("length", "return"))
-share = (length - length.iloc[0]) / (length.max() - length.iloc[0])
-won = (paid - paid.iloc[0]) / (paid.max() - paid.iloc[0])
-halves = [int((rising > 0.5).idxmax()) for rising in (share, won)]
-print(f"half of the way: length in update {halves[0]}, right answers in update {halves[1]}")
+begun = {}  # the update in which each agent is half of the way up
+for column in ("length", "return"):
+    rows = by_update(groups[0.0], column)
+    begun[column] = ((rows - rows.iloc[0]) / (rows.max() - rows.iloc[0]) > 0.5).idxmax().to_numpy()
+low, high = interval(begun["return"] - begun["length"])
+means = f"length in update {begun['length'].mean():.1f}, right answers in update {begun['return'].mean():.1f}"
+print(f"half of the way: {means}; apart by {low:.1f} to {high:.1f} (95%)")
+assert low > 0
 chance = end.length.eq(5)
 print(f"right if it thinks: {r:.2f} before, {end.score[chance].mean():.2f} after")
 assert end.score[chance].mean() > r + 0.1
@@ -275,9 +271,8 @@ assert max(abs(x) for gap in gaps.values() for x in gap) < 0.06
 # %% [markdown]
 # ## A transformer in the same place
 #
-# A dense window has weights of its own for every place. A transformer reads every token with the same weights, and
-# attention decides which tokens matter. The library has a small one, with the seed axis, and it goes where any body
-# goes: `train(config, tricks, body=Transformer)`.
+# A transformer reads every token with the same weights, and attention decides which tokens matter. The library has a
+# small one, which goes where any body goes:
 
 # %% tags=["open"]
 small = replace(sums, seeds=2, steps=2_000, hidden=(32,))
@@ -288,13 +283,12 @@ print(f"{weights:,} weights; cross-entropy", losses.iloc[[0, -1]].round(2).tolis
 assert losses.iloc[-1] < losses.iloc[0]
 
 # %% [markdown]
-# These chapters stay with the dense net. The library has compiled forms for dense layers, so it trains faster.
+# These chapters stay with the dense net, which trains faster here.
 #
 # A group baseline doesn't help
 #
-# - **when rewards are 0 and 1.** Here, 0 was as good a baseline, as you saw.
-# - **when a group agrees.** Eight right replies have advantages of 0. The prompt was paid for, and teaches nothing; see
-#   [the next chapter](30_grpo.ipynb).
+# - **when 0 is already a good baseline.** In this toy, with rewards of 0 and 1, it showed no gain.
+# - **when a group agrees.** Eight right replies have advantages of 0; see [the next chapter](30_grpo.ipynb).
 # - **when you can't ask twice.** A conversation with a person has no second reply from the same state. That is where a
 #   value net is worth its weights.
 
@@ -309,15 +303,15 @@ assert losses.iloc[-1] < losses.iloc[0]
 # | **defaults** | $G = 8$; `lanes` = 8 or a multiple; $\gamma = 1$ |
 # | **watch** | `length` and `return`, together |
 # | **skip it when** | a state can't be visited twice |
-# | **evidence** | `imitate`: No runs in usual environments are stored. <br> `group_baseline`: No runs in usual environments are stored. It helps in the one world made for it. |
+# | **evidence** | `imitate`: Not tried in the usual environments. <br> `group_baseline`: Not tried in the usual environments. It helps in the one world made for it, as predicted. |
 # | **also called** | RLOO; TRL's `RLOOTrainer` |
 
 # %% [markdown] tags=["two-hours"]
 # ## Exercises
 #
-# **Exercise 1: write it,** for one group, when some of its replies are broken. A broken reply, one
-# whose `usable` is False, gets an advantage of 0 and is left out of everyone else's baseline. A reply with no
-# other usable reply in its group also gets 0.
+# **Exercise 1: write it,** for one group, when some of its replies are broken. A broken reply, one whose `usable` is
+# False, gets an advantage of 0 and is left out of everyone else's baseline. A reply with no other usable reply in its
+# group also gets 0.
 
 
 # %% tags=["two-hours"]
@@ -335,13 +329,13 @@ check_advantages(my_advantages)
 # </details>
 #
 # **Exercise 2: predict a variant.** Suppose thinking cost a little: each token costs $c$ of reward. Below which $c$
-# does
-# $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it, and see whether
-# lengths follow.
+# does $\partial J / \partial z$ stay positive for our $r$ and $g$, with replies of 5 and 2 tokens? Plant it in place of
+# `play_episodes`, as `chapters.book.replies.shifted` does, and see whether lengths follow.
 #
 # <details><summary>Answer</summary>
 #
-# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$. The threshold rises as the steps get more careful.
+# $J = s(r - 5c) + (1-s)(g - 2c)$, so the slope has the sign of $r - g - 3c$: it pays to think while $c < (r - g)/3$.
+# The threshold rises as the steps get more careful.
 #
 # </details>
 

@@ -4,9 +4,9 @@
 # *Everybody divides by the group's standard deviation. What for?*
 
 # %% [markdown] tags=["two-hours"]
-# GRPO (Shao et al. 2024, arXiv:2402.03300) trained the models that learned to reason. You know most of it: the ratio,
-# the clip, the group's mean as the baseline. This chapter is about what everybody notices first: each advantage is
-# divided by the standard deviation $\sigma$ of its group. Below, agents can say `safe` or `risky`. The safe word earns
+# GRPO (Shao et al. 2024, arXiv:2402.03300) was introduced with DeepSeekMath, and later trained DeepSeek-R1. You know
+# most of it: the ratio, the clip, the group's mean as the baseline. New is that each advantage is divided by the
+# standard deviation $\sigma$ of its group. Below, agents can say `safe` or `risky`. The safe word earns
 # 1. The risky one earns 20 one time in ten, so it is worth twice as much. Ten agents have RLOO's advantages, ten
 # GRPO's.
 
@@ -82,18 +82,23 @@ assert risks["centered"].mean() > 0.8 and risks["divided by σ"].max() < 0.2
 diff(PRESETS["rloo"], PRESETS["grpo"])
 
 # %% [markdown] tags=["two-hours"]
-# `reuse` and `clip` are [chapter 2](02_reuse.ipynb) and [chapter 3](03_clip.ipynb), per token. `kl_penalty` and
-# `reply_mean` are in both, with other numbers: RLOO pays $k_1$ in the reward and sums a reply's tokens, GRPO pays $k_3$
-# in the loss and averages them. Both belong to [the next chapter](31_limits.ipynb). What remains is this:
+# | | `rloo` | `grpo` |
+# |---|---|---|
+# | advantage | $R_i$ minus the mean of the others | $(R_i - \bar R) / \sigma$ |
+# | ratio | none: one step per batch | per token, [clipped](03_clip.ipynb), over [several steps](02_reuse.ipynb) |
+# | a reply's tokens | summed | averaged |
+# | KL from a reference | in the reward | in the loss |
+#
+# The last two rows belong to [the next chapter](31_limits.ipynb). What remains is this:
 
 # %% tags=["two-hours"]
 source(in_deviations)
 
 # %% [markdown] tags=["two-hours"]
 # By hand: two groups of four. In one, the replies earn 1, 0, 0, 0, in the other 1, 1, 0, 0. Their means are ¼ and ½;
-# their deviations, with $n - 1$ below, are ½ and 0.577. So the one right reply of the first group gets 1.5, and each
-# right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. A group in which all four
-# agree gets 0.
+# their deviations, with $n - 1$ in the denominator, are ½ and 0.577. So the one right reply of the first group gets
+# 1.5, and each right one of the second gets 0.87. Without $\sigma$ that's ¾ and ½. A group in which all four agree gets
+# 0.
 
 # %% tags=["open", "two-hours"]
 earned = torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]).view(1, 1, 12)
@@ -136,26 +141,26 @@ print(f"against even prompts, those at 0.05 and 0.95 gain a factor of {gain:.2f}
 assert 2.2 < gain < 2.4
 
 # %% [markdown]
-# So $\sigma$ turns up easy and hard prompts. Liu et al. (2025, arXiv:2503.20783) call that a bias and leave it out
-# (Dr. GRPO). Others like it, because hard prompts are where there's something to learn. Both speak of *gradients*.
+# So $\sigma$ turns up easy and hard prompts. Liu et al. (2025, arXiv:2503.20783) call that a bias and leave it out, in
+# Dr. GRPO. Others like it, because hard prompts are where there's something to learn. Both speak of *gradients*.
 #
 # ## What the optimizer makes of it
 #
-# Ten agents imitate a demonstrator that says `yes` to easy, even, and hard prompts with probability 0.95, 0.5, and 0.05.
-# `yes` pays. Four sets train on from there: with and without $\sigma$, under Adam and under plain gradient descent. (Adam
-# with an enormous $\epsilon$ *is* gradient descent with momentum.) A fifth set divides by $\sigma$ at half the learning
-# rate, so that even prompts move as they do without it. Whatever still differs is what $\sigma$ does to the *other*
-# prompts.
+# Ten agents imitate a demonstrator that says `yes` to easy, even, and hard prompts with probability 0.95, 0.5, and
+# 0.05. `yes` pays. Four sets train on from there: with and without $\sigma$, under Adam and under gradient descent with
+# momentum, which is Adam with an enormous $\epsilon$. In groups of eight, $\sigma$ multiplies the slope of even prompts
+# by 1.74. A fifth set has a learning rate that is smaller by this factor, so whatever still differs is mostly what
+# $\sigma$ does to the *other* prompts.
 #
 # **Predict.** For the hard prompt: by how much is `yes` likelier with $\sigma$, under each optimizer?
 
 # %%
 ADAM, DESCENT = {"lr": 0.003}, {"lr": 100.0, "adam_eps": 1e4}
-half_as_fast = DESCENT | {"lr": 50.0}
+slower = DESCENT | {"lr": 100.0 / 1.74}
 runs = {
     "descent, centered": learned(CENTERED, **DESCENT),
     "descent, divided": learned(DIVIDED, **DESCENT),
-    "descent, divided, half the rate": learned(DIVIDED, **half_as_fast),
+    "descent, divided, smaller rate": learned(DIVIDED, **slower),
     "Adam, centered": learned(CENTERED, steps=6_400, **ADAM),
     "Adam, divided": learned(DIVIDED, steps=6_400, **ADAM),
 }
@@ -183,43 +188,41 @@ for kind in ("descent", "Adam"):
     print(f"{kind}, hard prompts, divided minus centered: {difference.mean():+.3f}", end=" ")
     print(f"[{gains[kind][0]:+.3f}, {gains[kind][1]:+.3f}]")
 assert gains["descent"][0] > 0.1 and max(abs(gains["Adam"][0]), abs(gains["Adam"][1])) < 0.03
-slower = (found["descent, divided, half the rate"] - found["descent, centered"]).mean(0)
-assert slower.abs().max() < 0.03
+left = (found["descent, divided, smaller rate"] - found["descent, centered"])[:, 2].numpy()
+gains["smaller rate"] = interval(left)
+print(f"at the smaller rate: {left.mean():+.3f} [{gains['smaller rate'][0]:+.3f}, {gains['smaller rate'][1]:+.3f}]")
+assert gains["smaller rate"][0] > 0 and gains["smaller rate"][1] < 0.2 * gains["descent"][0]
 by_group = [check_weights.right(right, 8) / (right * (1 - right)) for right in (0.05, 0.5)]
-print(f"groups of eight without a right reply: {0.95**8:.0%}; factor {by_group[0] / by_group[1]:.2f}")
-assert 1.3 < by_group[0] / by_group[1] < 1.4
+print(f"groups of eight without a right reply: {0.95**8:.0%}; factors {by_group[0]:.2f} and {by_group[1]:.2f}")
+assert [round(factor, 2) for factor in (*by_group, by_group[0] / by_group[1])] == [2.31, 1.74, 1.33]
 
 # %% [markdown] tags=["predict"]
-# Under plain descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at half the rate, which
-# makes even prompts alike, almost nothing is left of that. **Here, most of what $\sigma$ does is a larger step.** Where is
-# the factor of 2.29? It holds for large groups. A group of eight with any contrast has a $\sigma$ of at least 0.35, where
-# $\sqrt{p(1 - p)}$ is 0.22: it can't see how rare its one right reply is. What is left is a factor of 1.33, which you will
-# derive in exercise 1. Not even that can be seen here, perhaps because prompts share weights.
+# Under gradient descent, $\sigma$ makes hard prompts learn much faster. But look at the third row: at the smaller rate,
+# about a tenth of that is left. **Here, $\sigma$ is mostly a larger step.** Where is the factor of 2.29? It holds for
+# large groups. A group of eight with any contrast has a $\sigma$ of at least 0.35, where $\sqrt{p(1 - p)}$ is 0.22: it
+# can't see how rare its one right reply is. In groups of eight, hard prompts gain a factor of 2.31 and even ones 1.74.
+# Between them, that leaves 1.33, which you will derive in exercise 1.
 #
-# Under Adam, hardly anything happens at all. Adam divides each weight's gradient by that gradient's own usual size. A
-# weight that only hard prompts use takes its full step, whether its gradient is small or half that. Where prompts have
-# weights of their own, Adam has already done what $\sigma$ is for.
-#
-# That's a tiny model. In a large one, prompts share most weights, and Adam sees only the sum of their gradients. There
-# we'd expect $\sigma$ to matter, by the factors above; we haven't tried it.
+# Under Adam, hardly anything happens at all. Our explanation: $\sigma$ is mostly a larger step, and Adam's steps hardly
+# depend on the size of a gradient. In a large model, prompts share most weights, and $\sigma$ may matter more. We
+# haven't tried it.
 
 # %% [markdown] tags=["two-hours"]
 # ## Where it does harm
 #
 # With rewards of 0 and 1, $\sigma$ and the gradient agree in sign. With other rewards they need not: [chapter
 # 6](06_advantage_norm.ipynb) has the derivation. What makes a group's gradient large, a rare win, makes its $\sigma$
-# large as well, and so the win is divided away. Most groups of eight contain no win. Those push toward `safe` at full strength.
+# large as well, and so the win is divided away. Most groups of eight contain no win and push toward `safe` at full
+# strength. In this chapter's first example, the mean slope toward the risky word is negative up to groups of 32.
 #
 # You need no lottery for that. Pay a bonus of 0.1 for the right format: in a group without a right answer, the bonus is
-# divided by its own $\sigma$, and so counts as much as a right answer does elsewhere.
-#
-# Here is the mean slope along the logit of the risky word in a group of $G$, for a policy without preference. It's exact: every
-# number of safe words and of wins, times its probability.
+# divided by its own $\sigma$, and so counts as much as a right answer does elsewhere. **Dividing keeps the sign where
+# rewards have the same two values; where stakes differ, it may not.**
 
 
-# %% tags=["two-hours"]
+# %% tags=["hide-input", "two-hours"]
 def mean_slope(group, chance=0.1, prize=20.0, divide=True):
-    """The mean gradient of the risky word's logit, over everything a group can be."""
+    """The mean gradient of the risky word's logit, over everything a group can be, without preference: exact."""
     total, one = 0.0, torch.tensor(1.0)
     for safe in range(group + 1):
         for wins in range(group + 1 - safe):
@@ -236,26 +239,10 @@ def mean_slope(group, chance=0.1, prize=20.0, divide=True):
     return total
 
 
-# %% tags=["hide-input", "two-hours"]
-sizes = (4, 8, 16, 32, 64)
-slopes = [mean_slope(size) for size in sizes]
-figure, axis = plt.subplots(figsize=(6, 2.2))
-axis.plot(sizes, slopes, "o-", color=COLOR)
-axis.axhline(0, color=style.INK, lw=1)
-axis.text(4, 0.01, "above: toward the better word", color=style.SOFT, va="bottom")
-axis.set(xscale="log", xlabel="replies per group", ylabel="mean slope toward\nthe risky word, divided")
-axis.set_xticks(sizes, sizes)
-axis.minorticks_off()
-plt.show()
-true = mean_slope(8, divide=False)
-print(f"true slope {true:+.2f}; divided:", ", ".join(f"G = {n}: {x:+.3f}" for n, x in zip(sizes, slopes, strict=True)))
-assert abs(true - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
+slopes = [mean_slope(size) for size in (4, 8, 16, 32, 64)]
+assert abs(mean_slope(8, divide=False) - 0.25) < 1e-3 and max(slopes[:4]) < 0 < slopes[4]
 
 # %% [markdown] tags=["two-hours"]
-# The sign is wrong up to groups of 32. The rule that follows: **divide by $\sigma$ where all rewards have the same two
-# values. Where stakes differ, don't.** Dividing makes all stakes alike, and the agents at the top of this chapter did
-# exactly what they were told.
-#
 # ## A group that agrees
 #
 # A group whose replies all earned the same has advantages of 0. Its rows still count in the mean over the batch, so
@@ -286,17 +273,16 @@ for kind, run in left_out.items():
 assert gains["mixed, descent"][0] > 0
 
 # %% [markdown] tags=["predict"]
-# Under gradient descent, leaving groups out makes the step longer, so agents learn faster, as they would at a
-# higher rate. Under Adam, hard prompts gain a hundredth: a factor that is the same for all batches would be undone, but
-# this one varies from batch to batch. A group
-# without contrast costs the time that its replies took, and makes the mean smaller. Sampling other prompts instead buys
-# signal for more time.
+# Under gradient descent, leaving groups out makes the step longer, so agents learn faster, as they would at a higher
+# rate. Under Adam, hard prompts gain a hundredth: a factor that is the same for all batches would be undone, but this
+# one varies from batch to batch. A group without contrast costs the time that its replies took, and makes the mean
+# smaller. Sampling other prompts instead buys signal for more time.
 
 # %% [markdown]
 # It doesn't help
 #
-# - **to divide under Adam where prompts have weights of their own.** Nothing changes.
-# - **to divide where stakes differ.** It's wrong.
+# - **to divide under Adam,** in this toy. Nothing changes.
+# - **to divide where stakes differ.** It can turn the sign.
 # - **to leave out groups when most are mixed.** There's nothing to leave out.
 
 # %% [markdown]
@@ -310,7 +296,7 @@ assert gains["mixed, descent"][0] > 0
 # | **defaults** | $\epsilon = 10^{-4}$, and $\sigma$ with $G - 1$, as in TRL |
 # | **watch** | `mixed_share`: the share of groups that say anything |
 # | **skip it when** | rewards aren't all from the same two values |
-# | **evidence** | `group_norm`: No runs in usual environments are stored. It hurts in 1 of 2 trials in worlds made for it. <br> `mixed_groups`: No runs in usual environments are stored. It does nothing detectable in the one world made for it. |
+# | **evidence** | `group_norm`: Not tried in the usual environments. It hurts in 1 of 2 trials in worlds made for it, as predicted. <br> `mixed_groups`: Not tried in the usual environments. It does nothing detectable in the one world made for it. |
 # | **also called** | `scale_rewards` in TRL's `GRPOTrainer` |
 
 # %% [markdown]
@@ -336,13 +322,13 @@ check_weights(my_weight)
 #
 # </details>
 #
-# **Exercise 2: predict a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each group's
-# mean (REINFORCE++ with a baseline does). What becomes of a prompt's weight then? Can the sign still flip?
+# **Exercise 2: predict a variant.** Some divide by the standard deviation of the whole *batch*, after subtracting each
+# group's mean, as REINFORCE++ with a baseline does. What becomes of a prompt's weight then? Can the sign still flip?
 #
 # <details><summary>Answer</summary>
 #
 # All prompts are divided by the same number, so $p(1-p)$ stays. And in a large batch, $\sigma$ hardly depends on one
-# group's luck, so the covariance is small and the sign is right: the last point of the figure above.
+# group's luck, so the covariance is small and the sign is right.
 #
 # </details>
 

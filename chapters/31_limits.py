@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Lengths, limits, and leashes
 #
-# *Your model's wrong answers get longer and longer. Is it thinking harder, or is it your mean?*
+# *Your model's wrong answers are twice as long as its right ones. Is it thinking harder, or is it your mean?*
 
 # %% [markdown]
 # A small model answers `a` or `b` and then writes `more` until it feels like `end`. Only its first word counts. Half of
 # the time, a typo replaces it at random, and the model sees that. Below, ten agents are trained with GRPO's mean, over
-# the tokens of each reply, and ten with a mean over all tokens of the batch. (Ratio, clip, and the rest are left out.)
+# the tokens of each reply, and ten with a mean over all tokens of the batch. Ratio, clip, and the rest are left out.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -75,26 +75,30 @@ def draw_lengths(found):
 draw_lengths(found)
 gap = {name: interval(both[1] - both[0]) for name, both in found.items()}
 assert gap["each reply's own"][0] > 2 and max(np.abs(gap["all tokens"])) < 0.6
+ends = {name: both.mean(1) for name, both in found.items()}  # of right and of wrong replies
+short, long = ends["each reply's own"]
+assert 1.6 < long / short < 2.4 and short < ends["imitated"][0] < long < ends["all tokens"][1]
+assert min(ends["all tokens"] / ends["imitated"]) > 1.8
 
 # %% [markdown]
-# Nothing rewards length. Yet with a mean over each reply's own tokens, the model learns to be brief when it is right
-# and to ramble when it is wrong. (Under a mean over all tokens, both grow alike; we don't know why.) This chapter is
-# about three quiet choices in the loss: which mean, which limits, which leash.
+# Nothing rewards length. Yet with a mean over each reply's own tokens, wrong replies end up twice as long as right
+# ones. The gap opens from below: right replies stay short. Under a mean over all tokens, both kinds double, toward the
+# maximum. This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
 #
 # ## Two replies by hand
 #
-# A right reply of two tokens has the advantage +½, a wrong one of eight −½. In a mean over all ten tokens, each token
-# gets ±½ · 1/10. In GRPO's mean, a token of a reply of length $|o_i|$ gets
+# Subtract the mean of both rewards: a right reply of two tokens has the advantage +½, a wrong one of eight −½. The
+# agents above have leave-one-out, which for two replies doubles both. In a mean over all ten tokens, each token gets ±½
+# · 1/10. In GRPO's mean, a token of a reply of length $|o_i|$ gets
 #
 # $$\frac{1}{2} \cdot \frac{1}{|o_i|} \cdot A_i: \qquad
 #   \text{right } \frac12 \cdot \frac12 \cdot \frac12 = +\frac18, \qquad
 #   \text{wrong } \frac12 \cdot \frac18 \cdot \left(-\frac12\right) = -\frac1{32}.$$
 #
-# So a token of the wrong reply is punished a quarter as hard as in a wrong reply of two tokens. `end` is what makes a
-# short reply short, and in short replies it is punished hardest. So wrong replies grow. With the sign turned, right
-# ones shrink.
+# So a token of the wrong reply is punished a quarter as hard as in a wrong reply of two tokens. In short replies, `end`
+# is punished hardest. That lengthens wrong replies and, with the sign turned, shortens right ones.
 #
-# There are two cures: a mean over all tokens (DAPO; by now the default of the libraries TRL and verl), or a constant
+# There are two cures: a mean over all tokens, as in DAPO and by default in the libraries TRL and verl, or a constant
 # instead of $|o_i|$ (Dr. GRPO, Liu et al. 2025).
 
 # %%
@@ -113,8 +117,8 @@ for divisor, wanted in ((0.0, [1 / 8, -1 / 32]), (8.0, [1 / 32, -1 / 32])):
 # %% [markdown]
 # ## Only where the model can see it
 #
-# **Predict.** Now the typo is hidden: only the grader sees it. Do wrong replies still grow under GRPO's mean? And what
-# does a constant of 12, the longest reply, do where typos can be seen?
+# **Predict.** Now the typo is hidden: only the grader sees it. Are wrong replies still longer under GRPO's mean? And
+# what does a constant of 12, the longest reply, do where typos can be seen?
 
 # %% tags=["predict", "hide-input"]
 more = {
@@ -123,27 +127,30 @@ more = {
 }
 draw_lengths(more)
 gap |= {name: interval(both[1] - both[0]) for name, both in more.items()}
+low, high = gap["own tokens, typo unseen"]
+caption(f"The difference with the typo unseen, 95%: {low:+.1f} to {high:+.1f}.")
+assert min(more["a constant"].mean(1) / ends["imitated"]) > 1.8
 assert max(np.abs(gap["a constant"])) < 0.6
 assert gap["own tokens, typo unseen"][1] < gap["each reply's own"][0]
 
 # %% [markdown] tags=["predict"]
-# A constant has no such bias. And where the typo is hidden, most of the difference is gone, whatever the mean: the bias
-# needs a model that *knows*.
+# A constant has no such bias. Under both cures, all replies get twice as long; we don't know why. And where the typo is
+# hidden, most of the difference under GRPO's mean is gone: the bias needs a model that *knows*.
 
 # %% [markdown]
 # ## The upper limit
 #
-# The clip stops pushing a probability up once it has grown by a factor of $1 + \epsilon$ in a batch. For a token of
-# probability 0.9, that's no limit at all. One of 0.005 is pushed to 0.006. DAPO gives the upper side a limit of its
-# own, so that the policy keeps exploring:
+# The clip stops pushing a probability up once it has grown by a factor of $1 + \epsilon$ in a batch. A token of
+# probability 0.9 has no limit then; one of 0.005 is pushed to 0.006. DAPO gives the upper side a limit of its own, so
+# that the policy keeps exploring:
 
 # %%
 source(clipped_apart)
 
 # %% [markdown]
 # In the next world, one of 200 words pays, and at first all are equally likely. By hand: from 0.005 to 0.5 is a factor
-# of 100, so it takes $\ln 100 / \ln 1.2 \approx 26$ batches in which the limit is reached, at $\epsilon = 0.2$, or 12
-# at 0.5.
+# of 100. If every batch reaches the limit, that takes $\ln 100 / \ln 1.2 \approx 26$ batches, 19 with 1.28, and 12 with
+# 1.5.
 #
 # **Predict.** DAPO's own limit is 1.28. How many batches does it save?
 
@@ -159,32 +166,37 @@ for high in (0.28, 0.5):
 # %% tags=["predict", "thumbnail", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.2, 2.6))
 shades = {"1.2": style.COLORS["clip"], "1.28": style.SOFT, "1.5": COLORS["clip_higher"]}
-reached = {}
+reached, crossed = {}, {}
 for name, run in limits.items():
     chance = run.curve.pivot(index="update", columns="seed", values="return")
     axis.plot(chance.mean(axis=1), color=shades[name], label=f"up to {name}")
     axis.fill_between(chance.index, *interval(chance.T.to_numpy()), color=shades[name], alpha=0.2, lw=0)
+    crossed[name] = int((chance.mean(axis=1) > 0.5).idxmax())
     reached[name] = (chance.rolling(3, min_periods=1).mean() > 0.5).idxmax().to_numpy()
 axis.set(xlabel="batches", ylabel="share of the right word", ylim=(0, 1.02))
 label_lines(axis)
 plt.show()
 saved = {name: interval(reached["1.2"] - reached[name]) for name in ("1.28", "1.5")}
 caption(
-    "Batches saved: "
+    f"Half right in batch {', '.join(f'{batch} with {name}' for name, batch in crossed.items())}. Batches saved: "
     + ", ".join(f"{low:.1f} to {high:.1f} by {name}" for name, (low, high) in saved.items())
     + " (95%)."
 )
+assert crossed["1.2"] < 25 and crossed["1.5"] > 15
+assert [int(np.ceil(np.log(100) / np.log(limit))) for limit in (1.2, 1.28, 1.5)] == [26, 19, 12]
+assert 0.5 < 0.995**128 < 0.55 and max(run.curve.query("update < 5").max_ratio.max() for run in limits.values()) < 1.2
 assert saved["1.28"][0] > 0 and saved["1.28"][1] < 6 and saved["1.5"][0] > 2
 
 # %% [markdown] tags=["predict"]
-# It saves a batch or two, and a limit of 1.5 saves more. That's less than by hand: the count took the clip for a bound,
-# and it is none ([chapter 3](03_clip.ipynb)).
+# It saves a batch or two, and a limit of 1.5 saves more. At 1.2, agents are faster than by hand, since the clip is [no
+# bound](03_clip.ipynb). At 1.5 they are slower: at first, more than half of all batches hold no right word, so the
+# limit isn't what holds them back.
 
 # %% [markdown]
 # ## The leash
 #
-# What you pay for is rarely what you want. In the next world, a reply is one word. `good` earns 1. `flattery` isn't
-# wanted, and a reward model pays 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
+# In the next world, a reply is one word. `good` earns 1. `flattery` is worth −1 to the users, but a reward model pays
+# 1.2 for it. The imitators say `good` one time in ten, and `flattery` one in fifty.
 
 # %% tags=["hide-input"]
 hole = Config("tricks/Loophole-v0", seeds=10, steps=15_000, lanes=128, horizon=1, gamma=1.0, hidden=(8,), lr=0.01)
@@ -221,8 +233,8 @@ plt.show()
 assert worth.max() > 0.3 and worth[-1] < -0.8 and paid[-1] > 1.1
 
 # %% [markdown]
-# First the frequent word wins, then the one that's paid best. This is Goodhart's law. **Stopping early is a leash,
-# too**, but you'd have to know when, and what you can see is the gray line.
+# First the frequent word wins, then the one that's paid best: Goodhart's law. **Stopping early is a leash, too**, but
+# you'd have to know when, and you only see the gray line.
 #
 # The usual leash is a price on the distance to the imitator, the *reference*: $\beta \operatorname{KL}(\pi \|
 # \pi_\text{ref})$. The best policy under it has a closed form. Maximize $\sum_a \pi_a (r_a - \beta \ln(\pi_a /
@@ -255,7 +267,8 @@ torch.testing.assert_close(torch.stack(best(0.3, shown)[1:]), torch.tensor([0.36
 torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.99, 1.97]), atol=0.01, rtol=0)
 
 # %% [markdown]
-# Gao et al. (2022, arXiv:2210.10760) measured this curve on reward models.
+# Gao et al. (2022, arXiv:2210.10760) measured this curve on reward models. The axis is √KL because the KL grows with
+# the square of a small shift.
 #
 # ## Three estimators, and where they go
 #
@@ -271,8 +284,9 @@ torch.testing.assert_close(torch.stack(best(0.03, shown)[1:]), torch.tensor([-0.
 # | $k_3$ | 0.095 | 0.584 | 0.193 | none |
 #
 # So $k_3$ looks best: unbiased, never negative, less noisy. But what counts is the gradient, and autograd
-# differentiates $k$ at the sampled word, not the probability of sampling it. Along the first word's logit, the score
-# $\nabla$ is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) = 0.222$. In the loss:
+# differentiates $k$ at the sampled word, not the probability of sampling it. Along the first word's logit, the score,
+# $\nabla = \nabla \ln \pi$, is $(0.2, -0.8)$, and the true gradient of the KL is $0.8 \cdot 0.2 \cdot \ln(1.6/0.4) =
+# 0.222$. In the loss:
 #
 # | | gradient at a word | mean |
 # |---|---|---|
@@ -295,9 +309,9 @@ for name, value, slope in by_hand:
 
 # %% [markdown]
 # The price can also stand in the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the score
-# multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln q \cdot \nabla]$. GRPO's paper has $k_3$ in the
-# loss. (TRL now multiplies it by the ratio, which makes it right: `use_bias_correction_kl`, after DeepSeek-V3.2,
-# arXiv:2512.02556. See exercise 2.)
+# multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln q \cdot \nabla]$. GRPO's paper has $k_3$ in the loss.
+# TRL now multiplies it by the ratio, which makes it right: `use_bias_correction_kl`, after DeepSeek-V3.2
+# (arXiv:2512.02556). See exercise 2.
 #
 # **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
 # four leashes hold it there?
@@ -331,23 +345,22 @@ assert max(off["k2 in the loss"], off["k1 in the reward"]) < 0.08
 assert worths["k3 in the loss"].mean() < -0.3 and worths["k1 in the loss"].mean() < -0.9
 
 # %% [markdown] tags=["predict"]
-# The two with the right gradient end where the closed form says. $k_3$ in the loss is a leash of another kind:
-# $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says become *rare*, and cares little about
-# a word that gets too frequent. $k_1$ in the loss does nothing at all.
+# The two with the right gradient end where the closed form says. $k_3$ in the loss is another leash:
+# $\operatorname{KL}(\pi_\text{ref} \| \pi)$ asks that nothing the reference says become *rare*. $k_1$ in the loss does
+# nothing at all.
 
 # %% [markdown]
 # ## One ratio per reply
 #
-# Rewards are for whole replies, and the ratios in the loss are for tokens. GSPO (Zheng et al. 2025, arXiv:2507.18071)
-# takes one per reply, the geometric mean of its tokens' ratios, and clips that:
+# Rewards are for whole replies, ratios for tokens. GSPO (Zheng et al. 2025, arXiv:2507.18071) takes one ratio per
+# reply, the geometric mean of its tokens', and clips that:
 
 # %%
 source(ratio_of_reply)
 
 # %% [markdown]
-# A reply's three tokens have ratios 2, ½, and 1. Token by token, one of them would be clipped at 1 ± 0.2: the 2 if the
-# advantage is positive, the ½ if it's negative. Their geometric mean is 1: the reply is as likely as it was. It can
-# only matter where several steps are taken from a batch.
+# If three tokens have ratios 2, ½, and 1, that's 1: nothing is clipped. It can only matter where several steps are
+# taken from a batch.
 
 # %% tags=["hide-input"]
 three = torch.tensor([[2.0, 0.5, 1.0]]).log()
@@ -367,10 +380,10 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 
 # %% [markdown]
 # The exponent $1/|o|$ puts replies of all lengths on one narrow scale: GSPO's limits are 3e−4 and 4e−4, not 0.2. It is
-# in the gradient, too, so GSPO has the bias of this chapter's first figure. Its paper's reason is stability, above all
-# with mixtures of experts, which a model this small can't show.
+# in the gradient, too, so by the same algebra GSPO should have the bias of this chapter's first figure. Its paper's
+# reason is stability, which we can't show here.
 #
-# In TRL 1.16, our presets are as follows. (On the same replies, the last four have its losses and gradients.)
+# Our presets in TRL 1.16, where the last four have the same losses and gradients:
 #
 # | preset | TRL |
 # |---|---|
@@ -391,15 +404,14 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 # | **defaults** | $\epsilon_\text{high} = 0.28$; $\beta = 0.04$ on $k_3$ in the loss, as in GRPO |
 # | **watch** | lengths of right and wrong replies; `clip_high_fraction`; `reference_kl` |
 # | **skip it when** | replies have one length; one step per batch; the reward is the truth |
-# | **evidence** | `clip_higher`: No runs in usual environments are stored. It helps in the one world made for it. <br> `kl_penalty`: No runs in usual environments are stored. It helps in the one world made for it. <br> `reply_mean`: No runs in usual environments are stored. It does nothing detectable in the one world made for it. <br> `reply_ratio`: No runs in usual environments are stored. |
+# | **evidence** | `clip_higher`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `kl_penalty`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `reply_mean`: Not tried in the usual environments. It does nothing detectable in the one world made for it. <br> `reply_ratio`: Not tried in the usual environments. |
 # | **also called** | `loss_type`, `epsilon_high`, `beta` in TRL |
 
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** In the reward, $k_3$ is multiplied by the score *and* not differentiated. What gradient is
-# that? For one state, return the exact expected gradient, along all logits, of a *price in the reward* of $k_3$: the
-# mean over words of $k_3 \nabla \ln \pi$.
+# **Exercise 1: write it.** For one state, return the exact expected gradient, along all logits, of a price of $k_3$ in
+# the *reward*, where it multiplies the score: the mean over words of $k_3 \nabla \ln \pi$.
 
 
 # %%
@@ -417,12 +429,12 @@ check_penalty(my_penalty)
 # </details>
 #
 # **Exercise 2: a variant.** In later steps on a batch, actions come from the old policy, not from $\pi$. By what would
-# you have to multiply $k_2$ in the loss so that its gradient stays right there? Is it enough to multiply the loss?
+# you have to multiply $k_2$ in the loss so that its gradient stays right there?
 #
 # <details><summary>Answer</summary>
 #
 # By the ratio $\pi / \pi_\text{old}$, *detached*: then the gradient is the old policy's mean of
-# $\frac{\pi}{\pi_\text{old}} \cdot (-\ln \rho) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
+# $\frac{\pi}{\pi_\text{old}} \cdot (-\ln q) \nabla$, which is $\pi$'s mean of it. If the ratio carries a gradient,
 # there is one more term, $k_2$ times the score, and the sum is wrong again.
 #
 # </details>
@@ -434,8 +446,8 @@ check_penalty(my_penalty)
 source(mean_of_batch)
 
 # %% [markdown]
-# With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. With one agent it's right.
-# Why? And where did [chapter 6](06_advantage_norm.ipynb) have the same bug?
+# With two agents, one of which has lost half of its groups to `mixed_groups`, it goes wrong. Why? And where did
+# [chapter 6](06_advantage_norm.ipynb) have the same bug?
 #
 # <details><summary>Hint</summary>
 #

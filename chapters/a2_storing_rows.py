@@ -88,8 +88,8 @@ assert played.cut.sum() + ends[-1].sum() == config.lanes  # each lane's last row
 source(Player.rollout)
 
 # %% [markdown]
-# (A *fault* is an environment's mistake, such as an observation that isn't a number. It ends that seed, and the others
-# go on.)
+# A *fault* is an environment's mistake, such as an observation that isn't a number. It ends that seed, and the others
+# go on.
 #
 # `Batch.of` then drops the last observation and flattens time and lanes into one axis of rows, `[S, T*N, ...]`. From
 # here on a row doesn't know its neighbors, so GAE has to be computed before.
@@ -97,16 +97,16 @@ source(Player.rollout)
 # ## Keeping several rollouts
 #
 # `Memory` is a first-in, first-out list of the last few batches, with two more columns: the update in which a row was
-# `born`, and how often it was used.
+# `born`, and how often it was used. It stores values and targets in units of reward, and converts them when it is read:
 
 # %%
-source(Memory)
+source(Memory.batch)
 
 # %% [markdown]
-# Why does it convert values and targets? With `return_norm` the value net works in standardized units, and the ruler
-# changes with every update. By hand: a target of 2 is stored while returns have mean 10 and standard deviation 5. In
-# units of reward that is $10 + 2 \cdot 5 = 20$. Later the mean is 20 and the standard deviation 10. The same return is
-# now $(20 - 20) / 10 = 0$. A memory that had kept the 2 would teach the net a return of 40.
+# Why? With `return_norm` the value net works in standardized units, and the ruler changes with every update. By hand: a
+# target of 2 is stored while returns have mean 10 and standard deviation 5. In units of reward that is $10 + 2 \cdot 5
+# = 20$. Later the mean is 20 and the standard deviation 10. The same return is now $(20 - 20) / 10 = 0$. A memory that
+# had kept the 2 would teach the net a return of 40.
 
 
 # %%
@@ -134,13 +134,12 @@ print("born in", memory.rows.born[0].tolist())
 assert memory.rows.born[0].tolist() == [1, 2]  # the oldest is gone
 
 # %% [markdown]
-# Everything else is kept as it was when the row was played. That includes `old_log_prob`, against which a ratio is
-# measured, and the `advantage`, which is never recomputed.
+# Everything else is kept as it was when the row was played, also the `old_log_prob` and the `advantage`.
 #
 # ## How much memory does it take?
 #
-# With a row of $D$ numbers and $A$ discrete actions: $4D$ bytes for the observation, $A$ for the mask of legal actions,
-# and 49 for the other columns.
+# A row of $D$ numbers and $A$ discrete actions takes $4D$ bytes for the observation, $A$ for the mask of legal actions,
+# and 49 for the other columns. So vectors cost next to nothing, and images are the largest thing in the program:
 
 # %% tags=["hide-input"]
 batch = Batch.of(played)
@@ -158,14 +157,11 @@ procgen = 32 * 256 * 4 * 64 * 3 * 64 * 64  # N_π rollouts of 256 steps in 4 · 
 print(f"8 rollouts of Breakout: {breakout / 1e6:,.0f} MB per agent; the paper's 32 of Procgen: {procgen / 1e9:.0f} GB")
 
 # %% [markdown]
-# A memory of vectors costs next to nothing. One of images is the largest thing in the program.
-#
 # ## Surviving an interruption
 #
 # A run that is interrupted in the middle of an auxiliary cycle must find its memory again, so the memory is part of the
-# checkpoint: `state_dict` returns the columns, `load_state_dict` puts them back. Random numbers need no saving, since
-# they are drawn by name (seed, purpose, update, epoch). The test: stop a run of PPG between two phases, resume it from
-# disk, and compare it with one that ran through.
+# checkpoint. Random numbers need no saving, since they are drawn by name: seed, purpose, update, epoch. The test: stop
+# a run of PPG between two phases, resume it from disk, and compare it with one that ran through.
 
 # %%
 tiny = Config("CartPole-v1", seeds=2, steps=2_000, lanes=4, horizon=32, aux_every=4)

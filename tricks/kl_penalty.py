@@ -2,18 +2,18 @@
 
 A run that starts from others (`start=`, `--start-from`, `imitate_steps`) has those as its reference, with their
 statistics of observations. Three estimators of KL(π ‖ π_ref) by Schulman 2020, "Approximating KL Divergence", with a ~
-π and ρ = π_ref(a|s)/π(a|s):
+π and q = π_ref(a|s)/π(a|s):
 
-    k1 = −log ρ            unbiased, but negative wherever ρ > 1; high variance
-    k2 = ½(log ρ)²         biased, never negative; low variance
-    k3 = ρ − 1 − log ρ     unbiased, never negative; low variance
+    k1 = −log q            unbiased, but negative wherever q > 1; high variance
+    k2 = ½(log q)²         biased, never negative; low variance
+    k3 = q − 1 − log q     unbiased, never negative; low variance
 
 An unbiased value need not have an unbiased gradient. In the loss, autograd differentiates the estimator at the actions
 that were sampled, and not how likely they were. With ∇ for ∇log π(a|s):
 
     ∇k1 = ∇                E = 0, so it pulls nowhere
-    ∇k2 = −log ρ · ∇       E = the gradient of KL(π ‖ π_ref): right, while the actions are π's own
-    ∇k3 = (1 − ρ) · ∇      E = −Σ π_ref ∇ = the gradient of KL(π_ref ‖ π), the other direction
+    ∇k2 = −log q · ∇       E = the gradient of KL(π ‖ π_ref): right, while the actions are π's own
+    ∇k3 = (1 − q) · ∇      E = −Σ π_ref ∇ = the gradient of KL(π_ref ‖ π), the other direction
 
 In the reward, the gradient is E[k·∇], which is that of KL(π ‖ π_ref) for k1, and counts what follows in the episode,
 too. For k3 it lacks the gradient of KL(π_ref ‖ π). On reused rows, after the first step, all this is off by the ratio.
@@ -32,7 +32,7 @@ from tricks.reuse import old_log_prob
 
 def estimated_kl(log_prob: Tensor, reference: Tensor, estimator: str) -> Tensor:
     """k1, k2 or k3 of each row, in nats, from log π(a|s) and log π_ref(a|s). [S, B] -> [S, B]."""
-    log_ratio = reference - log_prob  # log ρ
+    log_ratio = reference - log_prob  # log q
     if estimator == "k1":
         return -log_ratio
     return 0.5 * log_ratio.square() if estimator == "k2" else log_ratio.expm1() - log_ratio

@@ -56,7 +56,7 @@ class SquashedGaussian(DiagonalGaussian):
 
 
 def log_slope(u: Tensor) -> Tensor:
-    """log tanh′(u) = log(1 − tanh²(u)) = 2·(log 2 − u + log σ(2u)), [...], finite where tanh(u) rounds to 1.
+    """log tanh′(u) = log(1 − tanh²(u)) = 2·(log 2 − u + log sigmoid(2u)), [...], finite where tanh(u) rounds to 1.
 
     The same number as with −softplus(−2u), whose last digit PyTorch lets depend on the place in the tensor.
     """

@@ -1,7 +1,7 @@
 """What each trick does: the scores of every run, the differences between arms, and what can be said of them.
 
-Of crossed tricks, too: a factorial's effects and interactions, and a screen's contrasts. Each is computed per seed, so
-its interval is Student's t over seeds.
+Of crossed tricks, too: a factorial's effects and interactions. Each is computed per seed, so its interval is Student's
+t over seeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -74,11 +74,11 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
 
 
 def with_verdicts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of comparisons with `p_holm`, corrected for their number, `detected` and `verdict`."""
+    """The rows of comparisons with `p_holm`, corrected for their number, `verdict` and `detected`."""
     frame = frame.assign(p_holm=stats.holm(frame.p.to_numpy()))
-    frame["detected"] = np.where(frame.p_holm < stats.LEVEL, np.sign(frame.difference), 0).astype(int)
     rows = frame.to_dict("records")
-    return frame.assign(verdict=[verdict(row, row["margin"], (row["floor"], row["ceiling"])) for row in rows])
+    frame["verdict"] = [verdict(row, row["margin"], (row["floor"], row["ceiling"])) for row in rows]
+    return frame.assign(detected=frame.verdict.map({HELPS: 1, HURTS: -1}).fillna(0).astype(int))
 
 
 def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (0.0, 1.0)) -> str:
@@ -90,6 +90,8 @@ def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (
     if np.isnan(row["low"]):
         return ""
     if row["p_holm"] < stats.LEVEL:
+        if max(row["without"], row["with"]) < span[0] + margin:  # they differ in how they fail
+            return NOT_LEARNED
         return HELPS if row["difference"] > 0 else HURTS
     if not stats.within(row["low"], row["high"], margin):
         return UNKNOWN
@@ -232,13 +234,12 @@ def by_factors(study: Study, design: Design) -> Scores:
 def main_effects(study: Study, design: Design) -> pd.DataFrame:
     """One row per trick: effect with its 95% interval, p (also after Holm), and whether it is detected.
 
-    In a factorial, the effect is the mean difference that the trick makes, over all sets of the other tricks for which
-    both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
-    mean on minus mean off if no arm is missing.
+    The effect is the mean difference that the trick makes, over all sets of the other tricks for which both arms have
+    results.
     """
     values, names, tuned = by_factors(study, design), design.names, ", ".join(sorted({*study.runs.tuned} - {""}))
-    own = _coefficients(values, names) if design.crossed == "fraction" else [_contrast(values, name) for name in names]
-    rows = [(*stats.paired(each.round(DIGITS)), len(each), tuned) for each in own]
+    own = [_contrast(values, name).round(DIGITS) for name in names]
+    rows = [(*stats.paired(each), len(each), tuned) for each in own]
     frame = pd.DataFrame(rows, columns=["effect", "low", "high", "p", "seeds", "tuned"])
     frame.insert(0, "trick", names)
     frame["p_holm"] = stats.holm(frame.p.to_numpy())
@@ -259,11 +260,3 @@ def _contrast(values: Scores, *names: str) -> np.ndarray:
     others = [on for on in values if not on & {*names} and all(on | part in values for part in parts)]
     each = [sum((-1) ** (len(names) - len(part)) * values[on | part] for part in parts) for on in others]
     return np.mean(each, axis=0) if each else np.array([np.nan])
-
-
-def _coefficients(values: Scores, names: tuple[str, ...]) -> list[np.ndarray]:
-    """Regress the scores on the flags by least squares, per seed. Arms may be missing; NaN if too many are."""
-    flags = np.array([[1.0, *(name in on for name in names)] for on in values])  # [arms, 1 + factors]
-    if np.linalg.matrix_rank(flags) < flags.shape[1]:
-        return [np.array([np.nan])] * len(names)
-    return [*np.linalg.lstsq(flags, np.stack([*values.values()]))[0][1:]]

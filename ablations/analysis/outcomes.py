@@ -150,7 +150,7 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 
 def outcomes(studies: Iterable[Study]) -> list[Outcome]:
     """What came of every trial that was trained, each from the first of the studies that has both its arms."""
-    kept = [study.runs for study in studies if study.kind == "worlds"]
+    kept = [study.runs for study in studies if not study.designs]
     found = (next(filter(None, (outcome(trial, runs) for runs in kept)), None) for trial in TRIALS)
     return [each for each in found if each]
 
@@ -178,7 +178,7 @@ def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
     A trial that an earlier study has, too, doesn't count again. Trials are in the order of TRIALS.
     """
     tables, known = list[pd.DataFrame](), set[Trial]()
-    for study in (study for study in studies if study.kind == "worlds"):
+    for study in (study for study in studies if not study.designs):
         if found := [each for each in outcomes([study]) if each.trial not in known]:
             table = trial_table(found, outcomes([study.again] if study.again else []))
             tables.append(table.assign(place=[TRIALS.index(each.trial) for each in found]))

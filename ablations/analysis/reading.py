@@ -84,7 +84,6 @@ def of_study(source: Path | Study) -> Frames:
     curves["step"] = (curves.steps * curves.share.str.rstrip("%").astype(int) / POINTS).round().astype(int)
     order = ["study", "arm", "env", "numbers", "lr", "seed", "step"]
     curves = curves[[*order, "return"]].sort_values(order, kind="stable", ignore_index=True)
-    runs = runs.assign(**dict.fromkeys(MADE)) if study.kind == "games" else runs
     kept = ["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES, *MADE]
     return Frames(runs[kept], curves)
 

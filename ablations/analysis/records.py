@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from ablations.question.arms import Arm, Design, flags, numbers
 from ablations.question.designs import as_design, as_stored, position
 from ablations.question.story import subject
 from ablations.training.jobs import Job
-from ablations.training.rates import FIXED, Rate
+from ablations.training.rates import Rate
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store, digest, set_aside
 from ablations.training.tagged import check_sum, tagged, untagged
@@ -61,11 +61,6 @@ About = TypedDict(  # the first line of a study's file, under the file's keys
         "seeds": list[int],  # the first, and one past the last
         "left out": NotRequired[Sequence[str]],
         "confirms": NotRequired[str],  # the name of the study whose detected effects these runs try again
-        # games only: the run's name; scores of whole games, a row per agent, trained and random; whether the agents
-        # took their most likely actions
-        "run": NotRequired[str],
-        "games": NotRequired[dict[str, list[list[float]]]],
-        "greedy": NotRequired[bool],
         "designs": NotRequired[list[dict[str, Any]]],
         "question": NotRequired[str],  # tells it from others of the same name
         "rates": NotRequired[str],  # how the learning rates came about, in words
@@ -88,13 +83,6 @@ class Study:
     runs: pd.DataFrame
     about: About
     again: "Study | None" = None  # the arms of detected effects, tried again on seeds after those of `runs`
-
-    @property
-    def kind(self) -> Literal["designs", "games", "worlds"]:
-        """Arms of designs, games of a saved run, or trials in the worlds made for tricks."""
-        if self.designs:
-            return "designs"
-        return "games" if "games" in self.about else "worlds"
 
     @property
     def subject(self) -> str:
@@ -347,7 +335,7 @@ def _parse(text: str, path: Path) -> Study:
 
 
 def load_all(folder: Path, told: bool = False) -> list[Study]:
-    """All studies in a folder, `gathered`, in the order of the suites' environments, the worlds last.
+    """All studies in a folder, in the order of the suites' environments, the worlds last.
 
     What confirms a study is its `again`, see `_elsewhere`. told: of studies of different origins, take those by this
     version's algorithm, and tell which are left out. Raises InputError if a file is damaged, or if all are of other
@@ -355,18 +343,17 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
     stand side by side there; no estimate in one environment mixes them.)
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    ours = folder.resolve() == RESULTS.resolve()
-    compared = [study for study in every if study.kind != "games" and not ours]
-    others = [study for study in compared if study.stale]
-    if told and 0 < len(others) < len(compared):
-        out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
-        print(f"left out: {', '.join(out)}; `python -m ablations refresh` retrains them", file=sys.stderr)
-        every, compared = ([study for study in some if study not in others] for some in (every, compared))
-    refuse_mixed((study.name, each) for study in compared for each in study.origins)
+    if folder.resolve() != RESULTS.resolve():
+        others = [study for study in every if study.stale]
+        if told and 0 < len(others) < len(every):
+            out = [f"{study.name} ({' and '.join(study.origins)})" for study in others]
+            print(f"left out: {', '.join(out)}; `python -m ablations refresh` retrains them", file=sys.stderr)
+            every = [study for study in every if not study.stale]
+        refuse_mixed((study.name, each) for study in every for each in study.origins)
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = [study for study in every if "confirms" not in study.about]
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
-    return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", position(study.env)))
+    return sorted(studies, key=lambda study: (not study.designs, position(study.env)))
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:
@@ -388,33 +375,3 @@ def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
     if len(by) > 1:
         said = [f"{name} is by {origin}" for origin, name in by.items()]
         raise InputError(f"{' and '.join(said)}: these can't be combined; keep them in separate folders")
-
-
-def gathered(studies: Iterable[Study]) -> list[Study]:
-    """Join the trials of different tricks on the same seeds, to correct for their number; keep all other studies.
-
-    Trials of other origins, backends or devices stay apart, and so do those whose rates were chosen anew in between.
-    """
-    found: dict[str, Study] = {}
-    for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
-        made = study.about["made with"]
-        facts = study.about["seeds"], made.get("backend"), made.get("device", ["cpu"]), study.origins
-        key = str(facts) if study.kind == "worlds" else study.name
-        both = _joined(found[key], study) if key in found else study
-        apart = both.runs[both.runs.tuned.ne(FIXED)].groupby(SETTING).lr.nunique().gt(1).any()
-        found[study.name if apart else key] = study if apart else both
-    return list(found.values())
-
-
-def _joined(one: Study, other: Study) -> Study:
-    """Two studies as one; of equal runs, the tuned stay."""
-    both, more = one.about.copy(), other.about
-    both["seconds"] += more["seconds"]
-    both["steps"] += more["steps"]
-    both["command"] += f"; {more['command']}"
-    made, last = both["made with"], more["made with"]
-    both["made with"] = {key: sorted({*made.get(key, ()), *last.get(key, ())}) for key in made | last}
-    runs = pd.concat([one.runs, other.runs]).sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")
-    runs = runs.drop_duplicates(["arm", *SETTING, "lr", "seed"], ignore_index=True)
-    again = [study.again for study in (one, other) if study.again]
-    return Study(one.name, one.designs, runs, both, reduce(_joined, again) if again else None)

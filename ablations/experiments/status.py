@@ -52,7 +52,7 @@ def main(chosen: Options) -> int:
 
 def refresh(chosen: RefreshOptions) -> int:
     """Retrain stale studies by the commands that made them, the largest first. The status is 1 if some are left."""
-    old = [study for study in _studies(chosen) if study.stale and study.kind != "games"]  # of an earlier command
+    old = [study for study in _studies(chosen) if study.stale]
     left = sorted(old, key=lambda study: -sum(len(d.comparisons) for d in study.designs))
     out = Path("runs/refresh") if chosen.from_results else chosen.out
     end = time.monotonic() + _seconds(chosen.budget) if chosen.budget else None

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ablations.findings import our_designs, our_suites, stories, trials
 from ablations.lazy import attached
-from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
+from ablations.question.story import ON_ARMS, ON_EFFECTS
 
 if TYPE_CHECKING:
-    from ablations.findings.claims import PUBLISHED, claim_verdicts
+    from ablations.findings.claims import EVALUATED, PUBLISHED, claim_verdicts, mean_score
     from ablations.findings.take_home import stored_random, stored_sweeps, subject_of, takeaways
-    from ablations.tools.games import draw_games, games_in_words
 
 __getattr__, __dir__, __all__ = attached(__file__)
 
@@ -26,4 +25,3 @@ def _called(module: str, function: str, *given: Any) -> Any:
 
 ON_EFFECTS.append(partial(_called, "findings.claims", "claims_text"))
 ON_ARMS.append(partial(_called, "findings.claims", "published_text"))
-SECTIONS["games"] = partial(_called, "tools.games", "section")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ablations.analysis.effects import AT_CEILING, NOT_LEARNED
-from ablations.analysis.records import Study
+from ablations.analysis.records import RESULTS, Study
 from ablations.analysis.scales import MARGIN
-from ablations.analysis.stats import within
+from ablations.analysis.stats import FEWEST, Estimate, paired, within
 from ablations.question.story import story_of
 from ablations.report.markup import plain
 from ablations.report.style import signed
@@ -108,3 +108,22 @@ def published_text(*studies: Study) -> str:
                 here = spanned(row, "late", "{:.1f}")
                 lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""
+
+
+EVALUATED = RESULTS / "evaluated.csv"  # scores of whole games after training: env, steps, actions, seed, score
+
+
+def mean_score(games: pd.DataFrame) -> Estimate:
+    """The mean score of rows of EVALUATED, with Student's 95% interval over agents; of a few agents, over all games."""
+    by_agent = games.groupby("seed").score.mean()
+    return paired((by_agent if len(by_agent) >= FEWEST else games.score).to_numpy(dtype=float))
+
+
+def evaluated_text(games: pd.DataFrame) -> str:
+    """A table of the mean scores of rows of EVALUATED, by how the actions were chosen."""
+    lines = [("environment", "agents × games", "actions", "mean score")]
+    for (env, steps, actions), own in games.groupby(["env", "steps", "actions"], sort=False):
+        found, agents = mean_score(own), own.seed.nunique()
+        score = f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+        lines.append((f"{env}, {steps:,} steps", f"{agents} × {len(own) // agents}", str(actions), score))
+    return markdown(lines)

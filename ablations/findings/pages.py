@@ -13,14 +13,13 @@ from pathlib import Path
 
 from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.records import RESULTS, Study, load_all
-from ablations.findings.claims import claims_text, published_text
+from ablations.findings.claims import EVALUATED, claims_text, evaluated_text, published_text
 from ablations.findings.said import SAID, untrue
 from ablations.findings.take_home import all_effects, having, stored_random, stored_sweeps, take_home, takeaways
 from ablations.report import sentences
 from ablations.report.agents_in_words import ranges
 from ablations.report.trials_section import by_trick, tally
 from ablations.tools.calibrate import in_words as calibrated
-from ablations.tools.games import games_in_words
 from ablations.tools.speed import in_words as measured
 from tricks import export
 from tricks.errors import InputError
@@ -97,14 +96,14 @@ def losses_and_train(tricks: Tricks) -> str:
 
 def of_runs(every: Sequence[Study]) -> dict[str, str]:
     """Regions made from the stored runs."""
-    designed, played = ([study for study in every if study.kind == kind] for kind in ("designs", "games"))
+    designed = [study for study in every if study.designs]
     subjects = "ladder", "beyond", "continuous", "grpo"
     ladders, beyond, robots, worded = ([study for study in designed if study.subject == name] for name in subjects)
     whole = {study.env: study for study, _ in having(designed, "ladder")}
     trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
     home = take_home(every, trials, swept, drawn)
     envs = {"acrobot": "Acrobot-v1", "pendulum": "Pendulum-v1", "taxi": "Taxi-v4", "lander": "LunarLander-v3"}
-    games = [study for study in played if study.env.startswith("ALE/")]
+    played = read_table(EVALUATED, comment="#")
     return {
         "made": f"{sentences.made(every)}\n",
         "sentences": listed([*sentences.of(whole["CartPole-v1"]), sentences.across(ladders)]),
@@ -113,8 +112,8 @@ def of_runs(every: Sequence[Study]) -> dict[str, str]:
         "tricks": f"{by_trick(trials)}\n",
         "grpo": listed([*(said for study in worded for said in sentences.of(study)), sentences.across(worded)]),
         "beyond": listed(sentences.beyond(beyond)),
-        "games": listed(games_in_words(study) for study in games),
-        "evaluated": listed(games_in_words(study) for study in played if study not in games),
+        "games": f"{evaluated_text(played[played.env.str.startswith('ALE/')])}\n",
+        "evaluated": f"{evaluated_text(played[~played.env.str.startswith('ALE/')])}\n",
         "robots": listed([*(said for study in robots for said in sentences.of(study)), sentences.across(robots)]),
         "claims": f"{claims_text(all_effects(robots))}\n",
         "published": f"{published_text(*designed)}\n",

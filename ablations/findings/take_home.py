@@ -75,10 +75,12 @@ def _most_by_rate(study: Study, design: Design) -> str:
     trick = at.groupby("trick").difference.agg(np.ptp).idxmax()
     low, high = at[at.trick == trick].iloc[[0, -1]].to_dict("records")
     (own,) = found[(found.trick == trick) & (found["at"] == AT_BEST)].to_dict("records")
+    seen = effects(study, design).set_index("trick").detected.to_dict()[trick]
+    unsure = "" if seen else ", where no effect is detected after the correction for all rungs"
     return (
         f"What a trick does depends on the learning rate, and for `{trick}` most of all: on {plain(study.env)}, adding "
         f"it as the next rung changes the normalized area by {span(low)} at {low['at']} and by {span(high)} at "
-        f"{high['at']} ({low['seeds']} tuning seeds), but by {span(own)} with each arm at its own best."
+        f"{high['at']} ({low['seeds']} tuning seeds), but by {span(own)} with each arm at its own best{unsure}."
     )
 
 

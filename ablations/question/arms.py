@@ -215,7 +215,7 @@ class Design:
     comparisons: tuple[Comparison, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()  # the names of arms that break a need, each with the reason
     base: tuple[str, ...] = ()  # tricks that the chosen ones need but that are not chosen: on in all arms
-    crossed: Literal["", "whole", "fraction"] = ""  # whether tricks are, in all combinations or a balanced fraction
+    crossed: bool = False  # whether it has all combinations of its tricks
     own_arms: bool = False  # whether its arms are the same no matter which tricks are chosen
 
     @property

@@ -1,38 +1,15 @@
 """Designs around any base, with the base's numbers in all arms, and designs that cross tricks."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import Literal
 
 from ablations.question.arms import Arm, Comparison, Design, Label, added, levels_of, taken
 from tricks.errors import InputError
 from tricks.ladder import EXCLUDES, NEEDS, Tricks, closed, switched
 
 MOST_FACTORS = 5  # of a factorial: 32 arms
-
-
-def crossed(
-    name: str, base: Arm, factors: Sequence[str], rows: Iterable[Sequence[bool]], kind: Literal["whole", "fraction"]
-) -> Design:
-    """One arm per row of factors, with the base's other flags and numbers. Arms that break a need are dropped.
-
-    A factor is a flag, or a number with two values, `epochs=1/10`, of which the second counts as on. The arm without
-    any has the base's label.
-    """
-    arms, dropped, levels = [], [], {factor: levels_of(factor) for factor in factors}
-    rest = [flag for flag in base.tricks.on if flag not in factors]
-    for row in rows:
-        on = [factor for factor, is_on in zip(factors, row, strict=True) if is_on]
-        said = [f if (level := levels[f]) is None else f"{level[0]}={level[2]:g}" for f in on]
-        label = added(said) if on else base.label
-        own = {found[0]: found[1 + is_on] for f, is_on in zip(factors, row, strict=True) if (found := levels[f])}
-        try:
-            arms.append(Arm(label, switched([*rest, *(f for f in on if not levels[f])]), dict(base.numbers) | own))
-        except InputError as error:
-            dropped.append((str(label), error.fault))
-    return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(rest), crossed=kind)
 
 
 def leave_one_out(base: Arm, names: Sequence[str] = ()) -> Design:
@@ -83,12 +60,24 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
 def factorial(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> Design:
     """The base with every combination of a few tricks on and off; combinations that break a need are dropped.
 
-    first: the label of the arm without them. Raises InputError for too few or too many tricks.
+    A name is a flag, or a number with two values, `epochs=1/10`, of which the second counts as on. first: the label of
+    the arm without them. Raises InputError for too few or too many tricks.
     """
     if not 2 <= len(names) <= MOST_FACTORS:
         raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
-    none, rows = base.like(first or Label("none of them")), product((False, True), repeat=len(names))
-    return crossed(f"factorial around {base.name}", none, names, rows, "whole")
+    arms, dropped, levels = [], [], {factor: levels_of(factor) for factor in names}
+    rest = [flag for flag in base.tricks.on if flag not in names]
+    for row in product((False, True), repeat=len(names)):
+        on = [factor for factor, is_on in zip(names, row, strict=True) if is_on]
+        said = [f if (level := levels[f]) is None else f"{level[0]}={level[2]:g}" for f in on]
+        label = added(said) if on else first or Label("none of them")
+        own = {found[0]: found[1 + is_on] for f, is_on in zip(names, row, strict=True) if (found := levels[f])}
+        try:
+            arms.append(Arm(label, switched([*rest, *(f for f in on if not levels[f])]), dict(base.numbers) | own))
+        except InputError as error:
+            dropped.append((str(label), error.fault))
+    name = f"factorial around {base.name}"
+    return Design(name, tuple(names), tuple(arms), dropped=tuple(dropped), base=tuple(rest), crossed=True)
 
 
 AROUND: dict[str, Callable[[Arm, Sequence[str]], Design]] = {

@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ablations.question import around
 from ablations.question.arms import Arm, Comparison, Design, Label, flags, tricks_of
 from ablations.question.trial import Trial
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.flags import meant
-from tricks.ladder import NEEDS, closed, switched
+from tricks.ladder import closed, switched
 
 REPORTED = "30:60"  # seeds 0 to 29 were looked at while the designs and the statistics were made
 
@@ -114,22 +112,6 @@ def factorial(names: Sequence[str]) -> Design:
     """Every combination of at most five tricks: exact effects and interactions."""
     first = start(names)
     return replace(around.factorial(first, names, first.label), name="factorial")
-
-
-@registered
-def screen(names: Sequence[str]) -> Design:
-    """A fold-over of a Hadamard matrix, resolution IV: main effects clear of pairwise ones. Plackett & Burman 1946.
-
-    Out of all tricks, it crosses those that no other trick needs. The tricks that they need are on in all arms.
-    """
-    from scipy.linalg import hadamard
-
-    if (needed := {need for name in names for need in NEEDS[name]}) <= {*names}:  # else few arms would meet all needs
-        names = [name for name in names if name not in needed]
-    if len(names) < 2:
-        raise InputError(f"a screen takes at least 2 tricks, not {len(names)}")
-    half = hadamard(2 ** len(names).bit_length())[:, 1 : len(names) + 1]
-    return around.crossed("screen", start(names), names, np.vstack([half, -half]) > 0, "fraction")
 
 
 def as_stored(design: Design) -> dict[str, Any]:

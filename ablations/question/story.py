@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ablations.question.arms import Design, Label
@@ -90,4 +89,3 @@ def by_rank(designs: Iterable[Design]) -> list[Design]:
 # what a report says beyond a design's own figures and tables; the findings put theirs here
 ON_EFFECTS: list[Callable[[Any], str]] = []  # texts below an environment's effects: the rows of all its designs
 ON_ARMS: list[Callable[[Any], str]] = []  # texts above the table of each design's arms, of a study
-SECTIONS: dict[str, Callable[[Any, Path], tuple[str, list[Path]]]] = {}  # on a study, by its kind: text and files

@@ -19,7 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
-from ablations.analysis.effects import is_small
+from ablations.analysis.effects import NOT_LEARNED, is_small
 from ablations.analysis.scales import MARGIN, SCALES
 from ablations.analysis.stats import FEWEST, LEVEL
 from ablations.question.arms import Design
@@ -61,7 +61,7 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     """The effects with p_fdr, adjusted for the false discovery rate over all rows (Benjamini & Hochberg 1995).
 
     One that is not detected by it at 5% is `small` if its interval lies within ±MARGIN and the arms have room for more,
-    and `hatched` otherwise. So is an effect that other seeds did not show again.
+    and `hatched` otherwise. So is an effect that other seeds did not show again, or of arms that did not learn.
     """
     from scipy.stats import false_discovery_control
 
@@ -69,6 +69,7 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     if (known := ~np.isnan(p_fdr)).any():
         p_fdr[known] = false_discovery_control(p_fdr[known])
     unsure, refuted = ~(p_fdr < LEVEL), effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
+    refuted |= effects.get("verdict", pd.Series("", effects.index)).eq(NOT_LEARNED)
     small = unsure & is_small(effects) & ~refuted
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 

@@ -14,7 +14,7 @@ from ablations.analysis.records import Study
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Design
-from ablations.question.story import ON_ARMS, ON_EFFECTS, SECTIONS
+from ablations.question.story import ON_ARMS, ON_EFFECTS
 from ablations.report import sentences, tables
 from ablations.report.answer import Answer
 from ablations.report.cells import forest_figure, heatmap_figure, rate_map_figure
@@ -38,7 +38,7 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
     paths: files that it names beside its own. made_by: the command. listed: print no tables, only where they are.
     """
     files = [*paths, *write(studies, folder, made_by)]
-    for study in () if listed else [study for study in studies if study.kind == "designs"]:
+    for study in () if listed else [study for study in studies if study.designs]:
         for design in study.designs:
             if (table := folder / study.name / f"{design.name}.md").is_file():
                 print(f"\n{design.name} on {study.env}\n\n{table.read_text(encoding='utf-8')}", end="")
@@ -50,12 +50,12 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
     """Write report.md, report.html and each study's files. again: the command that does the same. Returns the paths."""
-    sections = [SECTIONS[study.kind](study, folder) for study in studies]
+    sections = [(_of_designs if study.designs else _worlds)(study, folder) for study in studies]
     for subject in sorted({study.subject for study in studies}, key=lambda each: (each != "ladder", each)):
         alike = tables.distinct([study for study in studies if study.subject == subject])
         sections.append(_across(alike, folder, subject))
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
-    table, parts = ledger([study for study in studies if study.kind == "designs" and study.own]), ["# Ablation report"]
+    table, parts = ledger([study for study in studies if study.designs and study.own]), ["# Ablation report"]
     if len(table) > 1:  # every comparison of questions of one's own, with one correction over all of them
         counts = f"{table.question.nunique()} questions with {len(table)} comparisons. {EVERY_QUESTION}"
         parts += ["## Every question that was asked", counts, tables.in_columns(table, tables.LEDGER)]
@@ -158,8 +158,6 @@ def _design(found: Answer, place: Path) -> Section:
 
 def _notes(study: Study, design: Design) -> list[str]:
     notes = [f"Dropped: {plain(name)} ({plain(reason)})." for name, reason in design.dropped]
-    if design.crossed == "fraction" and design.dropped:
-        notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
     if design.base:
         notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
     if set(LADDER) - set(design.names) == {"action_mask"}:
@@ -177,9 +175,6 @@ def _worlds(study: Study, folder: Path) -> Section:
     images = [image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
     images += [image(doses, "The effect of each trick at each dose")] if doses else []
     return joined(["## A trial for every trick", *images, table]), paths
-
-
-SECTIONS |= {"designs": _of_designs, "worlds": _worlds}
 
 
 def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
@@ -211,8 +206,8 @@ def _made(study: Study) -> str:
     facts.append(f"seed{f's {first} to' * (end - first > 1)} {end - 1}")
     if more := sorted({*study.runs.seed} - {*range(first, end)}):
         facts.append(f"seeds {more[0]} to {more[-1]} as well for arms that many comparisons share")
-    whole = "" if study.kind == "games" else " (whole blocks of seeds)"
-    facts.append(f"{about['steps']:,.0f} environment steps{whole} in {spoken(about['seconds'])} of work")
+    steps, took = f"{about['steps']:,.0f} environment steps (whole blocks of seeds)", spoken(about["seconds"])
+    facts.append(f"{steps} in {took} of work")
     facts += [plain(f"{name} {', '.join(found)}") for name, found in about["made with"].items() if any(found)]
     return f"**{plain(study.name)}**: {'; '.join(facts)}."
 

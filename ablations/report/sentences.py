@@ -53,7 +53,7 @@ def taken_out(row: Any) -> str:
 
 def made(studies: Sequence[Study]) -> str:
     """Which of these studies this version's algorithm trained; the others are by earlier ones."""
-    found, current = dict[str, list[str]](), [study for study in studies if not study.stale and study.kind != "games"]
+    found, current = dict[str, list[str]](), [study for study in studies if not study.stale]
     for study in (study for study in current if study.designs):
         found.setdefault(f"`{study.designs[0].name}` on", []).append(plain(study.env))
     said = [f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found.items()]

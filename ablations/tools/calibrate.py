@@ -172,7 +172,7 @@ class Options:
 def main(chosen: Options) -> int:
     if chosen.draws < 1:
         raise InputError(f"--draws must be at least 1, not {chosen.draws}")
-    kept = [study for study in load_all(chosen.results) if study.kind == "designs" and study.subject == "ladder"]
+    kept = [study for study in load_all(chosen.results) if study.designs and study.subject == "ladder"]
     kept = [study for study in kept if study.seeds >= FEWEST_RUNS and study.is_whole]
     if not kept:
         raise InputError(f"no run files (*{SUFFIX}) with {FEWEST_RUNS} seeds of every arm in {chosen.results}")

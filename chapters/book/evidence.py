@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 
 from ablations import (
     AS_PREDICTED,
+    FIXED,
     HELPS,
     HURTS,
     NOTHING,
+    OTHER_WAY,
     Arm,
     Panel,
     Seen,
@@ -29,15 +31,13 @@ from tricks import InputError
 from tricks.ladder import NEEDS, Tricks
 
 CAPTION = (
-    "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
-    "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: the whole 95% interval "
-    "is within ±0.05. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the "
-    "ceiling, so any effect would be small. Again: the same on other seeds; where it is empty, nothing was tried "
-    "again. In worlds made for a trick (italics): from without to with, in the world's own units, corrected for the "
-    "number of trials; where a trial varies a number, also the difference at each of its values, as a share of the "
-    "best possible score.*"
+    "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling); of "
+    "worlds made for a trick (italics), in their own units, and at each dose as a share of the best score. Verdicts "
+    "are corrected for the number of comparisons, so an interval can leave out 0 and nothing is detected. Again: on "
+    "other seeds. On robots and on games in pixels, all arms run at one learning rate.*"
 )
 WITH = "with it, beside without"
+AGAIN = ", but not again"
 SHORT = {HELPS: "helps", HURTS: "hurts", NOTHING: "≈ 0"}  # verdicts that say something
 AREA = "in normalized area under the curve"
 ROBOTS = "on robots, in the same unit", f"on robots, {AREA}"
@@ -45,7 +45,7 @@ MADE = "its worlds: share of the best score", "in points: no best score"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters and for all panels that have a scale
 VERDICTS = {1: HELPS, -1: HURTS, 0: "no detectable effect"}
 COLUMNS = ["env", "subject", "kind", "question", "difference", "low", "high"]
-COLUMNS += ["detected", "verdict", "seeds", "again", "confirmed"]
+COLUMNS += ["detected", "verdict", "seeds", "again", "confirmed", "tuned"]
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,9 @@ def _once(row: dict[Hashable, Any]) -> str:
 
 
 def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
-    said, confirmed = SHORT.get(row["verdict"], "?"), row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1
-    return Seen(row[unit], said + _once(row), said != "?", confirmed)
+    said = "not again" if row["verdict"].endswith(AGAIN) else SHORT.get(row["verdict"], "?")
+    confirmed = row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1
+    return Seen(row[unit], said + _once(row), row["verdict"] in SHORT, confirmed)
 
 
 @cache
@@ -170,35 +171,43 @@ def bare(env: str) -> str:
 
 
 def in_short(found: Evidence) -> str:
-    """A trick's verdicts in words: what was confirmed, what was seen once, and in how many trials it helps."""
+    """A trick's verdicts in words: by comparison, where it helps, hurts, or does nothing; and in how many trials."""
     table, said = found.table, list[str]()
     if table.empty:
-        said.append("No runs in usual environments are stored.")
-    clear = table[table.verdict.isin(("helps", "hurts"))]
-    both = set(clear.env[clear.verdict.eq("helps")]) & set(clear.env[clear.verdict.eq("hurts")])
-    based = table[table.subject.eq("beyond") & table.verdict.isin(("helps", "hurts", NOTHING))]
-    split = {env for env, verdicts in based.groupby("env").verdict if verdicts.nunique() > 1}  # it depends on the base
-    pairs = zip(table.env, table.question, strict=True)
-    table = table.assign(
-        name=[bare(env) + f" ({asked.removeprefix('on top of ')})" * (env in both | split) for env, asked in pairs]
-    )
-    clear = table.loc[clear.index]
-    for once, how in ((False, ""), (True, ", not tried again")):
-        for verdict in ("helps", "hurts"):
-            if envs := list(dict.fromkeys(clear.name[clear.verdict.eq(verdict) & clear.confirmed.isna().eq(once)])):
-                said.append(f"{verdict.capitalize()} in {', '.join(envs)}{how}.")
-    nothing = table[table.verdict.eq(NOTHING) & (table.env.isin(split) | ~table.env.isin(clear.env))]
-    if len(nothing):
-        said.append(f"Practically nothing in {', '.join(dict.fromkeys(nothing.name))}.")
-    if rest := table.env.nunique() - len({*clear.env, *nothing.env}):
+        said.append("Not tried in the usual environments.")
+    for verdict in (HELPS, HURTS, NOTHING):
+        rows = table[table.verdict.eq(verdict)].to_dict("records")
+        places = dict[str, list[str]]()
+        for row in rows:
+            places.setdefault(_how(row), []).append(bare(row["env"]))
+        parts = [f"{how} in {', '.join(dict.fromkeys(envs))}" for how, envs in places.items()]
+        said += [f"{verdict.capitalize()} {'; '.join(parts)}."] * bool(parts)
+    told = set(table.env[table.verdict.isin((HELPS, HURTS, NOTHING))])
+    if rest := table.env.nunique() - len(told):
         said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
     if len(found.worlds):
-        every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in ("helps", "hurts")}
+        every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in (HELPS, HURTS)}
         counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)
         some = f"{counts or 'does nothing detectable in any'} of {every} trials in worlds"
         one = f"{counts.removesuffix(' in 1') or 'does nothing detectable'} in the one world"
-        said.append(f"It {some if every > 1 else one} made for it.")
+        against = found.worlds.outcome.eq(OTHER_WAY).any()
+        said.append(f"It {some if every > 1 else one} made for it{', as predicted' * bool(counts and not against)}.")
     return " ".join(said)
+
+
+def _how(row: dict[Hashable, Any]) -> str:
+    """What was compared, in words, and what makes it less sure: one rate for all arms, no second try."""
+    asked, _, named = str(row["question"]).partition(", with ")
+    asked, _, base = asked.partition(", on ")
+    asked = {"taken out of everything": "in the full set", "in or on top of `continuous`": "on robots"}.get(
+        asked, asked
+    )
+    others = named.split(", ") if named and asked != "on robots" else []
+    small = [f"on {base}"] * (base not in ("", "REINFORCE"))
+    small += [f"with {named if len(others) < 3 else f'{len(others)} others'}"] * bool(others)
+    small += ["at one rate"] * (row["tuned"] == FIXED)
+    small += ["once"] * (row["verdict"] != NOTHING and pd.isna(row["confirmed"]))
+    return asked + f" ({', '.join(small)})" * bool(small)
 
 
 def with_evidence(text: str, chapter: str, mark: str = "") -> str:
@@ -219,4 +228,4 @@ def with_evidence(text: str, chapter: str, mark: str = "") -> str:
 
 def _unless_refuted(verdict: pd.Series, confirmed: pd.Series) -> pd.Series:
     """The verdict, with what other seeds said where they did not confirm it."""
-    return verdict.mask(confirmed.eq(0), verdict + ", but not again")
+    return verdict.mask(confirmed.eq(0), verdict + AGAIN)

@@ -42,7 +42,7 @@ check_penalty = Exercise(
         "along the logits, the mean of the price must be subtracted: a score is [a = k] − π(k).": (
             lambda probs, reference: probs * _k3(probs, reference)
         ),
-        "ρ is the reference's probability over the policy's, not the other way around.": (
+        "q is the reference's probability over the policy's, not the other way around.": (
             lambda probs, reference: _mean_gradient(_k3(reference, probs), probs)
         ),
     },

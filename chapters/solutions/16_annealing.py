@@ -15,8 +15,8 @@ far and the total, or the share of the budget. Without them, the rate starts fro
 from chapters.exercises.annealing import check_rate
 
 
-def my_rate(start, update, updates):
-    return start * (1 - update / updates)
+def my_rate(start, end, update, updates):
+    return start + (end - start) * update / updates
 
 
 check_rate(my_rate)

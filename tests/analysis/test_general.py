@@ -122,7 +122,7 @@ def test_nothing_is_said_in_general_of_two_environments_or_without_a_scale_or_of
     assert in_general(some, "ladder").rates.tolist() == [OWN_BEST] and sensitivity(some, ONE.arms).empty
     assert in_general(some[:2], "ladder").empty and in_general([], "ladder").empty
     assert in_general([*some[:2], study(ONE, lambda on: 0, "Nowhere-v0")], "ladder").empty
-    assert in_general(some, "screen").empty
+    assert in_general(some, "factorial").empty
 
 
 def test_what_holds_in_general_of_a_trick_is_of_the_environments_that_have_it_corrected_for_their_number() -> None:

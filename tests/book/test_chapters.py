@@ -84,6 +84,8 @@ def test_a_notebook_is_in_step_with_its_script(name: str) -> None:
     for cell in cells:
         if cell.source.endswith("plt.show()"):
             assert [out for out in cell.outputs if "image/png" in out.get("data", {})], cell.source
+        if re.search(r"^(for .*:\n( .*\n)*? {4})?print\(", cell.source, re.MULTILINE):
+            assert [out for out in cell.outputs if "text" in out], cell.source
     for cell in notebook.cells:
         cell.metadata.pop("jupyter", None)  # made of the tags, and tested with the form of a chapter
     compare_notebooks(jupytext.read(CHAPTERS / f"{name}.py"), notebook, fmt="py:percent")
@@ -248,7 +250,7 @@ def test_evidence_says_and_draws_what_the_stored_effects_say_and_counts_every_co
     of_ladder = found.table[found.table.subject == "ladder"]
     assert usual.startswith(f"{len(of_ladder)} comparisons in {of_ladder.env.nunique()} usual environments: ")
     assert robots.startswith("the preset for robots: ")
-    counts = [int(part.split(" × ")[0]) for line in (usual, robots) for part in line.split(": ")[1].split("; ")]
+    counts = [int(part.split(" × ")[0]) for x in (usual, robots) for part in x.split(": ", 1)[1].split("; ")]
     assert sum(counts) == len(found.table) > len(of_ladder)
     assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
     said = [text.get_text() for axis in found.strip().axes for text in axis.texts]

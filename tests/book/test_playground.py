@@ -837,16 +837,26 @@ def test_a_card_has_the_effect_at_each_rate_and_in_general(atlas: Browser) -> No
     assert [row.split(": ")[1].split(" ")[0] for row in atlas.texts(".atlas-card li")[:2]] == [*map(signed, means)]
 
 
-def test_in_short_only_what_was_confirmed_or_not_tried_again_is_said() -> None:
-    columns = ["env", "verdict", "confirmed", "question"]
-    rows = [("A", "helps", 1, "alone"), ("B", "hurts, but not again", 0, "alone"), ("C", "hurts", np.nan, "alone")]
-    rows += [("D", "unknown", np.nan, "alone"), ("E", "practically nothing", 1, "alone"), ("A", "hurts", 1, "in a set")]
-    found = Evidence("clip", pd.DataFrame(rows, columns=columns).assign(subject="ladder"), pd.DataFrame())
-    said = "Helps in A (alone). Hurts in A (in a set). Hurts in C, not tried again. Practically nothing in E. "
-    assert in_short(found) == f"{said}In 2 of 5 environments, these seeds can't tell."
-    untried = Evidence("clip", found.table.iloc[:0], pd.DataFrame({"verdict": ["helps", "no detectable effect"]}))
-    said = "No runs in usual environments are stored. It helps in 1 of 2 trials in worlds made for it."
-    assert in_short(untried) == said
+def test_in_short_what_was_compared_and_how_sure_it_is_stands_beside_what_was_seen() -> None:
+    rows = [
+        ("A", "helps", 1, "alone, on REINFORCE", ""),
+        ("B", "hurts, but not again", 0, "alone, on REINFORCE", ""),
+        ("C", "hurts", np.nan, "alone, on gae", "fixed"),
+        ("D", "unknown", np.nan, "as the next rung", ""),
+        ("E", "practically nothing", np.nan, "taken out of everything, with x, y, z", ""),
+        ("A", "hurts", 1, "taken out of everything, with x, y", ""),
+    ]
+    table = pd.DataFrame(rows, columns=["env", "verdict", "confirmed", "question", "tuned"]).assign(subject="ladder")
+    said = "Helps alone in A. Hurts alone (on gae, at one rate, once) in C; in the full set (with x, y) in A. "
+    said += "Practically nothing in the full set (with 3 others) in E. In 2 of 5 environments, these seeds can't tell."
+    assert in_short(Evidence("clip", table, pd.DataFrame())) == said
+    trials = pd.DataFrame(
+        {"verdict": ["helps", "no detectable effect"], "outcome": ["as predicted", "nothing detected"]}
+    )
+    said = "Not tried in the usual environments. It helps in 1 of 2 trials in worlds made for it"
+    for outcome, end in (("as predicted", ", as predicted."), ("the other way", ".")):
+        trials.loc[0, "outcome"] = outcome
+        assert in_short(Evidence("clip", table.iloc[:0], trials)) == said + end
 
 
 def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 from support.fixtures import refusal
 
 from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_raw, scales
-from ablations.question import around, designs
+from ablations.question import around
 from ablations.question.arms import added, as_trained, compared, flags
 from ablations.question.around import arm_by_arm, fits
 from ablations.question.designs import DESIGNS, add_one_in, as_design, as_stored, factorial, ladder, leave_one_out
@@ -104,17 +103,6 @@ def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need_and_the_
     assert [arm.name for arm in design.arms] == ["none of them", "+ entropy", "+ clip", "+ clip, entropy"]
     assert all({*PPO.on} - {"clip", "entropy"} <= {*arm.tricks.on} for arm in design.arms)
     assert around.factorial(Arm("bare", REINFORCE), ["clip", "gae"]).dropped  # without what these need
-
-
-def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
-    design = designs.screen(NAMES)
-    assert design.names == tuple(name for name in NAMES if not any(name in NEEDS[other] for other in NAMES))
-    assert (len(design.names), len(design.arms), design.dropped) == (12, 32, ())
-    signs = np.array([[1 if getattr(arm.tricks, name) else -1 for name in design.names] for arm in design.arms])
-    assert (signs.sum(0) == 0).all()
-    assert (signs.T @ signs == 32 * np.eye(12)).all()  # main effects clear of each other
-    products = np.einsum("ra,rb->rab", signs, signs)[:, *np.triu_indices(12, 1)]
-    assert (signs.T @ products == 0).all()  # and of every pairwise interaction: resolution IV
 
 
 def test_designs_and_arms_have_names_of_their_own_and_the_sign_of_the_reward_is_an_arm() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import ruff
-from support.fixtures import refusal
+from support.fixtures import Capture, refusal
 
 from tricks import ATARI, ATARI_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, Tricks, export, one_agent, patched
 from tricks.cli.main import main
@@ -112,6 +112,11 @@ def test_what_stands_in_for_a_function_is_not_left_out_in_silence() -> None:
     with patched(clipped_surrogate=print), pytest.raises(InputError, match="has this package's clipped_surrogate"):
         export(PPO)
     assert export(PPO)
+
+
+def test_of_an_environment_that_is_not_here_it_is_said_that_its_observations_count_as_vectors(capsys: Capture) -> None:
+    assert export(PPO, Config("Elsewhere-v0")) == export(PPO).replace("CartPole-v1", "Elsewhere-v0")
+    assert capsys.readouterr().err.startswith("Elsewhere-v0 cannot be made here, so the file takes its observations")
 
 
 def test_on_the_command_line(told: Callable[..., str], refuses: Callable[..., None]) -> None:

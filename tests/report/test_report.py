@@ -295,17 +295,12 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def told(text: str) -> list[Study]:
-    """A study and one of games that say this text of themselves wherever they can."""
+def told(text: str) -> Study:
+    """A study that says this text of itself wherever it can."""
     made = study(ladder(["baseline"]), lambda on: 0)
     about: Any = made.about | {"command": text, "made with": {"torch": [text], text: ["1"]}, "left out": [text]}
     cell = text.encode(errors="ignore").decode()  # rows are UTF-8, JSON can say any code point
-    scores = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[1.0] * 5]}
-    games: Any = made.about | {"run": text, "games": scores, "greedy": False, "command": text, "seeds": [0, 1]}
-    return [
-        replace(made, runs=made.runs.assign(env=cell, numbers=cell, tuned=cell), about=about),
-        Study("games_x", (), made.runs.iloc[:1].assign(env=cell, tricks=cell), games),
-    ]
+    return replace(made, runs=made.runs.assign(env=cell, numbers=cell, tuned=cell), about=about)
 
 
 def line(text: str) -> str:
@@ -315,10 +310,10 @@ def line(text: str) -> str:
 def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Path) -> None:
     for texts in (HOSTILE[::2], HOSTILE[1::2]):
         text = " ".join(texts)
-        page.write(told(text), tmp_path, text)
+        page.write([told(text)], tmp_path, text)
         seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
         assert all(source.startswith("data:image/png;base64,") for source in seen.sources)
-        assert len(seen.sources) == 3  # effects and curves; games
+        assert len(seen.sources) == 2  # effects and curves
         assert seen.text.count(line(text)) >= 8  # shown as it is
         assert set(seen.rows) == {2, 5}  # the tables' columns are what they were
     for text in ("CartPole-v1", "ALE/Breakout-v5", "lanes=16 hidden=(32,32) value_coef=1.0", "2.13.0+cpu", "x86_64"):
@@ -348,12 +343,10 @@ def test_each_text_by_itself_is_shown_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["a&b]c[d (e)", "<x> ünïcode a%20b", "a\"b'c a#b?c $a$"])
 def test_a_picture_is_found_whatever_its_study_is_called(name: str, tmp_path: Path) -> None:
-    _, games = told("x")
     save(replace(study(ladder(["baseline"]), lambda on: 0), name=name), tmp_path)
-    save(replace(games, name=f"games_{name}"), tmp_path)
     assert main(["report", "--out", str(tmp_path)]) == 0
     seen = Seen((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert len(seen.sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 4
+    assert len(seen.sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 3
     assert name in seen.text
 
 

@@ -4,9 +4,10 @@
     PYTHONPATH=tests python -m support.mutation --table                                 # what is known of all rooms
 
 Every test runs once, to see how long it takes and which lines it reaches. Then each mutant is tried by the tests that
-reach the change, the cheapest first: in a fork of a process that has collected them, in which the changed function
-takes the place of the one that is there. What survives that, or runs on import, is tried once more in a fork of a
-process that has imported the libraries, and nothing of this project.
+reach the change, those that run by default first, and of these the ones that cost least for what they have noticed in
+the file: in a fork of a process that has collected them, in which the changed function takes the place of the one that
+is there. What survives that, or runs on import, is tried once more in a fork of a process that has imported the
+libraries, and nothing of this project.
 """
 
 import gc
@@ -21,6 +22,7 @@ import tempfile
 import time
 import traceback
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -36,7 +38,7 @@ from support.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 RESULTS, EXPLAINED = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal" / "mutants.md"
-REACHED = RESULTS.with_name("reached.json")
+REACHED, WHOLE = RESULTS.with_name("reached.json"), ROOT / "tests" / "whole.txt"
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
 OPTIONS = ["-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 SLOW = (  # tests whose laws quicker ones hold, too
@@ -96,6 +98,8 @@ class Reach:
         self.coverage = Coverage(data_file=None, include=[str(ROOT / each) for each in WATCHED])
         self.seconds, self.lines = dict[str, float](), dict[str, dict[str, list[str]]]()
         self.failed = set[str]()  # without any mutant
+        self.noticed = Counter((file, entry["test"]) for (file, _), entry in noted().items())
+        self.whole = {*WHOLE.read_text().splitlines()}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -133,7 +137,7 @@ class Reach:
         return self
 
     def nearest(self, mutant: Mutant, patience: float) -> tuple[list[str], float]:
-        """The tests that run its lines, the cheapest first, then others of their modules; seconds up to `patience`.
+        """The tests that run its lines, see above, then others of their modules; seconds up to `patience`.
 
         The others may reach it through what an earlier test has cached. By the first that fails, it is noticed.
         """
@@ -143,7 +147,8 @@ class Reach:
         hits = {test for line, at in of_file.items() if first <= line <= last or not mutant.body for test in at}
         touched = {test.split("::")[0] for test in hits}
         near = [test for test in reached if test.split("::")[0] in touched]
-        near.sort(key=lambda test: (test not in hits, self.seconds[test], test))
+        cost = {test: self.seconds[test] / (1 + self.noticed[mutant.file, test]) for test in near}
+        near.sort(key=lambda test: (test not in hits, test in self.whole, cost[test], test))
         ends = list(accumulate(self.seconds[test] for test in near))
         names = [test for test, end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
         return names, sum(ends[len(names) - 1 : len(names)])
@@ -168,6 +173,7 @@ class Swapped:
             code = forked(lambda: self.run(mutant, names), 10 + 4 * seconds) if names else 0  # noqa: B023 - at once
             if code:
                 note(mutant, code, self.killer.read_text())
+                self.reach.noticed[mutant.file, self.killer.read_text()] += 1
         return True
 
     def run(self, mutant: Mutant, names: Sequence[str]) -> int:
@@ -270,9 +276,10 @@ def try_all(tried: list[Mutant], patience: float) -> None:
 
 def table() -> None:
     """Print how many mutants of each room were tried and killed, and which survived without an explanation."""
-    outcomes, said, lost = known(), explained(), list[Mutant]()
-    print("| part | mutants | killed | equivalent | other survivors | killed, of those that can be |")
-    print("|---|---|---|---|---|---|")
+    outcomes, said, lost, whole = known(), explained(), list[Mutant](), {*WHOLE.read_text().splitlines()}
+    late = {mutant for mutant, entry in noted().items() if entry["test"] in whole}
+    print("| part | mutants | killed | by default | equivalent | other survivors | killed, of those that can be |")
+    print("|---|---|---|---|---|---|---|")
     for room, patterns in ROOMS.items():
         every = [mutant for file in files(patterns) for mutant in mutants(ROOT, file)]
         of = {m: outcomes.get((m.file, digest(m)), "survived" if m.name in said else None) for m in every}
@@ -280,8 +287,8 @@ def table() -> None:
         others = [m for m in left if m.name not in said]
         count = sum(outcome is not None for outcome in of.values())
         killed, same = count - len(left), len(left) - len(others)
-        share = 100 * killed / max(1, count - same)
-        print(f"| {room} | {count} of {len(of)} | {killed} | {same} | {len(others)} | {share:.1f}% |")
+        share, soon = 100 * killed / max(1, count - same), killed - sum((m.file, digest(m)) in late for m in every)
+        print(f"| {room} | {count} of {len(of)} | {killed} | {soon} | {same} | {len(others)} | {share:.1f}% |")
         lost += others
     print("\n".join(f"line {m.line} of {m.name}" for m in lost))
 

@@ -46,7 +46,7 @@ def jobs_of(asked: Question) -> dict[Job, Any]:
 
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
-    tuned, mixed, borrowed = asked_for(), asked_for(design="ladder,screen"), asked_for(steps=500)
+    tuned, mixed, borrowed = asked_for(), asked_for(design="ladder,scales"), asked_for(steps=500)
     fixed = asked_for(suite="published", env="CartPole-v1")
     assert {rate.reservation for rate in tuned.table_rates.values()} == {""}
     assert len({rate.value for rate in tuned.table_rates.values()}) > 1

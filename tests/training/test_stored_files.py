@@ -362,18 +362,6 @@ def test_studies_of_two_origins_never_join(
     refusal(said, load_all, tmp_path / "two")
 
 
-def test_games_of_another_origin_leave_no_study_out(tmp_path: Path, capsys: Capture) -> None:
-    older, today = made_by(algorithm="", version="0.1.0"), made_by(first=30)
-    scores = {"games": {"trained": [[1.0]], "random": [[0.0]]}, "run": "x", "greedy": False}
-    save(replace(today, name="games_x", designs=(), about={**today.about, **scores}), tmp_path)  # type: ignore[typeddict-item]
-    save(older, tmp_path)
-    assert {study.name for study in load_all(tmp_path, told=True)} == {older.name, "games_x"}
-    assert capsys.readouterr().err == ""
-    save(today, tmp_path)
-    assert {study.name for study in load_all(tmp_path, told=True)} == {today.name, "games_x"}
-    assert f"left out: {older.name} (version 0.1.0);" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("here")
 def test_a_job_of_a_tree_with_changes_is_not_used_by_one_without(tmp_path: Path, monkeypatch: Patch) -> None:
     config, real = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16), provenance.provenance_of_a_run

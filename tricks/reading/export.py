@@ -4,6 +4,7 @@ Where observations are images, the definitions of `tricks/one_game.py` take thei
 """
 
 import json
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ import libcst as cst
 
 from tricks import one_agent
 from tricks.config import Config, PerSeed
-from tricks.errors import InputError
+from tricks.errors import InputError, in_words
 from tricks.flags import switch
 from tricks.ladder import HYPERPARAMETERS, Tricks
 from tricks.one_run import FLAGS
@@ -106,7 +107,9 @@ def _shows_images(env: str) -> bool:
     """Whether observations are images; of an environment that cannot be made here, they count as vectors."""
     try:
         return "ALE/" in env or len(gym.make(env).observation_space.shape or ()) == 3
-    except Exception:  # the file itself will say what is wrong, where it runs
+    except Exception as error:  # it may exist where the file runs
+        said = f"{env} cannot be made here, so the file takes its observations for vectors: {in_words(error)}"
+        print(said, file=sys.stderr)
         return False
 
 
