@@ -36,7 +36,7 @@ begin()
 # A small net has learned the returns of 128 states $x$, $50 + 20 \sin 3x$. Now the states with $x > ½$ start to pay ten
 # times as much. One batch arrives, and **the statistics move, without any gradient step.**
 
-# %% tags=["hide-input"]
+# %% tags=["thumbnail", "hide-input"]
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
 usual = (50 + 20 * torch.sin(3 * x)).view(1, -1).double()  # the return of each state
 
@@ -78,6 +78,14 @@ art = copy.deepcopy(taught)
 art.move(news)
 
 place = 32  # x = −0.5, where nothing has changed
+figure, axis = plt.subplots(figsize=(6.5, 2.9))
+axis.axvspan(0.5, 1, color=style.FAINT, alpha=0.6, lw=0)
+axis.text(0.75, -75, "pays tenfold\nfrom now on", color=style.SOFT, ha="center", size=8)
+axis.plot(x.flatten(), before, color=style.SOFT, lw=5, alpha=0.5, label="V before")
+axis.plot(x.flatten(), art.value(), color=style.COLORS["return_norm"], label="V after")
+axis.set(xlabel="state x", ylabel="V(s), in units of reward", xlim=(-1, 1), ylim=(-90, 220))
+label_lines(axis)
+plt.show()
 (mu, sigma), (new_mu, new_sigma) = ((s.mean.item(), s.std.item()) for s in (taught.stats, art.stats))
 output = (before[place].item() - mu) / sigma
 caption(
@@ -124,19 +132,8 @@ pop.repair = preserve_outputs_
 pop.move(news)
 torch.testing.assert_close(pop.value(), before, rtol=1e-5, atol=0)
 
-# %% tags=["thumbnail", "hide-input"]
-figure, axis = plt.subplots(figsize=(6.5, 2.9))
-axis.axvspan(0.5, 1, color=style.FAINT, alpha=0.6, lw=0)
-axis.text(0.75, -75, "pays tenfold\nfrom now on", color=style.SOFT, ha="center", size=8)
-axis.plot(x.flatten(), before, color=style.SOFT, lw=5, alpha=0.5, label="before the move")
-axis.plot(x.flatten(), art.value(), color=style.COLORS["return_norm"], label="return_norm alone")
-axis.plot(x.flatten(), pop.value(), color=style.COLORS["popart"], ls="--", label="with popart")
-axis.set(xlabel="state x", ylabel="V(s), in units of reward", xlim=(-1, 1), ylim=(-90, 220))
-label_lines(axis)
-plt.show()
-
 # %% [markdown]
-# With the repair, no value has moved. But in the gray part they should have.
+# With the repair, no value has moved. But in the gray part of the picture, they should have.
 #
 # ## Twenty batches later
 #

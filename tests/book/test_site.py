@@ -90,7 +90,7 @@ def test_the_first_use_of_a_term_and_the_letters_of_a_shape_say_on_hover_what_th
     told = browser.run("return [...document.querySelectorAll('abbr')].map((each) => [each.textContent, each.title])")
     found = [title for _, title in told]
     assert found and {*found} <= {*explained().values()} and len({*found}) == len(found)
-    assert dict(told)["epoch"] == explained()["epoch"]
+    assert dict(told)["epochs"] == explained()["epoch"]
     shapes = browser.run("return [...document.querySelectorAll('.c1[title]')].map((each) => each.title)")
     assert f"S: {letters()['S']}" in shapes[0].split("\n")
 
@@ -122,6 +122,15 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(page: str, browser: Bro
     with browser.sized(400):
         browser.open(page)
         assert browser.run("return document.documentElement.scrollWidth") <= 400 and not browser.run(SHOWN)
+
+
+def test_a_formula_on_a_phone_breaks_before_its_signs(browser: Browser) -> None:
+    with browser.sized(420):
+        for name in ("02_reuse", "10_entropy"):
+            browser.open(f"chapters/{name}.html")
+            browser.wait_for("mjx-container wbr")
+            every = "[...document.querySelectorAll('mjx-container[display]')].map(x => x.scrollWidth - x.clientWidth)"
+            assert max(browser.run(f"return {every}")) <= 1
 
 
 @pytest.mark.parametrize("name", ["00_reinforce", "03_clip", "25_the_whole_ladder", STOPS[0].name])

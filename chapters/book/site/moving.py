@@ -24,7 +24,8 @@ SECONDS, REST = 0.25, 3.0  # between two pictures; for the last one
 WIDTH, COLORS = 640, 32
 PLACE = """const [top, bottom] = ['.play-legend', '.play-picture'].map((each) => document.querySelector(each));
 const [first, last] = [top, bottom].map((each) => each.getBoundingClientRect());
-return [last.x + scrollX, first.y + scrollY, last.width, last.bottom - first.y].map(Math.round);"""
+const width = last.width + 18; // with the lines' names at their ends
+return [last.x + scrollX, first.y + scrollY, width, last.bottom - first.y].map(Math.round);"""
 REACHED = "return JSON.parse(document.querySelector('#playground').dataset.told ?? '{}').done === true"
 
 

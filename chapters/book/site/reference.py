@@ -94,6 +94,5 @@ SETTINGS = {
     "autodoc_typehints_format": "short",
     "autodoc_preserve_defaults": True,
     "python_use_unqualified_type_names": True,
-    "python_maximum_signature_line_length": 88,
     "add_module_names": False,
 }

@@ -25,7 +25,7 @@ from tricks.errors import InputError
 
 EXTENSIONS = ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.extension"]
 NAVIGATION = {"show_toc_level": 2, "collapse_navbar": True, "navbar_persistent": []}
-SCRIPTS = ("data.js", "loop.js", "plot.js", "clips.js")
+SCRIPTS = ("data.js", "loop.js", "plot.js", "clips.js", "formulas.js")
 
 
 @dataclass(frozen=True)
