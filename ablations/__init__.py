@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, in_general
     from ablations.analysis.choosing import areas_of
     from ablations.analysis.effects import HELPS, HURTS, NOTHING, effects, scores
-    from ablations.analysis.outcomes import AS_PREDICTED, OTHER_WAY, Outcome, outcomes, trial_table_of
+    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, outcomes, trial_table_of
     from ablations.analysis.reading import Frames, read
     from ablations.analysis.records import RESULTS, SUFFIX, Study, load, load_all
     from ablations.analysis.scales import SCALES

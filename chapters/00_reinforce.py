@@ -293,7 +293,7 @@ listing(REINFORCE, "train", "judge", "learn", "policy_loss")
 # %% [markdown] tags=["two-hours"]
 # ## Five agents
 #
-# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval of
+# Each gets 40,000 steps of CartPole, at the learning rate that did best on other seeds. The band is a 95% interval for
 # their mean.
 
 # %% tags=["two-hours"]

@@ -318,7 +318,7 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # made for it.
 #
 # Hopper, Walker2d, and HalfCheetah are simulated robots. There, all arms run at the rate of a
-# [preset](a8_robots.ipynb), a fixed set of tricks, tuned for neither.
+# [preset](a8_robots.ipynb), a fixed set of tricks; it was tuned for none of them.
 
 # %% tags=["hide-input"]
 evidence("baseline").strip()
@@ -356,7 +356,7 @@ evidence("baseline")
 # | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
 # | **watch** | `explained_variance`: it should rise toward 1 |
 # | **skip it when** | never in PPO: GAE and segments need $V$ |
-# | **evidence** | Helps in the full set (with 6 others) in Acrobot, Pendulum, Taxi; on robots (at one rate, once) in Hopper, Walker2d, HalfCheetah. Practically nothing in the full set (with 6 others) in LunarLander. In 1 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps in the full set (with 6 others) in Acrobot, Pendulum, Taxi; on robots (at one rate; once) in Hopper, Walker2d, HalfCheetah. Practically nothing in the full set (with 6 others) in LunarLander. In 1 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | REINFORCE with baseline; the value net is the *critic*, but *actor-critic* in the strict sense begins where $V$ replaces part of the return, in [chapter 4](04_gae.ipynb) |
 
 # %% [markdown]

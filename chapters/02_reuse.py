@@ -119,7 +119,7 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and abs(weighted[-1] - 3.98) < 0.005
 #
 # $$\sum_t \gamma^t \big(r_t + \gamma V(s_{t+1}) - V(s_t)\big) = \sum_t \gamma^t r_t - V(s_0).$$
 #
-# On average, the right side is the new policy's gain. Given $s_t$ and $a_t$, the mean of each term on the left is
+# On average, the right side is the new policy's gain. Given $s_t$ and $a_t$, the mean of each bracket on the left is
 # $A_\text{old}(s_t, a_t)$ (Kakade & Langford 2002). The ratio corrects the actions in this sum, but the states in your
 # batch still come as often as $\pi_\text{old}$ visited them. Their right weight is the product of the ratios before
 # them, since the world's own probabilities cancel; exercise 2 shows what that does. So PPO leaves the states as they
@@ -328,8 +328,9 @@ assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 evidence("reuse")
 
 # %% [markdown]
-# How many epochs? In the preset `cleanrl`, the eleven tricks of `ppo.py` in CleanRL, code that many people copy,
-# Pendulum wants the most that we tried, and Acrobot one. [Sensitivity](26_sensitivity.ipynb) shows the sweeps.
+# How many epochs? The preset `cleanrl` has the eleven tricks of CleanRL's `ppo.py`, code that many people copy. With
+# it, Acrobot wants one; with `return_norm` as well, Pendulum wants the most that we tried.
+# [Sensitivity](26_sensitivity.ipynb) shows the sweeps.
 
 # %% tags=["hide-input"]
 epochs = best_at("epochs")
@@ -347,7 +348,7 @@ assert epochs["Acrobot-v1"][1] > epochs["Acrobot-v1"][10]
 # | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
 # | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved |
 # | **skip it when** | playing costs next to nothing; without a clip, keep the rate small |
-# | **evidence** | Helps in the full set (with 3 others) in CartPole, Acrobot, Pendulum, Taxi; as the next rung in LunarLander; on robots (at one rate, once) in Hopper, Walker2d, HalfCheetah. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps in the full set (with 3 others) in CartPole, Acrobot, Pendulum, Taxi; as the next rung in LunarLander; on robots (at one rate; once) in Hopper, Walker2d, HalfCheetah. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | importance sampling; $\rho A$ is the *surrogate*; with others' data, learning is *off-policy* |
 
 # %% [markdown]

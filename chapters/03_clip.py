@@ -339,27 +339,27 @@ evidence("clip")
 # | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
 # | **watch** | `clip_fraction` and `max_ratio` |
 # | **skip it when** | you take one step per batch: every ratio is 1 |
-# | **evidence** | Helps as the next rung in CartPole, Pendulum, LunarLander; in the full set (with clip_anneal) in Pendulum; on robots (at one rate, once) in Walker2d. Hurts in the full set (with clip_anneal) in Acrobot. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
+# | **evidence** | Helps as the next rung in CartPole, Pendulum, LunarLander; in the full set (with clip_anneal) in Pendulum; on robots (at one rate; once) in Walker2d. Hurts in the full set (with clip_anneal) in Acrobot. In 3 of 8 environments, these runs can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
 # %% [markdown]
 # ## Exercises
 
 # %% [markdown] tags=["two-hours"]
-# **Exercise 1: write it.** The clipped objective of each row, for one number `epsilon`.
+# **Exercise 1: write it.** The derivative of each row's clipped objective with respect to its ratio.
 
 
 # %% tags=["two-hours"]
-def my_surrogate(ratio, advantage, epsilon):  # [B], [B], a number -> [B]
+def my_slope(ratio, advantage, epsilon):  # [B], [B], a number -> [B]
     ...
 
 
-check_surrogate(my_surrogate)
+check_surrogate(my_slope)
 
 # %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
-# Compute both products for all rows, and take the smaller one row by row: `torch.minimum`, `torch.clamp`.
+# For each sign of the advantage, where has a row moved enough? Choose row by row with `torch.where`.
 #
 # </details>
 

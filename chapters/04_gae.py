@@ -310,7 +310,7 @@ assert pd.DataFrame(lost_at("gamma")).dropna().max(axis=1).min() > 0.05
 # | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
 # | **watch** | `explained_variance`: near 0, a small λ learns from guesses |
 # | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
-# | **evidence** | Helps in the full set in Acrobot; on robots (at one rate, once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, LunarLander; as the next rung in LunarLander. Practically nothing as the next rung in CartPole. In 3 of 8 environments, these seeds can't tell. It helps in 1 and hurts in 2 of 4 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps in the full set in Acrobot; on robots (at one rate; once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, LunarLander; as the next rung in LunarLander. Practically nothing as the next rung in CartPole. In 3 of 8 environments, these runs can't tell. It helps in 1 and hurts in 2 of 4 trials in worlds made for it. |
 # | **also called** | λ = 0: the *TD error*; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return*; with $V$ in place of rewards, *actor-critic* |
 
 # %% [markdown]

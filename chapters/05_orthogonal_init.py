@@ -327,7 +327,7 @@ found
 # | **defaults** | $g=\sqrt2$ in hidden layers, 0.01 in the policy's head, 1 in the value net's |
 # | **watch** | `entropy` at first: the log of the number of actions |
 # | **skip it when** | you start from trained weights, or know a good first policy |
-# | **evidence** | Helps alone in LunarLander. Hurts in the full set in Pendulum. Practically nothing in the full set in Acrobot. In 5 of 8 environments, these seeds can't tell. It helps in 2 of 3 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps alone in LunarLander. Hurts in the full set in Pendulum. Practically nothing in the full set in Acrobot. In 5 of 8 environments, these runs can't tell. It helps in 2 of 3 trials in worlds made for it. |
 # | **also called** | `ortho_init` in stable-baselines3, `layer_init` in CleanRL |
 
 # %% [markdown]

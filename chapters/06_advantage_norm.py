@@ -379,7 +379,7 @@ assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy get
 # | **defaults** | per minibatch and per agent; $\epsilon=10^{-8}$ |
 # | **watch** | `explained_variance`: near 0, the minibatch's mean is the only baseline |
 # | **skip it when** | minibatches are tiny, or most of them hold no reward |
-# | **evidence** | Helps alone in CartPole, LunarLander; as the next rung in CartPole, Acrobot; in the full set in Acrobot. Hurts as the next rung in Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 2 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps alone in CartPole, LunarLander; as the next rung in CartPole, Acrobot; in the full set in Acrobot. Hurts as the next rung in Pendulum. In 4 of 8 environments, these runs can't tell. It helps in 2 of 2 trials in worlds made for it, as predicted. |
 # | **also called** | `normalize_advantage` in stable-baselines3, `norm_adv` in CleanRL |
 
 # %% [markdown]

@@ -313,7 +313,7 @@ assert round(((1 - mean) * scale).item()) == 32
 # | **defaults** | $\varepsilon=10^{-8}$; statistics move after the last gradient step |
 # | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
 # | **skip it when** | features are around 1, one-hot, or pixels, or their limits are known |
-# | **evidence** | Helps alone in LunarLander; as the next rung in LunarLander; on robots (at one rate, once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, Pendulum. Practically nothing in the full set in Acrobot. In 2 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps alone in LunarLander; as the next rung in LunarLander; on robots (at one rate; once) in Walker2d, HalfCheetah. Hurts in the full set in CartPole, Pendulum. Practically nothing in the full set in Acrobot. In 2 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
 # | **also called** | observation normalization: `VecNormalize` in stable-baselines3, `NormalizeObservation` in Gymnasium |
 
 # %% [markdown]

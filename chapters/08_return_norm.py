@@ -297,7 +297,7 @@ found
 # | **defaults** | `return_beta` $\beta=0.1$; `return_first_batch` off, but take it for small rewards |
 # | **watch** | `explained_variance`; `return_mean` and `return_std`, which should settle |
 # | **skip it when** | returns are already around 1, or nearly all the same |
-# | **evidence** | Helps as the next rung in Acrobot, Pendulum; on top of cleanrl without value_clip in Acrobot, Pendulum; in the full set (with popart) in Pendulum, Taxi; alone (on baseline) in LunarLander; on top of cleanrl (at one rate, once) in BricksByRow. Practically nothing as the next rung in Taxi, LunarLander. In 4 of 9 environments, these seeds can't tell. It helps in 3 of 3 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps as the next rung in Acrobot, Pendulum; on top of cleanrl without value_clip in Acrobot, Pendulum; in the full set (with popart) in Pendulum, Taxi; alone (on baseline) in LunarLander; on top of cleanrl (at one rate; once) in BricksByRow. Practically nothing as the next rung in Taxi, LunarLander. In 4 of 9 environments, these runs can't tell. It helps in 3 of 3 trials in worlds made for it, as predicted. |
 # | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* [reward scaling](a5_reward_scaling.ipynb) |
 
 # %% [markdown]

@@ -309,18 +309,17 @@ found
 # | **defaults** | $c$ = `max_grad_norm` = 0.5, for both nets together |
 # | **watch** | `grad_norm`, from before clipping: now and then above $c$, or always? |
 # | **skip it when** | large, rare rewards are the ones to learn from |
-# | **evidence** | Practically nothing as the next rung in CartPole, Acrobot, Taxi; in the full set in Acrobot, Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Practically nothing as the next rung in CartPole, Acrobot, Taxi; in the full set in Acrobot, Pendulum. In 4 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | clipping by global norm; *clipping by value*, element by element, is different |
 
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Shorten each agent's gradient to at most `max_norm`, using only tensor operations. Zero has
-# to stay zero.
+# **Exercise 1: write it.** Shorten each agent's two gradients, one per net, to their own limits. Zero has to stay zero.
 
 
 # %%
-def my_shorten(gradient, max_norm):  # gradient [S, P] -> [S, P]
+def my_shorten(policy, value, max_norm, max_value_norm):  # [S, P], [S, Q] -> both
     ...
 
 
@@ -329,7 +328,7 @@ check_shorten(my_shorten)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# One norm per row: `dim=1` and `keepdim=True`. Where the norm is 0, the factor has to be 1.
+# Each net has one norm per row: `dim=1` and `keepdim=True`. Where it is 0, the factor has to be 1.
 #
 # </details>
 #

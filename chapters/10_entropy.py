@@ -14,7 +14,7 @@ import torch
 
 from ablations import style
 from chapters.book import begin, best_at, caption, curves, evidence, planted, swept
-from chapters.exercises.entropy import check_entropy, reported_bonus
+from chapters.exercises.entropy import check_slope, reported_bonus
 from tricks import Config, diff, source, train
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.entropy import entropy_bonus
@@ -279,26 +279,26 @@ torch.testing.assert_close(DiagonalGaussian.entropy(gaussian).diff(), torch.ones
 # | **defaults** | $c_2$ = `entropy_coef` = 0.01 |
 # | **watch** | `entropy`: it should fall slowly from $\log n$, not to 0 right away |
 # | **skip it when** | the reward leads to the goal by itself, or precision pays |
-# | **evidence** | Helps as the next rung in Pendulum. Practically nothing in the full set in Acrobot; as the next rung in Acrobot, Taxi. In 5 of 8 environments, these seeds can't tell. It helps in 1 of 3 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps as the next rung in Pendulum. Practically nothing in the full set in Acrobot; as the next rung in Acrobot, Taxi. In 5 of 8 environments, these runs can't tell. It helps in 1 of 3 trials in worlds made for it. |
 # | **also called** | entropy regularization; *maximum-entropy* RL puts the entropy into the return |
 
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Compute the entropy of each row of logits, in nats.
+# **Exercise 1: write it.** The derivative of each row's entropy with respect to its logits.
 
 
 # %%
-def my_entropy(logits):  # [B, A] -> [B]
+def my_slope(logits):  # [B, A] -> [B, A]
     ...
 
 
-check_entropy(my_entropy)
+check_slope(my_slope)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Get $\log \pi$ with `log_softmax`, and $\pi$ from it with `exp`.
+# Get $\log \pi$ with `log_softmax`, and $\pi$ from it with `exp`. `keepdim=True` lets $H$ meet them.
 #
 # </details>
 #

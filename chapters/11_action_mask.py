@@ -259,20 +259,20 @@ assert lost < kept - 1
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Compute probabilities under a mask, from logits.
+# **Exercise 1: write it.** The entropy over the legal actions, from logits.
 
 
 # %%
-def my_masked(logits, legal):  # [..., A], [..., A] bool -> [..., A]
+def my_entropy(logits, legal):  # [..., A], [..., A] bool -> [...]
     ...
 
 
-check_masked(my_masked)
+check_masked(my_entropy)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Replace logits before the softmax.
+# Replace logits before `log_softmax`, by something finite.
 #
 # </details>
 #

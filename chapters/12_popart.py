@@ -252,7 +252,7 @@ assert end["heads, no trick"] < end["one head, return_norm"] < end["heads, retur
 assert abs(end["heads, both tricks"] - end["heads, return_norm"]) < 0.5
 
 # %% [markdown]
-# With one head and one scale, the task that pays 1 ends below guessing. Heads without statistics learn only the
+# With one head and one scale, the task that pays 1 isn't learned. Heads without statistics learn only the
 # largest. Heads with `return_norm` solve all four, and PopArt on top adds nothing that ten agents could show.
 # Statistics per task always come with heads and the division here, so we can't say which part counts.
 #
@@ -295,7 +295,7 @@ stored
 # | **defaults** | `return_beta` and `return_first_batch`, from `return_norm` |
 # | **watch** | `return_mean` and `return_std`: do they jump? On a [shared trunk](17_shared_trunk.ipynb), a smaller $W$ sends it a smaller gradient |
 # | **skip it when** | a rough baseline will do, the statistics creep, or all returns grow by one factor |
-# | **evidence** | Hurts as the next rung in Acrobot; on top of cleanrl (with return_norm, at one rate, once) in BricksByRow. Practically nothing in the full set in Acrobot; alone (on baseline, return_norm) in LunarLander; as the next rung in LunarLander. In 6 of 9 environments, these seeds can't tell. It helps in 1 of 4 trials in worlds made for it, as predicted. |
+# | **evidence** | Hurts as the next rung in Acrobot; on top of cleanrl (with return_norm; at one rate; once) in BricksByRow. Practically nothing in the full set in Acrobot; alone (on baseline, return_norm) in LunarLander; as the next rung in LunarLander. In 6 of 9 environments, these runs can't tell. It helps in 1 of 4 trials in worlds made for it. |
 # | **also called** | POP; with ART (`return_norm`), *PopArt* |
 
 # %% [markdown]

@@ -332,7 +332,7 @@ for more in ([], ["reuse", "clip"]):
 # | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
 # | **watch** | `explained_variance`: while it is near 0, a cut is nearly a death |
 # | **skip it when** | episodes are short, or $V$ is poor |
-# | **evidence** | Helps in the full set in Acrobot, Pendulum; as the next rung in Acrobot; on robots (at one rate, once) in HalfCheetah. Hurts alone (on baseline) in CartPole; as the next rung in Taxi. In 3 of 8 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
+# | **evidence** | Helps in the full set in Acrobot, Pendulum; as the next rung in Acrobot; on robots (at one rate; once) in HalfCheetah. Hurts alone (on baseline) in CartPole; as the next rung in Taxi. In 3 of 8 environments, these runs can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | fixed-length or *n-step* rollouts; $T$ is `n_steps` or `num_steps` elsewhere |
 
 # %% [markdown]

@@ -259,7 +259,7 @@ evidence("bootstrap")
 # | **defaults** | none: truncated rows count as cuts |
 # | **watch** | $V$ in a state that you know: it must not depend on the time |
 # | **skip it when** | the deadline is part of the task |
-# | **evidence** | Helps as the next rung in CartPole, Pendulum, Taxi; on top of cleanrl without value_clip (with return_norm) in CartPole, Pendulum; in the full set in Pendulum, Taxi. Practically nothing in the full set in Acrobot; on top of cleanrl without value_clip (with return_norm) in Acrobot. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | Helps as the next rung in CartPole, Pendulum, Taxi; on top of cleanrl without value_clip (with return_norm) in CartPole, Pendulum; in the full set in Pendulum, Taxi. Practically nothing in the full set in Acrobot; on top of cleanrl without value_clip (with return_norm) in Acrobot. In 4 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | partial-episode bootstrapping; handling *timeouts* |
 
 # %% [markdown]

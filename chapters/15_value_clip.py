@@ -32,7 +32,7 @@ import torch
 from ablations import TRIALS, areas_of, effects, flags, interval, numbers, rows_of, scores, style, unpaired
 from chapters.book import begin, caption, evidence, label_lines, planted
 from chapters.book.results import choice, studies
-from chapters.exercises.value_clip import cautious_error, check_error
+from chapters.exercises.value_clip import cautious_error, check_slope
 from tricks import diff, source, train
 from tricks.baseline import squared_error
 from tricks.ladder import named
@@ -325,26 +325,26 @@ assert other["CartPole-v1"]["normed"].confirmed == 0
 # | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
 # | **watch** | `explained_variance`: does it lag behind a run without the clip? |
 # | **skip it when** | nearly always; if you keep it, normalize the returns first |
-# | **evidence** | Hurts on top of cleanrl without value_clip in CartPole, Pendulum; in the full set in Pendulum. Practically nothing as the next rung in CartPole, Acrobot, Pendulum; in the full set in Acrobot; on top of cleanrl without value_clip (with return_norm) in Acrobot, Pendulum; alone (on baseline, reuse) in LunarLander. In 4 of 8 environments, these seeds can't tell. It hurts in 1 of 4 trials in worlds made for it, as predicted. |
+# | **evidence** | Hurts on top of cleanrl without value_clip in CartPole, Pendulum; in the full set in Pendulum. Practically nothing as the next rung in CartPole, Acrobot, Pendulum; in the full set in Acrobot; on top of cleanrl without value_clip (with return_norm) in Acrobot, Pendulum; alone (on baseline, reuse) in LunarLander. In 4 of 8 environments, these runs can't tell. It hurts in 1 of 4 trials in worlds made for it. |
 # | **also called** | value loss clipping; `clip_vloss` in CleanRL (on), `clip_range_vf` in stable-baselines3 (off) |
 
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** The clipped error of every row.
+# **Exercise 1: write it.** The derivative of each row's clipped error with respect to $V$.
 
 
 # %%
-def my_error(value, old, target, clip_range):  # value, old, target [B] -> [B]
+def my_slope(value, old, target, clip_range):  # [B] each, a number -> [B]
     ...
 
 
-check_error(my_error)
+check_slope(my_slope)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# First compute the prediction that is held near the old one, then two errors, and for each row the larger one.
+# Which of the two errors is larger, and does it still depend on $V$? Within the range, both are the same.
 #
 # </details>
 #

@@ -261,8 +261,8 @@ apart = unpaired(late["clip_anneal"], late["lr_anneal"])
 assert apart.low < 0 < apart.high
 
 # %% [markdown]
-# With either flag, the policy moves less at the end, and the return ends about twice as high. Five agents can't tell
-# the flags apart.
+# With either flag, the policy moves less at the end, and on average the return ends about twice as high. Five agents
+# can't tell the flags apart.
 #
 # ## Which question do you ask?
 #
@@ -290,9 +290,9 @@ assert clips.worlds.verdict.tolist() == ["helps", "no detectable effect"]
 
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training: `lr_anneal` at one large rate for both arms, `clip_anneal` with many
-# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, `lr_anneal` helps on Pendulum on top
-# of `cleanrl` without `value_clip`, with all that was added, and, seen once, `clip_anneal` hurts two
-# [robots](a8_robots.ipynb) whose preset anneals the rate already.
+# epochs and a wide range. At each arm's own rate, nothing is detected. Elsewhere, added to the preset `ppo`,
+# `lr_anneal` helps on Pendulum, and, seen once, `clip_anneal` hurts two [robots](a8_robots.ipynb) whose preset anneals
+# the rate already.
 
 # %% tags=["hide-input"]
 evidence("lr_anneal")
@@ -329,7 +329,7 @@ caption(f"The flags of `ppo`: {', '.join(PPO.on)}.")
 # | **defaults** | to 0, over the whole budget; `value_clip_anneals` adds the value net's range |
 # | **watch** | `approx_kl`: with `lr_anneal`, it should fall toward the end |
 # | **skip it when** | training has no fixed end, or ends too early |
-# | **evidence** | `lr_anneal`: Helps on top of cleanrl without value_clip (with all that was added) in Pendulum. Practically nothing as the next rung in CartPole, Acrobot; on top of cleanrl without value_clip (with all that was added) in CartPole, Acrobot; in the full set in Acrobot. In 5 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. <br> `clip_anneal`: Hurts on robots (at one rate, once) in Walker2d, HalfCheetah. Practically nothing in the full set in Acrobot, Pendulum. In 4 of 8 environments, these seeds can't tell. It helps in 1 of 2 trials in worlds made for it, as predicted. |
+# | **evidence** | `lr_anneal`: Helps on top of cleanrl without value_clip (with all that was added) in Pendulum. Practically nothing as the next rung in CartPole, Acrobot; on top of cleanrl without value_clip (with all that was added) in CartPole, Acrobot; in the full set in Acrobot. In 5 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it. <br> `clip_anneal`: Hurts on robots (at one rate; once) in Walker2d, HalfCheetah. Practically nothing in the full set in Acrobot, Pendulum. In 4 of 8 environments, these runs can't tell. It helps in 1 of 2 trials in worlds made for it. |
 # | **also called** | learning rate schedule, linear decay |
 
 # %% [markdown]

@@ -371,8 +371,8 @@ helped = score.pop("shared, returns follow the stripes")
 assert helped > 0.1 + max(score.values())
 
 # %% [markdown]
-# The value head has to tell the stripes apart, and with its features the policy gets all places right. With larger
-# returns, or of another shape, the gain is gone.
+# The value head has to tell the stripes apart, and with its features the policy gets all places right. If the returns
+# are larger, or have another shape, the gain is gone.
 #
 # CartPole is that last case: $V$ is the same in mirror images, while the policy has to choose opposite actions. On
 # images, both need to find the ball: that's the argument for one trunk.
@@ -390,7 +390,7 @@ assert helped > 0.1 + max(score.values())
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | two nets are affordable: it never helped our scores, and it hurts when returns are large |
-# | **evidence** | Hurts on top of ppo without return_norm in CartPole, Acrobot; on top of cleanrl (at one rate, once) in Bricks, BricksByRow. Practically nothing on top of ppo in CartPole, Acrobot; on top of cleanrl (at one rate) in Squadron. In 7 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts on top of ppo without return_norm in CartPole, Acrobot; on top of cleanrl (at one rate; once) in Bricks, BricksByRow. Practically nothing on top of ppo in CartPole, Acrobot; on top of cleanrl (at one rate) in Squadron. In 7 of 12 environments, these runs can't tell. |
 # | **also called** | shared network, backbone, or torso |
 
 # %% [markdown]

@@ -331,8 +331,8 @@ evidence("ppg")
 # computed mean normalized scores over the last tenth of training: 0.76 with one epoch of the policy and 0.69 with two;
 # 0.62 with $E_{\text{aux}}$ = 1 and 0.77 with 9. We have reproduced none of this.
 #
-# Here is $\beta_{\text{clone}}$ on two small tasks, with the learning rate retuned. The line joins the best rates,
-# with 95% intervals; gray is every combination.
+# Our own runs: here is $\beta_{\text{clone}}$ on two small tasks, with the learning rate retuned. The line joins the
+# best rates, with 95% intervals; gray is every combination.
 
 # %% tags=["hide-input"]
 swept("clone_coef", about="ppg")
@@ -361,7 +361,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
 # | **watch** | `clone_kl`: it should be small beside `approx_kl` |
 # | **skip it when** | features are easy to find, returns are large, or memory and compute are scarce |
-# | **evidence** | Hurts on top of ppo without return_norm in CartPole, Acrobot; on top of cleanrl (at one rate, once) in BricksByRow. Practically nothing on top of ppo in CartPole, Acrobot; on top of cleanrl (at one rate) in Bricks. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Hurts on top of ppo without return_norm in CartPole, Acrobot; on top of cleanrl (at one rate; once) in BricksByRow. Practically nothing on top of ppo in CartPole, Acrobot; on top of cleanrl (at one rate) in Bricks. In 8 of 12 environments, these runs can't tell. |
 # | **also called** | phasic training; the KL term is *behavioral cloning* |
 
 # %% [markdown]

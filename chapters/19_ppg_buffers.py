@@ -243,8 +243,8 @@ assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 
 # %% [markdown]
 # Not with our defaults: on top of PPG, they hurt on CartPole and Acrobot, and on CartPole also without `return_norm`,
-# as other seeds confirmed. Seen once, they help in Bricks and hurt on HalfCheetah. These runs keep two policy rollouts,
-# but one is best:
+# as other seeds confirmed. Seen once, they help in Bricks and hurt on HalfCheetah. These runs keep two policy rollouts;
+# one is best, and two nearly as good:
 
 # %% tags=["hide-input"]
 swept("policy_rollouts", about="ppg_buffers")
@@ -270,7 +270,7 @@ evidence("ppg_buffers")
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
 # | **skip it when** | PPO's epochs already suffice |
-# | **evidence** | Helps on top of cleanrl (with ppg, at one rate, once) in Bricks. Hurts on top of ppo (with ppg) in CartPole, Acrobot; on top of ppo without return_norm (with ppg) in CartPole; on robots (at one rate, once) in HalfCheetah. In 8 of 12 environments, these seeds can't tell. |
+# | **evidence** | Helps on top of cleanrl (with ppg; at one rate; once) in Bricks. Hurts on top of ppo (with ppg) in CartPole, Acrobot; on top of ppo without return_norm (with ppg) in CartPole; on robots (at one rate; once) in HalfCheetah. In 8 of 12 environments, these runs can't tell. |
 # | **also called** | sample reuse, a replay buffer |
 
 # %% [markdown]
@@ -331,8 +331,9 @@ plt.show()
 #
 # <details><summary>Answer</summary>
 #
-# The share forgets that a row stays for several updates. Every row is taken in every epoch until it has had its uses.
-# So `policy_age` is 0, and `value_age` at most 1.5.
+# The share forgets that a row stays for several updates. Every row is taken in every epoch until it has had its uses,
+# after one update for the policy and four for the value net. So older rows are never used: `policy_age` is 0, and
+# `value_age` at most 1.5.
 #
 # </details>
 

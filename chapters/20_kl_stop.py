@@ -242,9 +242,9 @@ clipped = runs["clip"].curve[runs["clip"].curve.step > 8_000].explained_variance
 assert clipped < 0.6 and ends["clip"] > max(run.late().mean() for run in unfrozen.values())
 
 # %% [markdown]
-# If it stops, the value net explains next to nothing. Let it go on, and it clearly explains more. The scores rise on
-# average, though not for certain with eight agents, and neither arm reaches the clip alone. **So if you use a KL stop,
-# see whether your value net stops with it.**
+# If it stops, the value net explains next to nothing. Let it go on, and it clearly explains more. Both scores rise on
+# average; for `kl_stop`, eight agents can't be sure of it. Neither arm reaches the clip alone. **So if you use a KL
+# stop, see whether your value net stops with it.**
 #
 # ## Our prediction
 #
@@ -324,7 +324,7 @@ assert [tuned[name].area.idxmax() for name in ("reuse", "kl_stop")] == [0.001, 0
 # | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
 # | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, a batch is wasted |
 # | **skip it when** | the clip already keeps `approx_kl` small |
-# | **evidence** | In 3 of 3 environments, these seeds can't tell. It does nothing detectable in the one world made for it. |
+# | **evidence** | In 3 of 3 environments, these runs can't tell. It does nothing detectable in the one world made for it. |
 # | **also called** | `target_kl`, PPO with early stopping |
 
 # %% [markdown]

@@ -197,7 +197,7 @@ plt.show()
 # %% [markdown]
 # With the drawn action the gradient is exact for any baseline. With the clipped one, it can even have the wrong sign.
 # Once the mean is beyond the limit, *every* action has a score that points back. Let the value net expect too much of
-# that state, and "less of this" pushes the mean farther out. Here are five agents on Pendulum, each stopped when a
+# that state, and "less of this" pushes the mean farther out. Here are five agents on Pendulum, each to be stopped if a
 # number overflows:
 
 
@@ -338,20 +338,20 @@ assert effects(study, alone).detected.eq(0).all()
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** The log-probability of each row of actions.
+# **Exercise 1: write it.** Both scores of every action: of $\mu$, then of $\log \sigma$.
 
 
 # %%
-def my_log_prob(mean, log_std, action):  # [B, A] each -> [B]
+def my_scores(mean, log_std, action):  # [B, A] each -> [B, A], [B, A]
     ...
 
 
-check_log_prob(my_log_prob)
+check_log_prob(my_scores)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Compute $z$ first. Each dimension has three terms, and only then do you sum.
+# Compute $z$ first. Nothing is summed: each dimension has its own $\mu$ and $\sigma$.
 #
 # </details>
 #

@@ -201,8 +201,8 @@ assert (score.sum(), reward.sum(), over.sum(), terminated.sum()) == (45, 5, 1, 3
 # ## From PPO to the preset `atari`
 #
 # The preset follows openai/baselines' ppo2. It drops `bootstrap` and `return_norm`, anneals, and adds `value_clip` and
-# `shared_trunk`, which [15](15_value_clip.ipynb) and [17](17_shared_trunk.ipynb) warn against. Signs keep returns
-# small, so it may matter less; we haven't tested that.
+# `shared_trunk`, which chapters [15](15_value_clip.ipynb) and [17](17_shared_trunk.ipynb) warn against. Signs keep
+# returns small, so it may matter less; we haven't tested that.
 
 # %%
 diff(PPO, ATARI)

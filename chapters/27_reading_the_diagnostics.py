@@ -28,7 +28,7 @@ import torch
 
 from ablations import style
 from chapters.book import begin, caption, curves, planted
-from chapters.exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
+from chapters.exercises.diagnostics import FAULTS, check_diagnosis, check_kl, patients
 from tricks import PPO, Config, train
 from tricks.baseline import explained_variance
 from tricks.clip import clip_fraction
@@ -265,21 +265,21 @@ assert median("malus", "explained_variance", end) > median("sound", "explained_v
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** The explained variance of predictions for returns,
-# $1 - \mathrm{Var}(G - V) / \mathrm{Var}(G)$, for one seed, all rows valid.
+# **Exercise 1: write it.** Compute `approx_kl` of a batch. You know only the log-probability of each action, under the
+# policy and under the one that played.
 
 
 # %%
-def my_explained_variance(value, target):  # [B], [B] -> a number
+def my_kl(log_prob, old_log_prob):  # [B], [B] -> a number
     ...
 
 
-check_explained_variance(my_explained_variance)
+check_kl(my_kl)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A variance subtracts the mean first. Do that to $G - V$ as well, and use the same kind of variance above and below.
+# The logarithm of a quotient is a difference. No row's number is negative, even where $\rho < 1$.
 #
 # </details>
 #

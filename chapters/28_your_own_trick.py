@@ -174,7 +174,7 @@ assert ends["lottery", "standardized"].min() > 0.9
 
 
 # %% [markdown] tags=["two-hours"]
-# With static, `better_half` is more reliable. In the lottery all five agents end up sure of the wrong machine, as
+# In static, `better_half` is more reliable. In the lottery all five agents end up sure of the wrong machine, as
 # predicted: **the trick maximizes something else.**
 
 # %% [markdown]

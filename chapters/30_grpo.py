@@ -149,8 +149,8 @@ assert 2.2 < gain < 2.4
 # Ten agents imitate a demonstrator that says `yes` to easy, even, and hard prompts with probability 0.95, 0.5, and
 # 0.05. `yes` pays. Four sets train on from there: with and without $\sigma$, under Adam and under gradient descent with
 # momentum, which is Adam with an enormous $\epsilon$. In groups of eight, $\sigma$ multiplies the slope of even prompts
-# by 1.74. A fifth set has a learning rate that is smaller by this factor, so whatever still differs is mostly what
-# $\sigma$ does to the *other* prompts.
+# by 1.74. A fifth set has a learning rate that is smaller by this factor, so that even prompts begin with the same
+# slope.
 #
 # **Predict.** For the hard prompt: by how much is `yes` likelier with $\sigma$, under each optimizer?
 
@@ -296,7 +296,7 @@ assert gains["mixed, descent"][0] > 0
 # | **defaults** | $\epsilon = 10^{-4}$, and $\sigma$ with $G - 1$, as in TRL |
 # | **watch** | `mixed_share`: the share of groups that say anything |
 # | **skip it when** | rewards aren't all from the same two values |
-# | **evidence** | `group_norm`: Not tried in the usual environments. It hurts in 1 of 2 trials in worlds made for it, as predicted. <br> `mixed_groups`: Not tried in the usual environments. It does nothing detectable in the one world made for it. |
+# | **evidence** | `group_norm`: Not tried in the usual environments. It hurts in 1 of 2 trials in worlds made for it, as predicted. <br> `mixed_groups`: Not tried in the usual environments. It does practically nothing in the one world made for it, as predicted. |
 # | **also called** | `scale_rewards` in TRL's `GRPOTrainer` |
 
 # %% [markdown]

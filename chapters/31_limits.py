@@ -82,8 +82,9 @@ assert min(ends["all tokens"] / ends["imitated"]) > 1.8
 
 # %% [markdown]
 # Nothing rewards length. Yet with a mean over each reply's own tokens, wrong replies end up twice as long as right
-# ones. The gap opens from below: right replies stay short. Under a mean over all tokens, both kinds double, toward the
-# maximum. This chapter is about three quiet choices in the loss: which mean, which limits, which leash.
+# ones. Under a mean over all tokens, both kinds double, toward the maximum. With GRPO's, wrong replies grow almost as
+# much, but right ones stay short. This chapter is about three quiet choices in the loss: which mean, which limits,
+# which leash.
 #
 # ## Two replies by hand
 #
@@ -310,8 +311,8 @@ for name, value, slope in by_hand:
 # %% [markdown]
 # The price can also stand in the reward, as in RLHF since Ziegler et al. (2019, arXiv:1909.08593). There the score
 # multiplies it, so $k_1$ has the right gradient: $\mathbb{E}[-\ln q \cdot \nabla]$. GRPO's paper has $k_3$ in the loss.
-# TRL now multiplies it by the ratio, which makes it right: `use_bias_correction_kl`, after DeepSeek-V3.2
-# (arXiv:2512.02556). See exercise 2.
+# TRL now multiplies it by the ratio, gradient and all, which makes it right: `use_bias_correction_kl`, after
+# DeepSeek-V3.2 (arXiv:2512.02556). For $k_2$, see exercise 2.
 #
 # **Predict.** At $\beta = 0.3$ the closed form is worth about 0.2 for our imitators, who aren't exact. Which of
 # four leashes hold it there?
@@ -404,7 +405,7 @@ assert apart["one step"] < 1e-3 < apart["eight steps"]
 # | **defaults** | $\epsilon_\text{high} = 0.28$; $\beta = 0.04$ on $k_3$ in the loss, as in GRPO |
 # | **watch** | lengths of right and wrong replies; `clip_high_fraction`; `reference_kl` |
 # | **skip it when** | replies have one length; one step per batch; the reward is the truth |
-# | **evidence** | `clip_higher`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `kl_penalty`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `reply_mean`: Not tried in the usual environments. It does nothing detectable in the one world made for it. <br> `reply_ratio`: Not tried in the usual environments. |
+# | **evidence** | `clip_higher`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `kl_penalty`: Not tried in the usual environments. It helps in the one world made for it, as predicted. <br> `reply_mean`: Not tried in the usual environments. It does practically nothing in the one world made for it, as predicted. <br> `reply_ratio`: Not tried in the usual environments. |
 # | **also called** | `loss_type`, `epsilon_high`, `beta` in TRL |
 
 # %% [markdown]

@@ -154,7 +154,7 @@ found
 # | **defaults** | `dual_clip_limit` $c = 3$ |
 # | **watch** | `bounded_fraction`, beside `max_ratio` |
 # | **skip it when** | ratios stay small |
-# | **evidence** | In 3 of 3 environments, these seeds can't tell. It does nothing detectable in the one world made for it. |
+# | **evidence** | In 3 of 3 environments, these runs can't tell. It does nothing detectable in the one world made for it. |
 # | **also called** | dual-clip PPO |
 
 # %% [markdown]

@@ -105,7 +105,7 @@ found
 # | **defaults** | none of its own |
 # | **watch** | `explained_variance` |
 # | **skip it when** | $\lambda$ is near 1, or there is one epoch |
-# | **evidence** | In 3 of 3 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
+# | **evidence** | In 3 of 3 environments, these runs can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | recomputing advantages |
 
 # %% [markdown]

@@ -114,7 +114,7 @@ scaled
 # | **defaults** | clipped to ±10 |
 # | **watch** | `reward_std` |
 # | **skip it when** | rewards are around 1, or `return_norm` is enough |
-# | **evidence** | Helps on robots (at one rate, once) in Hopper, Walker2d. In 1 of 3 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
+# | **evidence** | Helps on robots (at one rate; once) in Hopper, Walker2d. In 1 of 3 environments, these runs can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | reward normalization; `VecNormalize(norm_reward=True)` |
 
 # %% [markdown]

@@ -122,7 +122,7 @@ norms_apart
 # | **defaults** | `value_lr_factor`, `max_value_grad_norm`, `value_epochs`: as the policy's |
 # | **watch** | `value_grad_norm` beside `grad_norm` |
 # | **skip it when** | returns are normalized, or there is no limit on the norm |
-# | **evidence** | In 3 of 3 environments, these seeds can't tell. It helps in the one world made for it, as predicted. |
+# | **evidence** | In 3 of 3 environments, these runs can't tell. It helps in the one world made for it, as predicted. |
 # | **also called** | two optimizers; Spinning Up's `pi_lr` and `vf_lr` |
 
 # %% [markdown]

@@ -133,7 +133,7 @@ evidence("huber")
 # | **defaults** | `huber_delta` $\delta = 1$ |
 # | **watch** | `value_loss` beside `explained_variance` |
 # | **skip it when** | rare returns are what counts |
-# | **evidence** | In 3 of 3 environments, these seeds can't tell. It hurts in the one world made for it, as predicted. |
+# | **evidence** | In 3 of 3 environments, these runs can't tell. It hurts in the one world made for it, as predicted. |
 # | **also called** | smooth L1 loss, in PyTorch for $\delta = 1$ |
 
 # %% [markdown]

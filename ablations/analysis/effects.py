@@ -59,9 +59,10 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     `better` is the probability that a seed with the trick beats one without. Comparisons without seeds are left out.
 
     Intervals and tests are Welch's, and include the variance of choosing the arms' learning rates where it is known
-    (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected by Holm's method for the number of comparisons in the
-    design. If the study was tried again on other seeds, an effect that was detected or practically nothing has the
-    difference seen there, and `confirmed`: 1 if p < 0.05 with the same sign there, or within the margin again; else 0.
+    (see `choosing`), corrected by Holm's method for the number of comparisons in the design. Detected is 1 if the trick
+    helps, -1 if it hurts, else 0: see `verdict`. If the study was tried again on other seeds, an effect that was
+    detected or practically nothing has the difference seen there, and `confirmed`: 1 if p < 0.05 with the same sign
+    there, or within the margin again; else 0.
     """
     rows = [(pair, row) for pair in design.comparisons if (row := _row(study, design, pair))]
     frame = pd.DataFrame([row for _, row in rows])
@@ -86,12 +87,13 @@ def verdict(row: Mapping[Any, Any], margin: float, span: tuple[float, float] = (
 
     row: difference, low, high, p_holm, and the mean areas `without` and `with`. margin: a difference that is certainly
     smaller counts as practically nothing; NaN: none does. span: the areas of a random policy and of the best possible.
+    Where no arm is a margin better than a random policy, nothing can be told.
     """
     if np.isnan(row["low"]):
         return ""
+    if max(row["without"], row["with"]) < span[0] + margin:  # the arms can only differ in how they fail
+        return NOT_LEARNED
     if row["p_holm"] < stats.LEVEL:
-        if max(row["without"], row["with"]) < span[0] + margin:  # they differ in how they fail
-            return NOT_LEARNED
         return HELPS if row["difference"] > 0 else HURTS
     if not stats.within(row["low"], row["high"], margin):
         return UNKNOWN

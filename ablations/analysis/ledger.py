@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import effects
+from ablations.analysis.effects import HELPS, HURTS, effects
 from ablations.analysis.records import SUFFIX, Study, load_if_whole, seeds_in
 from ablations.analysis.stats import LEVEL, holm
 
@@ -42,7 +42,7 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
     found = [each.assign(question=s.about.get("answer") or s.name)[COLUMNS] for s, each in every if len(each)]
     table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
     table["p_all"] = holm(table.p.to_numpy(dtype=float))
-    return table.assign(stands=table.p_all < LEVEL)
+    return table.assign(stands=(table.p_all < LEVEL) & table.verdict.isin((HELPS, HURTS)))
 
 
 def fresh_seeds(folder: Path, question: Collection[str], count: int) -> tuple[int, ...]:

@@ -179,8 +179,9 @@ def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
     """
     tables, known = list[pd.DataFrame](), set[Trial]()
     for study in (study for study in studies if not study.designs):
-        if found := [each for each in outcomes([study]) if each.trial not in known]:
+        if found := outcomes([study]):
             table = trial_table(found, outcomes([study.again] if study.again else []))
-            tables.append(table.assign(place=[TRIALS.index(each.trial) for each in found]))
+            table = table.assign(place=[TRIALS.index(each.trial) for each in found])
+            tables.append(table[[each.trial not in known for each in found]])
             known |= {each.trial for each in found}
     return pd.concat(tables).sort_values("place", ignore_index=True).drop(columns="place")

@@ -321,6 +321,8 @@ def load(path: Path) -> Study:
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError, InputError) as error:
         if "unknown trick" in str(error):
             raise InputError(f"{path}: {error}; a trick of your own needs --trick FILE") from error
+        if "whole games" in str(error):
+            raise InputError(f"{path} {error}: move it elsewhere") from error
         why = f"no {error} in it" if isinstance(error, KeyError) else error
         remedy = "the command that made it can rebuild it from its finished jobs"
         raise InputError(f"{path} is damaged, of another version, or not a run file: {why}; {remedy}") from error
@@ -329,13 +331,15 @@ def load(path: Path) -> Study:
 def _parse(text: str, path: Path) -> Study:
     about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
     check_sum(text, about.pop("sha256", None))
+    if "games" in about:
+        raise InputError("has scores of whole games, which are no study any more")
     runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, ""))[COLUMNS]
     designs = tuple(as_design(each) for each in about.pop("designs"))
     return Study(path.name.removesuffix(SUFFIX), designs, runs, cast(About, about))
 
 
 def load_all(folder: Path, told: bool = False) -> list[Study]:
-    """All studies in a folder, in the order of the suites' environments, the worlds last.
+    """All studies in a folder, in the order of the suites' environments; those of trials last, the largest first.
 
     What confirms a study is its `again`, see `_elsewhere`. told: of studies of different origins, take those by this
     version's algorithm, and tell which are left out. Raises InputError if a file is damaged, or if all are of other
@@ -353,7 +357,7 @@ def load_all(folder: Path, told: bool = False) -> list[Study]:
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = [study for study in every if "confirms" not in study.about]
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
-    return sorted(studies, key=lambda study: (not study.designs, position(study.env)))
+    return sorted(studies, key=lambda study: (0, position(study.env)) if study.designs else (1, -len(study.runs)))
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:

@@ -125,5 +125,6 @@ def evaluated_text(games: pd.DataFrame) -> str:
     for (env, steps, actions), own in games.groupby(["env", "steps", "actions"], sort=False):
         found, agents = mean_score(own), own.seed.nunique()
         score = f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
-        lines.append((f"{env}, {steps:,} steps", f"{agents} × {len(own) // agents}", str(actions), score))
+        trained = f", {steps:,} steps" * (actions != "random")
+        lines.append((f"{env}{trained}", f"{agents} × {len(own) // agents}", str(actions), score))
     return markdown(lines)

@@ -200,7 +200,7 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
         ),
     },
     "docs/results/published.md": {
-        "The zoo evaluates an agent after training": Facts.greedy_score,
+        "Scored as the zoo does, they are where the zoo is": Facts.greedy_score,
         "seven of ten agents end between 220 and 263, and three near 150": lambda f: (
             (late := f.at_published(LANDER, ZOO_FLAGS))[3::6] == [220, 263] and 135 < late[0] < late[2] < 155
         ),

@@ -133,6 +133,6 @@ def as_design(stored: Mapping[str, Any]) -> Design:
     def arm(label: Any, on: str, own: Any, functions: Any = ()) -> Arm:
         return Arm(Label(*label), tricks_of(on), own, dict.fromkeys(functions, str))
 
-    rest = {name: frozen(value) for name, value in stored.items()}
+    rest = {name: frozen(value) for name, value in stored.items()} | {"crossed": bool(stored["crossed"])}
     pairs = [Comparison(Label(*label), arm(*off), arm(*on)) for label, off, on in rest["comparisons"]]
     return Design(**rest | {"arms": tuple(arm(*each) for each in rest["arms"]), "comparisons": tuple(pairs)})

@@ -34,7 +34,7 @@ UNKNOWN = "#e4e4e4"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
     f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
-    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
+    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or the arms learned too little or too well"
 )
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 

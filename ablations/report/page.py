@@ -174,7 +174,7 @@ def _worlds(study: Study, folder: Path) -> Section:
     doses = [path for path in paths if "_doses" in path.stem]
     images = [image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
     images += [image(doses, "The effect of each trick at each dose")] if doses else []
-    return joined(["## A trial for every trick", *images, table]), paths
+    return joined([f"## Trials: {plain(study.name)}", *images, table]), paths
 
 
 def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
@@ -232,7 +232,8 @@ tuning seeds are known. Where seeds were added until all was decided, the looks 
 
 **Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
 lies within ±0.05 (or the margin that was given), unless no arm has learned much (no area above 0.15) or all are near \
-the ceiling (no area below 0.9). Otherwise its effect is *unknown*: these seeds cannot tell.
+the ceiling (no area below 0.9). Nothing can be told where no arm is better than a random policy by that margin. \
+Otherwise the effect is *unknown*: these seeds cannot tell.
 
 **Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
 are not reported. Whole episodes make larger batches than segments do, and so allow fewer updates in the same number \

@@ -15,7 +15,6 @@ from ablations import (
     HELPS,
     HURTS,
     NOTHING,
-    OTHER_WAY,
     Arm,
     Panel,
     Seen,
@@ -33,8 +32,9 @@ from tricks.ladder import NEEDS, Tricks
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling); of "
     "worlds made for a trick (italics), in their own units, and at each dose as a share of the best score. Verdicts "
-    "are corrected for the number of comparisons, so an interval can leave out 0 and nothing is detected. Again: on "
-    "other seeds. On robots and on games in pixels, all arms run at one learning rate.*"
+    "are corrected for the number of comparisons, so an interval may leave out 0 although nothing is detected. "
+    "Practically nothing: all of it is within ±0.05. Cannot tell here: the arms learned too little or too well. "
+    "Unknown: none of these. Again: on other seeds. On robots and games in pixels, all arms run at one rate.*"
 )
 WITH = "with it, beside without"
 AGAIN = ", but not again"
@@ -54,11 +54,11 @@ class Evidence:
 
     table: one row per environment and question: env, subject (of the study: "ladder", "beyond", or "continuous", the
     preset for robots), question, difference (in normalized area under the curve: 0 is a random policy, 1 the ceiling),
-    low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design), verdict (in words), seeds, again
-    (the difference on other seeds, if it was tried), confirmed (1, 0). worlds: one row per trial in a world made for
-    the trick, in the world's own units of return: place, without, with, difference, low, high, share (the difference
-    as a share of the best possible score; NaN if that is not known), seen (1, -1, 0; corrected for the number of
-    trials), verdict, seeds.
+    low and high (95%), detected (1 helps, -1 hurts, 0 no), verdict (in words), seeds, again (the difference on other
+    seeds, if it was tried), confirmed (1, 0), tuned (a reservation about the learning rates). worlds: one row per trial
+    in a world made for the trick, in the world's own units of return: place, without, with, difference, low, high,
+    share (the difference as a share of the best possible score; NaN if that is not known), seen (1, -1, 0; corrected
+    for the number of trials), verdict, seeds.
     """
 
     trick: str
@@ -184,14 +184,15 @@ def in_short(found: Evidence) -> str:
         said += [f"{verdict.capitalize()} {'; '.join(parts)}."] * bool(parts)
     told = set(table.env[table.verdict.isin((HELPS, HURTS, NOTHING))])
     if rest := table.env.nunique() - len(told):
-        said.append(f"In {rest} of {table.env.nunique()} environments, these seeds can't tell.")
+        said.append(f"In {rest} of {table.env.nunique()} environments, these runs can't tell.")
     if len(found.worlds):
         every, seen = len(found.worlds), {verb: found.worlds.verdict.eq(verb).sum() for verb in (HELPS, HURTS)}
         counts = " and ".join(f"{verb} in {count}" for verb, count in seen.items() if count)
-        some = f"{counts or 'does nothing detectable in any'} of {every} trials in worlds"
-        one = f"{counts.removesuffix(' in 1') or 'does nothing detectable'} in the one world"
-        against = found.worlds.outcome.eq(OTHER_WAY).any()
-        said.append(f"It {some if every > 1 else one} made for it{', as predicted' * bool(counts and not against)}.")
+        nothing = "does practically nothing" if found.worlds.verdict.eq(NOTHING).all() else "does nothing detectable"
+        some = f"{counts or f'{nothing} in any'} of {every} trials in worlds"
+        one = f"{counts.removesuffix(' in 1') or nothing} in the one world"
+        right = found.worlds.outcome.eq(AS_PREDICTED).all()
+        said.append(f"It {some if every > 1 else one} made for it{', as predicted' * bool(right)}.")
     return " ".join(said)
 
 
@@ -207,7 +208,7 @@ def _how(row: dict[Hashable, Any]) -> str:
     small += [f"with {named if len(others) < 3 else f'{len(others)} others'}"] * bool(others)
     small += ["at one rate"] * (row["tuned"] == FIXED)
     small += ["once"] * (row["verdict"] != NOTHING and pd.isna(row["confirmed"]))
-    return asked + f" ({', '.join(small)})" * bool(small)
+    return asked + f" ({'; '.join(small)})" * bool(small)
 
 
 def with_evidence(text: str, chapter: str, mark: str = "") -> str:

@@ -14,12 +14,18 @@ def careful_mask(logits: Tensor, legal: Tensor) -> Tensor:
     return logits.masked_fill(~legal, ILLEGAL)
 
 
+def _entropy(logits: Tensor) -> Tensor:
+    log_prob = logits.log_softmax(-1)
+    return -(log_prob.exp() * log_prob).sum(-1)
+
+
 def _right(logits: Tensor, legal: Tensor) -> Tensor:
-    return logits.masked_fill(~legal, ILLEGAL).softmax(-1)
+    return _entropy(logits.masked_fill(~legal, ILLEGAL))
 
 
-def _shares(x: Tensor) -> Tensor:
-    return x / x.sum(-1, keepdim=True)
+def _unshared(logits: Tensor, legal: Tensor) -> Tensor:
+    log_prob = logits.log_softmax(-1)
+    return -(log_prob.exp() * log_prob * legal).sum(-1)
 
 
 check_masked = Exercise(
@@ -31,31 +37,20 @@ check_masked = Exercise(
             "legal": torch.tensor([[True, False, True, True], [True, True, False, False]]),
         },
         {"logits": torch.tensor([0.0, 1.0, 200.0]), "legal": torch.tensor([True, True, False])},
+        {"logits": torch.tensor([2.0, 9.0, -1.0]), "legal": torch.tensor([False, False, True])},
     ),
     mistakes={
-        "a logit of 0 is not a probability of 0: e⁰ = 1. An illegal action needs a logit of −∞, or close to it.": (
-            lambda logits, legal: (logits * legal).softmax(-1)
+        "an illegal action makes it NaN: it multiplies a probability of 0 by −∞. Keep both factors finite.": (
+            lambda logits, legal: _entropy(logits.masked_fill(~legal, -torch.inf))
         ),
-        "legal and illegal are swapped: masked_fill replaces where its mask is True.": (
-            lambda logits, legal: _right(logits, ~legal)
+        "the mask has no effect.": lambda logits, legal: _entropy(logits),
+        "illegal actions are left out of the sum, but their probability is lost. It goes to the legal ones.": _unshared,
+        "a logit of 0 is not a probability of 0: e⁰ = 1.": lambda logits, legal: _entropy(logits * legal),
+        "the logits are ignored: you counted the legal actions. Some are likelier than others.": (
+            lambda logits, legal: legal.sum(-1).log()
         ),
-        "the probabilities don't sum to 1. What the illegal actions lose goes to the legal ones.": (
-            lambda logits, legal: logits.softmax(-1) * legal
-        ),
-        "the logits are ignored. Legal actions keep their proportions to each other.": (
-            lambda logits, legal: _shares(legal)
-        ),
-        "the mask has no effect.": lambda logits, legal: logits.softmax(-1),
-        "an illegal action with a large logit is still possible. Don't subtract: replace.": (
-            lambda logits, legal: (logits - 10.0 * ~legal).softmax(-1)
-        ),
-        "where an illegal action has nearly all the probability, the others underflow to 0, and 0/0 is NaN. Mask "
-        "the logits, before the softmax.": (lambda logits, legal: _shares(logits.softmax(-1) * legal)),
-        "0·∞ is NaN: don't multiply the mask by infinity. Use torch.where or masked_fill.": (
-            lambda logits, legal: (logits - torch.inf * ~legal).softmax(-1)
-        ),
-        "eˣ of a large logit overflows. Mask the logits, and let softmax subtract the maximum.": (
-            lambda logits, legal: _shares(logits.exp() * legal)
+        "the sign is wrong: a logarithm of a probability is never positive, and an entropy never negative.": (
+            lambda logits, legal: -_right(logits, legal)
         ),
     },
     drawn=lambda d: {

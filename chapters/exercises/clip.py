@@ -14,7 +14,8 @@ def short_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Ten
 
 
 def _right(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
-    return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
+    enough = torch.where(advantage > 0, ratio > 1 + epsilon, ratio < 1 - epsilon)
+    return torch.where(enough, 0.0, advantage)
 
 
 check_surrogate = Exercise(
@@ -29,28 +30,23 @@ check_surrogate = Exercise(
         {"ratio": torch.tensor([1.15, 4.0, 0.1]), "advantage": torch.tensor([1.0, -2.0, 3.0]), "epsilon": 0.1},
     ),
     mistakes={
-        "the minimum is missing. An action that has gone the wrong way must keep its gradient to come back.": (
-            lambda r, a, e: r.clamp(1 - e, 1 + e) * a
+        "this is zero on both sides of the range. An action that has gone the wrong way must be able to come back.": (
+            lambda r, a, e: torch.where((r - 1).abs() > e, 0.0, a)
         ),
-        "this is the larger of the two. Take the smaller one: the objective must never promise too much.": (
-            lambda r, a, e: torch.maximum(r * a, r.clamp(1 - e, 1 + e) * a)
+        "the zeros are on the wrong side: the rows that should come back have no gradient, and those that have moved "
+        "enough do.": lambda r, a, e: torch.where((r - 1).abs() > e, a - _right(r, a, e), a),
+        "good and bad actions have the same zeros here. Which way should a bad one move, and where is it enough?": (
+            lambda r, a, e: torch.where(r > 1 + e, 0.0, a)
         ),
-        "take the minimum of the two products, not of the two ratios: a negative advantage reverses their order.": (
-            lambda r, a, e: torch.minimum(r, r.clamp(1 - e, 1 + e)) * a
+        "a row with a gradient does not have the slope 1: by how much does ρA grow with ρ?": (
+            lambda r, a, e: (_right(r, a, e) != 0).float()
         ),
-        "clip the ratio first, then multiply it by the advantage. This clips the product.": (
-            lambda r, a, e: torch.minimum(r * a, (r * a).clamp(1 - e, 1 + e))
+        "this is the objective itself. By how much does it grow with the ratio?": (
+            lambda r, a, e: torch.minimum(r * a, r.clamp(1 - e, 1 + e) * a)
         ),
-        "the sign is wrong: this is a loss, to be minimized, and the objective is to be maximized.": (
-            lambda r, a, e: -_right(r, a, e)
-        ),
-        "nothing is clipped: this is the objective of the previous chapter.": lambda r, a, e: r * a,
-        "the range is around 1, not around 0: a ratio of 1 means that the policy has not moved.": (
-            lambda r, a, e: torch.minimum(r * a, r.clamp(-e, e) * a)
-        ),
+        "nothing is clipped: this is the slope of the previous chapter's objective.": lambda r, a, e: 1 * a,
     },
     drawn=lambda d: {"ratio": d.tensor(8, low=0.2, high=3.0), "advantage": d.tensor(8), "epsilon": d.number(0.1, 0.3)},
-    gradients=("ratio",),
 )
 
 

@@ -21,16 +21,9 @@ def log_prob_of(policy: Policy, family: Family, batch: Batch) -> Tensor:
     return old_log_prob(policy, family, played)
 
 
-HALF_LOG = 0.5 * math.log(2 * math.pi)
-
-
-def _terms(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    """log π of each dimension: [B, A]."""
-    return -(0.5 * ((action - mean) / log_std.exp()).square() + log_std + HALF_LOG)
-
-
-def _right(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
-    return _terms(mean, log_std, action).sum(-1)
+def _right(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+    z = (action - mean) / log_std.exp()
+    return z / log_std.exp(), z.square() - 1
 
 
 check_log_prob = Exercise(
@@ -53,29 +46,26 @@ check_log_prob = Exercise(
         },
     ),
     mistakes={
-        "there is one number per dimension. The dimensions are independent, so their densities multiply: sum the "
-        "logarithms.": (lambda m, s, a: _terms(m, s, a)),
-        "the terms are averaged over the dimensions. A product of densities is a sum of logarithms.": (
-            lambda m, s, a: _terms(m, s, a).mean(-1)
+        "there is one number per row. The scores of different parameters don't add up: keep every dimension.": (
+            lambda m, s, a: tuple(score.sum(-1) for score in _right(m, s, a))
         ),
-        "each dimension has its own ½·log 2π; here the whole action has just one.": (
-            lambda m, s, a: (_terms(m, s, a) + HALF_LOG).sum(-1) - HALF_LOG
+        "the first has the wrong sign: if an action was good, its mean should move toward it.": (
+            lambda m, s, a: (-_right(m, s, a)[0], _right(m, s, a)[1])
         ),
-        "½·log 2π is missing. It never changes a ratio, but the entropy and the density need it.": (
-            lambda m, s, a: (_terms(m, s, a) + HALF_LOG).sum(-1)
+        "the first is z itself. How much does z change when the mean moves by 1?": (
+            lambda m, s, a: ((a - m) / s.exp(), _right(m, s, a)[1])
         ),
-        "log σ is missing: a wider bell is lower.": lambda m, s, a: (_terms(m, s, a) + s).sum(-1),
-        "the second argument is the logarithm of σ, not of σ².": lambda m, s, a: _terms(m, 0.5 * s, a).sum(-1),
+        "the second is never negative, so σ could only grow. Which other term of log π contains log σ?": (
+            lambda m, s, a: (_right(m, s, a)[0], _right(m, s, a)[1] + 1)
+        ),
+        "the second is the score of σ. The parameter is log σ: what does the chain rule add?": (
+            lambda m, s, a: (_right(m, s, a)[0], _right(m, s, a)[1] / s.exp())
+        ),
         "the second argument is the logarithm of σ. Take exp before you divide by it.": (
-            lambda m, s, a: -(0.5 * ((a - m) / s).square() + s.abs().log() + HALF_LOG).sum(-1)
-        ),
-        "this is the density. The loss needs its logarithm.": lambda m, s, a: _right(m, s, a).exp(),
-        "square all of (a − μ)/σ, so that σ is squared, too.": (
-            lambda m, s, a: -(0.5 * (a - m).square() / s.exp() + s + HALF_LOG).sum(-1)
+            lambda m, s, a: ((a - m) / s.square(), ((a - m) / s).square() - 1)
         ),
     },
     drawn=lambda d: {"mean": d.tensor(3, 2), "log_std": d.tensor(3, 2, low=-1.0, high=1.0), "action": d.tensor(3, 2)},
-    gradients=("mean", "log_std"),
 )
 
 

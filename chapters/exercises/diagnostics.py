@@ -68,29 +68,37 @@ def _immortal(reward, value, next_value, terminated, done, gamma, lam):  # type:
     return gae(reward, value, next_value, never, never, gamma, lam)
 
 
-check_explained_variance = Exercise(
-    lambda value, target: 1 - (target - value).var() / target.var(),
+def _kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
+    return _rows(log_prob - old_log_prob).mean()
+
+
+def _rows(log_ratio: Tensor) -> Tensor:
+    return log_ratio.exp() - 1 - log_ratio
+
+
+check_kl = Exercise(
+    _kl,
     cases=(
-        {"value": torch.tensor([1.0, 2.0, 3.0]), "target": torch.tensor([11.0, 12.0, 13.0])},
-        {"value": torch.tensor([0.0, 0.0, 0.0, 0.0]), "target": torch.tensor([1.0, 2.0, 3.0, 4.0])},
-        {"value": torch.tensor([3.0, 2.0, 1.0]), "target": torch.tensor([1.0, 2.0, 3.0])},
-        {"value": torch.tensor([0.5, 1.0, 1.5]), "target": torch.tensor([1.0, 2.0, 3.0])},
+        {"log_prob": torch.tensor([0.2, 0.6, 0.1]).log(), "old_log_prob": torch.tensor([0.2, 0.4, 0.2]).log()},
+        {"log_prob": torch.tensor([-0.5, -1.0]), "old_log_prob": torch.tensor([-0.5, -1.0])},
+        {"log_prob": torch.tensor([-0.1, -0.2, -0.3, -3.0]), "old_log_prob": torch.tensor([-1.0, -2.0, -1.5, -2.0])},
     ),
     mistakes={
-        "this is 1 − mean((G − V)²)/Var(G), which also punishes a constant offset. Subtract the mean of G − V.": (
-            lambda value, target: 1 - (target - value).square().mean() / target.var(correction=0)
+        "this is the mean of −log ρ. It has the right mean, but is negative for some batches. Which part has mean 0 "
+        "and repairs that?": lambda new, old: (old - new).mean(),
+        "the sign of log ρ is wrong: a ratio a little above 1 should give nearly 0.": (
+            lambda new, old: ((new - old).exp() - 1 + new - old).mean()
         ),
-        "this is 1 − mean((G − V)²)/Var(G): subtract the mean of G − V before you square.": (
-            lambda value, target: 1 - (target - value).square().mean() / target.var()
+        "ρ is upside down. The policy that played stands below.": lambda new, old: _kl(old, new),
+        "a quotient of logarithms is not the logarithm of a quotient.": (
+            lambda new, old: _rows((new / old).log()).mean()
         ),
-        "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": (
-            lambda value, target: float(torch.corrcoef(torch.stack([value, target]))[0, 1] ** 2)
+        "this is the mean of ½·(log ρ)². That's close for small steps only.": (
+            lambda new, old: 0.5 * (new - old).square().mean()
         ),
-        "this is the share that is *not* explained. Subtract it from 1.": (
-            lambda value, target: (target - value).var() / target.var()
-        ),
+        "this is the sum over the rows, which grows with the batch.": lambda new, old: _rows(new - old).sum(),
     },
-    drawn=lambda d: {"value": d.tensor(6), "target": d.tensor(6)},
+    drawn=lambda d: {"log_prob": d.tensor(6, low=-3.0, high=-0.1), "old_log_prob": d.tensor(6, low=-3.0, high=-0.1)},
 )
 
 check_diagnosis = Exercise(

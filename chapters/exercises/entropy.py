@@ -14,12 +14,44 @@ def reported_bonus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
     return coef * torch.tensor(report)
 
 
-def _right(logits: Tensor) -> Tensor:
+def _parts(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """π, log π, and the entropy of each row."""
     log_prob = logits.log_softmax(-1)
-    return -(log_prob.exp() * log_prob).sum(-1)
+    prob = log_prob.exp()
+    return prob, log_prob, -(prob * log_prob).sum(-1, keepdim=True)
 
 
-check_entropy = Exercise(
+def _right(logits: Tensor) -> Tensor:
+    prob, log_prob, entropy = _parts(logits)
+    return -prob * (log_prob + entropy)
+
+
+def _infinite(logits: Tensor) -> Tensor:
+    prob, log_prob = logits.softmax(-1), logits.softmax(-1).log()
+    return -prob * (log_prob - (prob * log_prob).sum(-1, keepdim=True))
+
+
+def _each_alone(logits: Tensor) -> Tensor:
+    prob, log_prob, _ = _parts(logits)
+    return -prob * (log_prob + 1)
+
+
+def _minus_entropy(logits: Tensor) -> Tensor:
+    prob, log_prob, entropy = _parts(logits)
+    return -prob * (log_prob - entropy)
+
+
+def _one_entropy(logits: Tensor) -> Tensor:
+    prob, log_prob, entropy = _parts(logits)
+    return -prob * (log_prob + entropy.mean())
+
+
+def _unweighted(logits: Tensor) -> Tensor:
+    _, log_prob, entropy = _parts(logits)
+    return -(log_prob + entropy)
+
+
+check_slope = Exercise(
     _right,
     cases=(
         {"logits": torch.tensor([[math.log(2), 0.0, 0.0]])},
@@ -28,21 +60,18 @@ check_entropy = Exercise(
     ),
     mistakes={
         "a probability that underflows to 0 gives 0·log 0 = 0·(−∞), which is NaN. Take log_softmax, which stays "
-        "finite, and its exp.": (lambda logits: -(logits.softmax(-1) * logits.softmax(-1).log()).sum(-1)),
-        "these are bits. The library uses nats: the natural logarithm.": lambda logits: _right(logits) / math.log(2),
-        "the sign is missing: log π is never positive, so −Σ π·log π is never negative.": (
-            lambda logits: -_right(logits)
+        "finite, and its exp.": _infinite,
+        "the sign is wrong: this is downhill, toward a policy that is more certain.": lambda logits: -_right(logits),
+        "here each logit moves only its own probability. The softmax keeps the sum at 1, so the others move, too.": (
+            _each_alone
         ),
-        "the sum over actions was divided by their number. The weights π already sum to 1.": (
-            lambda logits: _right(logits) / logits.shape[-1]
+        "the slopes of a row should sum to 0: to raise all its logits alike changes nothing. Is Σ π·log π H or −H?": (
+            _minus_entropy
         ),
-        "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": (
-            lambda logits: -(logits.softmax(-1) * logits).sum(-1)
-        ),
-        "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": (
-            lambda logits: -logits.log_softmax(-1).mean(-1)
+        "every row has an entropy of its own. Yours is one number for all rows.": _one_entropy,
+        "an action that is never taken gets a steep slope here, but its logit hardly matters. A factor is missing.": (
+            _unweighted
         ),
     },
     drawn=lambda d: {"logits": d.tensor(3, 4, low=-5.0, high=5.0)},
-    gradients=("logits",),
 )

@@ -6,7 +6,6 @@ from torch import Tensor
 from chapters.book.exercise import Exercise
 from tricks.baseline import squared_error
 from tricks.huber import linear_beyond
-from tricks.value_clip import clipped_error
 
 
 def cautious_error(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
@@ -15,18 +14,44 @@ def cautious_error(value: Tensor, old: Tensor, target: Tensor, clip_range: float
     return torch.minimum(squared_error(value, target), squared_error(near, target))
 
 
-def _around_zero(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
-    near = value.clamp(-clip_range, clip_range)
-    return torch.maximum(squared_error(value, target), squared_error(near, target))
+def _parts(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The prediction near the old one, whether V has left the range, and whether the plain error is the smaller one."""
+    near = old + (value - old).clamp(-clip_range, clip_range)
+    return near, (value - old).abs() > clip_range, (value - target).abs() < (near - target).abs()
 
 
-def _bare_difference(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
-    near = (value - old).clamp(-clip_range, clip_range)
-    return torch.maximum(squared_error(value, target), squared_error(near, target))
+def _right(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    _, left, smaller = _parts(value, old, target, clip_range)
+    return torch.where(left & smaller, 0.0, value - target)
 
 
-check_error = Exercise(
-    clipped_error,
+def _of_smaller(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    _, left, smaller = _parts(value, old, target, clip_range)
+    return torch.where(left & ~smaller, 0.0, value - target)
+
+
+def _none_inside(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    _, left, smaller = _parts(value, old, target, clip_range)
+    return torch.where(left & ~smaller, value - target, 0.0)
+
+
+def _near_slope(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    near, left, smaller = _parts(value, old, target, clip_range)
+    return torch.where(left & smaller, near, value) - target
+
+
+def _none_beyond(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    near, left, _ = _parts(value, old, target, clip_range)
+    return torch.where(left & ((target - near) * (value - old) > 0), 0.0, value - target)
+
+
+def _exact(numbers: Tensor) -> Tensor:
+    """Rounded, so that V_old + (V − V_old) is V to the last digit, and both errors are equal within the range."""
+    return (64 * numbers).round() / 64
+
+
+check_slope = Exercise(
+    _right,
     cases=(
         {
             "value": torch.tensor([1.0, 1.0, 0.1]),
@@ -40,22 +65,33 @@ check_error = Exercise(
             "target": torch.full((3,), 12.0),
             "clip_range": 0.5,
         },
-        {"value": torch.tensor([-3.0]), "old": torch.tensor([-2.0]), "target": torch.tensor([-2.1]), "clip_range": 0.2},
+        {
+            "value": torch.tensor([-3.0, 1.0]),
+            "old": torch.tensor([-2.0, 0.0]),
+            "target": torch.tensor([-2.1, 0.4]),
+            "clip_range": 0.2,
+        },
     ),
     mistakes={
-        "this takes the smaller of the two errors. A pessimist takes the larger.": cautious_error,
-        "this limits V itself to ±ε. Limit its *change* since V_old.": _around_zero,
-        "this is only the clipped error. Where V moved away from its target, the plain one is larger.": (
-            lambda v, o, t, e: squared_error(o + (v - o).clamp(-e, e), t)
+        "this is the slope of the smaller error. A pessimist takes the larger.": _of_smaller,
+        "this is zero wherever V has left the range. Which error is larger where V moved away from its target?": (
+            lambda v, o, t, e: torch.where((v - o).abs() > e, 0.0, v - t)
         ),
-        "this clips only the change, and V_old is missing: near = V_old + clip(V − V_old, ±ε).": _bare_difference,
-        "this holds the target near V_old. Leave the target, and hold the prediction.": (
-            lambda v, o, t, e: squared_error(v, o + (t - o).clamp(-e, e))
+        "this is zero within the range. There both errors are the same: do they depend on V?": _none_inside,
+        "where the clipped error is larger, you take its distance from the target. How does it change with V?": (
+            _near_slope
         ),
-        "the factor ½ is missing.": lambda v, o, t, e: 2 * clipped_error(v, o, t, e),
+        "this is zero wherever the target is out of reach. What if V has overshot it by far?": _none_beyond,
+        "this is twice the slope. What does the factor ½ do to the derivative of a square?": (
+            lambda v, o, t, e: 2 * _right(v, o, t, e)
+        ),
     },
-    drawn=lambda d: {"value": d.tensor(6), "old": d.tensor(6), "target": d.tensor(6), "clip_range": d.number(0.1, 0.9)},
-    gradients=("value",),
+    drawn=lambda d: {
+        "value": _exact(d.tensor(6)),
+        "old": _exact(d.tensor(6)),
+        "target": d.tensor(6),
+        "clip_range": d.number(0.1, 0.9),
+    },
 )
 
 

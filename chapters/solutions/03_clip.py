@@ -17,9 +17,9 @@ import torch
 from chapters.exercises.clip import check_surrogate
 
 
-def my_surrogate(ratio, advantage, epsilon):
-    clipped = ratio.clamp(1 - epsilon, 1 + epsilon)
-    return torch.minimum(ratio * advantage, clipped * advantage)
+def my_slope(ratio, advantage, epsilon):
+    enough = torch.where(advantage > 0, ratio > 1 + epsilon, ratio < 1 - epsilon)
+    return torch.where(enough, 0.0, advantage)
 
 
-check_surrogate(my_surrogate)
+check_surrogate(my_slope)

@@ -19,9 +19,12 @@ import torch
 from chapters.exercises.grad_clip import check_shorten
 
 
-def my_shorten(gradient, max_norm):
-    norm = gradient.square().sum(1, keepdim=True).sqrt()
-    return torch.where(norm > max_norm, gradient * max_norm / norm, gradient)
+def my_shorten(policy, value, max_norm, max_value_norm):
+    shortened = []
+    for gradient, longest in ((policy, max_norm), (value, max_value_norm)):
+        norm = gradient.square().sum(1, keepdim=True).sqrt()
+        shortened.append(torch.where(norm > longest, gradient * longest / norm, gradient))
+    return tuple(shortened)
 
 
 check_shorten(my_shorten)

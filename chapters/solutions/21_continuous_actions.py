@@ -29,16 +29,16 @@ from chapters.exercises.continuous_actions import check_log_prob, check_log_slop
 from tricks.core.policies import DiagonalGaussian
 
 
-def my_log_prob(mean, log_std, action):
+def my_scores(mean, log_std, action):
     z = (action - mean) / log_std.exp()
-    return -(0.5 * z**2 + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
+    return z / log_std.exp(), z**2 - 1
 
 
 def my_log_slope(u):
     return 2 * (math.log(2) - u - torch.nn.functional.softplus(-2 * u))
 
 
-check_log_prob(my_log_prob)
+check_log_prob(my_scores)
 check_log_slope(my_log_slope)
 
 torch.manual_seed(0)

@@ -195,17 +195,25 @@ def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_f
     assert out_of_room(9, 9, 1, (7, np.nan)) == module.NOT_LEARNED != out_of_room(10, 9, 1, (7, np.nan))
     assert out_of_room(0, 0, 1, (np.nan, np.nan)) == ""
     verdict = module.verdict
-    for level in (0.0, 1.0):  # two arms that are no better than random differ only in how they fail
-        at = SMALL | {"without": level, "with": level}
-        said = verdict(at | {"p_holm": 0.01, "difference": -0.01}, MARGIN)
-        assert said == ("hurts" if level else module.NOT_LEARNED)
-        assert verdict(at | {"high": 0.2}, MARGIN) == verdict(at, NAN) == module.UNKNOWN
+    for floor in (0.0, 7.0):  # two arms that are no better than random differ only in how they fail
+        for level, learned in ((MARGIN - 0.001, False), (MARGIN + 0.001, True), (1.0, True)):
+            at = SMALL | {"without": floor - 1, "with": floor + level}
+            for p, said in ((0.01, "hurts"), (0.5, module.UNKNOWN)):
+                found = verdict(at | {"p_holm": p, "difference": -0.2, "high": 0.2}, MARGIN, (floor, floor + 1))
+                assert found == (said if learned else module.NOT_LEARNED)
+            assert verdict(at, NAN) == module.UNKNOWN
         assert verdict(at | {"low": np.nan, "high": np.nan}, MARGIN) == ""
     assert verdict(SMALL, MARGIN) == NOTHING
     runs = calm(study(ONE, lambda on: 2 * len(on), "Elsewhere-v0")).runs
     for start, said in ((99.0, module.NOT_LEARNED), (10.0, NOTHING)):  # the first returns are the untrained arms'
         made = Study("x", (ONE,), runs.assign(**{SHARES[0]: start}), FLAT.about | {"margin": 6.0})
         assert effects(made, ONE).verdict.tolist() == [said]
+
+
+def test_no_effect_is_detected_between_arms_that_are_no_better_than_random_and_their_cell_is_hatched() -> None:
+    found = effects(study(ONE, lambda on: 60 * len(on) - 170), ONE)
+    assert found.p_holm.item() < LEVEL and (found.detected.item(), found.verdict.item()) == (0, module.NOT_LEARNED)
+    assert told_apart(found).hatched.item()
 
 
 PAIR = factorial(["gae", "entropy"])

@@ -35,14 +35,15 @@ from tricks.cli.shell import guarded
 (SURROGATE,) = (each for each in exercises("03_clip") if each.check)
 ASK = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no time on the processor and no memory")
-BODY = "def my_surrogate(ratio, advantage, epsilon):\n    "
+BODY = "def my_slope(ratio, advantage, epsilon):\n    "
 LATE = " (a statement before it raised ZeroDivisionError: division by zero)"
 
 
-def here(*code: str, cases: Any = ()) -> Verdict:
-    """The verdict on exercise 1 of chapter 3 with these cells added, run in this process."""
-    given = answered(cells(*code), *ASK[:2], cases or check_surrogate.cases, check_surrogate.gradients)
-    return verdict(check_surrogate, SURROGATE, json.loads(json.dumps(given)), cases)
+def here(*code: str, cases: Any = (), asked: Asked = SURROGATE) -> Verdict:
+    """The verdict on an exercise, as a rule 1 of chapter 3, with these cells added, run in this process."""
+    check, added = exercise(asked), cells(*code, name=asked.chapter)
+    given = answered(added, asked.check, asked.answer, cases or check.cases, check.gradients)
+    return verdict(check, asked, json.loads(json.dumps(given)), cases)
 
 
 def apart_from_here(*code: str, seconds: float = 20) -> Verdict:
@@ -71,31 +72,33 @@ def test_what_our_own_failure_kept_from_being_graded_is_graded_the_next_time(mon
 
 def test_a_verdict_is_a_word_and_the_exercises_own_sentence() -> None:
     assert here(RIGHT) == Verdict("right", "in 3 of 3 cases.", ())
-    said = "the minimum is missing. An action that has gone the wrong way must keep its gradient to come back."
+    said = "this is zero on both sides of the range. An action that has gone the wrong way must be able to come back."
     assert here(WRONG + CHECK) == Verdict("wrong", said, ())
     assert here() == Verdict("unanswered", "the function is not written yet")
-    misspelled = here(RIGHT.replace("torch.minimum", "torch.mininum"))
+    misspelled = here(RIGHT.replace("torch.where", "torch.were"))
     assert (misspelled.status, "raises AttributeError" in misspelled.said) == ("fails", True)
     late = here("K = 1 / 0", RIGHT.replace("1 +", "K +"))
     assert late.said.endswith(f"NameError: name 'K' is not defined{LATE}")
-    whole = "def my_surrogate(r, a, e):\n    return clipped_surrogate(r[None], a[None], torch.tensor([e]))[0]"
+    whole = "def my_slope(r, a, e):\n    x = clipped_surrogate(r.requires_grad_()[None], a[None], torch.tensor([e]))"
+    whole += "\n    return torch.autograd.grad(x.sum(), r)[0]"
     assert here(whole + CHECK) == Verdict("right", "in 3 of 3 cases.", ("clipped_surrogate",))  # what it takes
     assert here("check_surrogate(check_surrogate.right)").uses == ("check_surrogate",)
 
 
 def test_only_what_the_last_answer_needs_is_run_and_an_answer_without_its_check_is_found() -> None:
-    helper = "import torch as t\nlow = lambda x: 1 - x\ndef small(a, b):\n    return t.minimum(a, b)\n1 / 0"
+    helper = "import torch as t\nlow = lambda x: 1 - x\ndef kept(enough, a):\n    return t.where(enough, 0.0, a)\n1 / 0"
     loop = "while True:\n    pass"
-    own = "def mine(r, a, e):\n    return small(r * a, r.clamp(low(e), 1 + e) * a)\n%timeit mine\ncheck_surrogate(mine)"
+    own = "def mine(r, a, e):\n    return kept(t.where(a > 0, r > 1 + e, r < low(e)), a)\n%timeit mine\n"
+    own += "check_surrogate(mine)"
     assert here(loop, helper, own, "exit()", "half a (cell").status == "right"
     assert here(RIGHT, WRONG + CHECK).status == "wrong"
     assert here(RIGHT.removesuffix(CHECK)).status == "right"  # below the check, which was run again
     assert here("x = 1", "x = x + 1", RIGHT.replace("1 +", "x - 1 +")).status == "right"
-    alone = [(number, source) for number, source in cells() if "def my_surrogate" not in source]
+    alone = [(number, source) for number, source in cells() if "def my_slope" not in source]
     assert answered(alone, *ASK) == {"missing": True}
     reply = answered([*alone, (99, RIGHT.removesuffix(CHECK))], *ASK)
     assert verdict(check_surrogate, SURROGATE, reply).status == "right"
-    broken = answered([*alone, (99, "x = 1\ndef my_surrogate(a, b:\n    pass")], *ASK)
+    broken = answered([*alone, (99, "x = 1\ndef my_slope(a, b:\n    pass")], *ASK)
     assert broken["fault"].startswith("its cell is not Python: cell 99, line 2: ")
 
 
@@ -306,7 +309,7 @@ def test_whatever_is_wrong_is_a_row_and_ends_nothing(folder: Path, judged: Mock,
     with (folder / "enormous.ipynb").open("r+b") as file:
         file.truncate(65_000_000)
     (folder / "folder.ipynb").mkdir()
-    (folder / "script.py").write_text("def my_surrogate(): ...")
+    (folder / "script.py").write_text("def my_slope(): ...")
     (folder / "UPPER.IPYNB").write_bytes(b"\xef\xbb\xbf" + good.encode())
     if sys.platform == "linux":
         shutil.copy(folder / "ada.ipynb", folder / os.fsdecode(b"\xff.ipynb"))
@@ -384,19 +387,25 @@ def test_the_copy_is_what_an_answer_may_import_and_what_is_hidden_is_in_no_folde
     assert may == [str(place / "site" / "torch")]
 
 
-def test_what_knows_the_chapters_cases_or_has_no_gradient_is_wrong() -> None:
+def test_what_knows_the_chapters_cases_is_wrong() -> None:
     def drawn(seed: int) -> list[str]:
         return [json.dumps([encoded(each) for each in case.values()]) for case in cases_of(SURROGATE, seed)]
 
     assert drawn(5) == drawn(5) != drawn(6) and drawn(5)[:3] == drawn(6)[:3] and len({*drawn(5)}) == 13
-    assert here(HOSTILE["by heart"].replace("+ 0 * ratio", "")).said.endswith("without item(), detach(), or numpy.")
-    assert here(HOSTILE["by heart"].replace("+ 0 *", "+ 1e-9 *"), cases=cases_of(SURROGATE, 5)).status == "wrong"
+    assert here(HOSTILE["by heart"]).status == "right"
+    assert here(HOSTILE["by heart"], cases=cases_of(SURROGATE, 5)).status == "wrong"
     assert here(RIGHT, cases=cases_of(SURROGATE, 5)) == Verdict("right", "in 13 of 13 cases.")
-    for spoiled in ("ratio.detach()", "torch.tensor(ratio.tolist())"):
-        said = here(RIGHT.replace("torch.minimum(ratio", f"torch.minimum({spoiled}")).said
-        assert "gives the right numbers, but the gradient in ratio is wrong." in said
-    both = "def my_surrogate(r, a, e):\n    r = r.detach()\n    return torch.minimum(r * a, r.clamp(1 - e, 1 + e) * a)"
-    assert "no gradient reaches ratio" in here(both + CHECK).said
+
+
+def test_what_has_no_gradient_or_a_wrong_one_is_wrong() -> None:
+    (floor,) = (each for each in exercises("a3_dual_clip") if each.check)
+    right = f"def {floor.answer}(x, a, c):\n    return torch.where(a < 0, torch.maximum(x, c * a), x)"
+    assert here(right, asked=floor).status == "right"
+    for spoiled in ("x.detach()", "torch.tensor(x.tolist())"):
+        said = here(right.replace("maximum(x", f"maximum({spoiled}"), asked=floor).said
+        assert "gives the right numbers, but the gradient in clipped is wrong." in said
+    said = here(right.replace("    return", "    x = x.detach()\n    return"), asked=floor).said
+    assert "no gradient reaches clipped" in said and said.endswith("without item(), detach(), or numpy.")
 
 
 @pytest.mark.parametrize("asked", CHECKED, ids=lambda asked: f"{asked.module}.{asked.check}")

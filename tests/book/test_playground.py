@@ -847,16 +847,14 @@ def test_in_short_what_was_compared_and_how_sure_it_is_stands_beside_what_was_se
         ("A", "hurts", 1, "taken out of everything, with x, y", ""),
     ]
     table = pd.DataFrame(rows, columns=["env", "verdict", "confirmed", "question", "tuned"]).assign(subject="ladder")
-    said = "Helps alone in A. Hurts alone (on gae, at one rate, once) in C; in the full set (with x, y) in A. "
-    said += "Practically nothing in the full set (with 3 others) in E. In 2 of 5 environments, these seeds can't tell."
+    said = "Helps alone in A. Hurts alone (on gae; at one rate; once) in C; in the full set (with x, y) in A. "
+    said += "Practically nothing in the full set (with 3 others) in E. In 2 of 5 environments, these runs can't tell."
     assert in_short(Evidence("clip", table, pd.DataFrame())) == said
-    trials = pd.DataFrame(
-        {"verdict": ["helps", "no detectable effect"], "outcome": ["as predicted", "nothing detected"]}
-    )
+    trials = pd.DataFrame({"verdict": ["helps", "practically nothing"], "outcome": "as predicted"})
     said = "Not tried in the usual environments. It helps in 1 of 2 trials in worlds made for it"
-    for outcome, end in (("as predicted", ", as predicted."), ("the other way", ".")):
-        trials.loc[0, "outcome"] = outcome
-        assert in_short(Evidence("clip", table.iloc[:0], trials)) == said + end
+    assert in_short(Evidence("clip", table.iloc[:0], trials)) == f"{said}, as predicted."
+    trials.loc[0, "outcome"] = "nothing detected"
+    assert in_short(Evidence("clip", table.iloc[:0], trials)) == f"{said}."
 
 
 def test_a_picture_shows_every_fifth_point_and_only_what_was_not_refuted_is_colored() -> None:

@@ -166,6 +166,17 @@ def test_the_table_shows_an_effect_before_none_and_of_a_seed_the_first_run(monke
     assert trial is not None and (len(trial.without), trial.differences.tolist()) == (6, [0] * 6)
 
 
+def test_a_trial_that_two_studies_have_counts_once_and_in_each_as_one_of_all_its_trials() -> None:
+    (every,) = (study for study in load_all(RESULTS) if not study.designs)
+    alone = trial_table_of([every])
+    worlds = alone.world[alone.trick == "clip"]
+    some = replace(every, name="worlds_clip", runs=every.runs[every.runs.env.isin(worlds)], again=None)
+    both = trial_table_of([some, every])
+    others = ~both.world.isin(worlds)
+    assert len(both) == len(alone) and both.p_holm[others].tolist() == alone.p_holm[others].tolist()
+    assert (both.p_holm[~others] <= alone.p_holm[~others]).all()
+
+
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}

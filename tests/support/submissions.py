@@ -5,13 +5,14 @@ from pathlib import Path
 
 from support.pages import ROOT, blocks_of
 
-RIGHT = """def my_surrogate(ratio, advantage, epsilon):
-    return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
+RIGHT = """def my_slope(ratio, advantage, epsilon):
+    enough = (advantage > 0) & (ratio > 1 + epsilon) | (advantage < 0) & (ratio < 1 - epsilon)
+    return torch.where(enough, 0.0, advantage)
 
 
-check_surrogate(my_surrogate)"""
-WRONG = RIGHT.replace("torch.minimum(ratio * advantage, ", "(").replace("check_surrogate(my_surrogate)", "")
-CHECK = "\n\ncheck_surrogate(my_surrogate)"
+check_surrogate(my_slope)"""
+CHECK = "\n\ncheck_surrogate(my_slope)"
+WRONG = RIGHT.replace("(advantage > 0) & ", "").replace("(advantage < 0) & ", "").removesuffix(CHECK)
 PAGE = Path(__file__).with_name("hostile.md").read_text(encoding="utf-8")
 HOSTILE = {part.partition("\n")[0]: "".join(blocks_of("python", part)) for part in PAGE.split("\n## ")[1:]}
 
@@ -20,7 +21,7 @@ def handed_in(path: Path, answer: str = "", added: tuple[str, ...] = (), name: s
     """Chapter 3 with this answer to exercise 1, and with cells added at the end. A cell that begins with # is text."""
     notebook = json.loads((ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
-        if answer and "def my_surrogate" in "".join(cell["source"]):
+        if answer and "def my_slope" in "".join(cell["source"]):
             cell["source"] = answer.splitlines(keepends=True)
     for source in added:
         notebook["cells"].append({"cell_type": "markdown" if source.startswith("#") else "code", "source": source})
