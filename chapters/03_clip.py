@@ -44,7 +44,7 @@ from chapters.book import (
     studies,
 )
 from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
-from chapters.exercises.clip import check_surrogate, short_surrogate
+from chapters.exercises.clip import check_slope, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.ladder import named
@@ -321,7 +321,7 @@ assert max(each[0.2] for each in lost_at("clip_range").values()) < 0.05
 # larger. In Acrobot's full set, it costs 0.03, together with [`clip_anneal`](16_annealing.ipynb). Taxi's −0.87 is
 # possible because scores can lie below a random policy's, and hatched because other seeds didn't confirm it. But in the
 # tuning runs, with one rate for both arms, the clip costs points on Taxi at every rate from 0.001 to 0.03. When
-# Engstrom et al. took out the clip, Walker2d fell by 13%, and Humanoid rose by 3%.
+# Engstrom et al. took out the clip, scores fell by 13% on Walker2d and rose by 3% on Humanoid.
 #
 # All these arms have $\varepsilon = 0.2$, which is good on all three tasks where we [varied it](26_sensitivity.ipynb).
 
@@ -354,7 +354,7 @@ def my_slope(ratio, advantage, epsilon):  # [B], [B], a number -> [B]
     ...
 
 
-check_surrogate(my_slope)
+check_slope(my_slope)
 
 # %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>

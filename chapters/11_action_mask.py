@@ -17,7 +17,7 @@ import torch
 from ablations import interval, style
 from chapters.book import at_best_rate, begin, caption, curves, evidence, planted
 from chapters.book.results import trials
-from chapters.exercises.action_mask import careful_mask, check_masked
+from chapters.exercises.action_mask import careful_mask, check_entropy
 from tricks import Config, InputError, diff, source, train
 from tricks.action_mask import ILLEGAL, mask_logits
 from tricks.core.policies import Categorical
@@ -267,7 +267,7 @@ def my_entropy(logits, legal):  # [..., A], [..., A] bool -> [...]
     ...
 
 
-check_masked(my_entropy)
+check_entropy(my_entropy)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -19,7 +19,7 @@ from ablations import SCALES, area, effects, style
 from chapters.book import begin, caption, curves, evidence, label_lines, planted
 from chapters.book.figures import ADDS, draw_effects
 from chapters.book.results import all_effects, studies
-from chapters.exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of
+from chapters.exercises.continuous_actions import check_log_slope, check_scores, log_prob_of
 from tricks import Config, source, train
 from tricks.core.agent import Agent
 from tricks.core.policies import DiagonalGaussian
@@ -346,7 +346,7 @@ def my_scores(mean, log_std, action):  # [B, A] each -> [B, A], [B, A]
     ...
 
 
-check_log_prob(my_scores)
+check_scores(my_scores)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -431,8 +431,8 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 # median and raise Acrobot's, perhaps because their numbers were drawn, too. No single choice is estimated to explain a
 # tenth of the variance; the rest is combinations and luck.
 #
-# Larger tasks may differ. When Engstrom et al. (2020, arXiv:2005.12729) took only the clipped objective out, Walker2d
-# fell by 13%, and Humanoid rose by 3%.
+# Larger tasks may differ. When Engstrom et al. (2020, arXiv:2005.12729) took only the clipped objective out, scores
+# fell by 13% on Walker2d and rose by 3% on Humanoid.
 
 # %% [markdown]
 # ## At a glance

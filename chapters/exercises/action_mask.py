@@ -28,7 +28,7 @@ def _unshared(logits: Tensor, legal: Tensor) -> Tensor:
     return -(log_prob.exp() * log_prob * legal).sum(-1)
 
 
-check_masked = Exercise(
+check_entropy = Exercise(
     _right,
     cases=(
         {"logits": torch.tensor([0.0, 0.0, 0.0]), "legal": torch.tensor([True, True, False])},

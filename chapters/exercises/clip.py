@@ -18,7 +18,7 @@ def _right(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
     return torch.where(enough, 0.0, advantage)
 
 
-check_surrogate = Exercise(
+check_slope = Exercise(
     _right,
     cases=(
         {

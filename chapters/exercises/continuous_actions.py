@@ -26,7 +26,7 @@ def _right(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tensor, Tenso
     return z / log_std.exp(), z.square() - 1
 
 
-check_log_prob = Exercise(
+check_scores = Exercise(
     _right,
     cases=(
         {

@@ -14,7 +14,7 @@ is wrong."""
 
 import torch
 
-from chapters.exercises.clip import check_surrogate
+from chapters.exercises.clip import check_slope
 
 
 def my_slope(ratio, advantage, epsilon):
@@ -22,4 +22,4 @@ def my_slope(ratio, advantage, epsilon):
     return torch.where(enough, 0.0, advantage)
 
 
-check_surrogate(my_slope)
+check_slope(my_slope)

@@ -17,7 +17,7 @@ above 1e-38.)
 
 import torch
 
-from chapters.exercises.action_mask import check_masked
+from chapters.exercises.action_mask import check_entropy
 
 
 def my_entropy(logits, legal):
@@ -25,7 +25,7 @@ def my_entropy(logits, legal):
     return -(log_prob.exp() * log_prob).sum(-1)
 
 
-check_masked(my_entropy)
+check_entropy(my_entropy)
 
 scores = torch.eye(3)[:2] - 1 / 3  # unmasked, of the two actions that were drawn
 found = (0.5 * torch.tensor([[1.0], [2.0]]) * scores).sum(0)

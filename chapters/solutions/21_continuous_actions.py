@@ -25,7 +25,7 @@ import math
 
 import torch
 
-from chapters.exercises.continuous_actions import check_log_prob, check_log_slope
+from chapters.exercises.continuous_actions import check_log_slope, check_scores
 from tricks.core.policies import DiagonalGaussian
 
 
@@ -38,7 +38,7 @@ def my_log_slope(u):
     return 2 * (math.log(2) - u - torch.nn.functional.softplus(-2 * u))
 
 
-check_log_prob(my_scores)
+check_scores(my_scores)
 check_log_slope(my_log_slope)
 
 torch.manual_seed(0)

@@ -28,12 +28,12 @@ from chapters.book.grading.grade import plain
 from chapters.book.grading.judging import Limits, Verdict, cases_of, exercise, judge, verdict
 from chapters.book.grading.submission import read
 from chapters.book.handout import handed_out
-from chapters.exercises.clip import check_surrogate
+from chapters.exercises.clip import check_slope
 from tricks import InputError
 from tricks.cli.shell import guarded
 
 (SURROGATE,) = (each for each in exercises("03_clip") if each.check)
-ASK = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
+ASK = (SURROGATE.check, SURROGATE.answer, check_slope.cases, check_slope.gradients)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit no time on the processor and no memory")
 BODY = "def my_slope(ratio, advantage, epsilon):\n    "
 LATE = " (a statement before it raised ZeroDivisionError: division by zero)"
@@ -82,14 +82,14 @@ def test_a_verdict_is_a_word_and_the_exercises_own_sentence() -> None:
     whole = "def my_slope(r, a, e):\n    x = clipped_surrogate(r.requires_grad_()[None], a[None], torch.tensor([e]))"
     whole += "\n    return torch.autograd.grad(x.sum(), r)[0]"
     assert here(whole + CHECK) == Verdict("right", "in 3 of 3 cases.", ("clipped_surrogate",))  # what it takes
-    assert here("check_surrogate(check_surrogate.right)").uses == ("check_surrogate",)
+    assert here("check_slope(check_slope.right)").uses == ("check_slope",)
 
 
 def test_only_what_the_last_answer_needs_is_run_and_an_answer_without_its_check_is_found() -> None:
     helper = "import torch as t\nlow = lambda x: 1 - x\ndef kept(enough, a):\n    return t.where(enough, 0.0, a)\n1 / 0"
     loop = "while True:\n    pass"
     own = "def mine(r, a, e):\n    return kept(t.where(a > 0, r > 1 + e, r < low(e)), a)\n%timeit mine\n"
-    own += "check_surrogate(mine)"
+    own += "check_slope(mine)"
     assert here(loop, helper, own, "exit()", "half a (cell").status == "right"
     assert here(RIGHT, WRONG + CHECK).status == "wrong"
     assert here(RIGHT.removesuffix(CHECK)).status == "right"  # below the check, which was run again
@@ -97,7 +97,7 @@ def test_only_what_the_last_answer_needs_is_run_and_an_answer_without_its_check_
     alone = [(number, source) for number, source in cells() if "def my_slope" not in source]
     assert answered(alone, *ASK) == {"missing": True}
     reply = answered([*alone, (99, RIGHT.removesuffix(CHECK))], *ASK)
-    assert verdict(check_surrogate, SURROGATE, reply).status == "right"
+    assert verdict(check_slope, SURROGATE, reply).status == "right"
     broken = answered([*alone, (99, "x = 1\ndef my_slope(a, b:\n    pass")], *ASK)
     assert broken["fault"].startswith("its cell is not Python: cell 99, line 2: ")
 

@@ -10,7 +10,7 @@ RIGHT = """def my_slope(ratio, advantage, epsilon):
     return torch.where(enough, 0.0, advantage)
 
 
-check_surrogate(my_slope)"""
+check_slope(my_slope)"""
 CHECK = "\n\ncheck_surrogate(my_slope)"
 WRONG = RIGHT.replace("(advantage > 0) & ", "").replace("(advantage < 0) & ", "").removesuffix(CHECK)
 PAGE = Path(__file__).with_name("hostile.md").read_text(encoding="utf-8")
