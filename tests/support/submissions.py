@@ -11,7 +11,7 @@ RIGHT = """def my_slope(ratio, advantage, epsilon):
 
 
 check_slope(my_slope)"""
-CHECK = "\n\ncheck_surrogate(my_slope)"
+CHECK = "\n\ncheck_slope(my_slope)"
 WRONG = RIGHT.replace("(advantage > 0) & ", "").replace("(advantage < 0) & ", "").removesuffix(CHECK)
 PAGE = Path(__file__).with_name("hostile.md").read_text(encoding="utf-8")
 HOSTILE = {part.partition("\n")[0]: "".join(blocks_of("python", part)) for part in PAGE.split("\n## ")[1:]}
