@@ -2,7 +2,8 @@
 
 S seeds, T steps, N lanes, B rows, A actions. Every tensor leads with S, and every reduction stays within a seed. Masks:
 `valid` are the rows that count in a loss, `t.active` the seeds with budget left, `t.having_rows(b)` those with rows in
-a minibatch, `t.moving` those whose policy still takes steps. `one_agent.py` is the ladder for one agent.
+a minibatch, `t.moving` those whose policy still takes steps. `one_agent.py` is the ladder for one agent. On a CPU,
+compiled forms take the place of the losses: `tricks/fused`.
 """
 
 from collections.abc import Iterable
@@ -45,7 +46,7 @@ from tricks.ladder import Tricks
 from tricks.mixed_groups import has_contrast
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
-from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
+from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss
 from tricks.ppg_buffers import dealt_apart
 from tricks.recompute import judged_anew
 from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
@@ -128,9 +129,8 @@ def train(
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why.
-    Raises InputError if all seeds' environments fail, if the environment or the body cannot be made or is not
-    supported, or if `start` has another number of seeds, other spaces, nets or statistics.
+    A seed stops when its loss, gradient, observations or rewards are not finite; the run says why. Raises InputError if
+    all environments fail, env or body cannot be made or used, or start has other seeds, spaces, nets or statistics.
     """
     with training(build, config, tricks, env, body, checkpoints, on_update, evaluation, start) as t:
         while t.going:
@@ -195,16 +195,14 @@ def judge(t: Training, rollout: Rollout) -> Batch:
         if tricks.return_norm:
             before, stats = follow_returns_(agent, rollout, target, config.return_beta)
             t.note(return_mean=stats.mean, return_std=stats.std)
-            if agent.spaces.tasks > 1:
-                advantage = per_task(advantage, stats)
+            advantage = per_task(advantage, stats)
             batch.add(old_value=normalize(value, before), target=normalize(target, stats))  # in the net's units
         else:
             batch.add(old_value=value, target=target)
         if tricks.popart:
             batch.old_value = renormalize(batch.old_value, before, stats)
-            preserve_outputs_(agent.value_net, before, stats)
-            if tricks.ppg:
-                preserve_outputs_(auxiliary_net(agent), before, stats)
+            for net in agent.value_nets:
+                preserve_outputs_(net, before, stats)
     if tricks.imitate:
         advantage = equally_good(advantage)
     batch.add(advantage=advantage.float())
@@ -218,18 +216,12 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
     if tricks.lr_anneal:
         rate = linear_decay(rate, t.progress)
     t.note(learning_rate=rate)
-    if tricks.clip:
-        t.clip_range = t.each("clip_range")  # ε [S]
-    if tricks.value_clip:
-        t.value_clip_range = t.each("value_clip_range", torch.float64)
-    if tricks.clip_higher:
-        t.clip_high = t.each("clip_high")  # ε_high [S]
+    t.clip_range, t.clip_high = t.each("clip_range"), t.each("clip_high")  # [S] each
+    t.value_clip_range = t.each("value_clip_range", torch.float64)
     if tricks.clip_anneal:
         t.clip_range = linear_decay(t.clip_range, t.progress)
-        if tricks.clip_higher:
-            t.clip_high = linear_decay(t.clip_high, t.progress)
-        if tricks.value_clip:
-            t.value_clip_range = following_decay(t.value_clip_range, t.progress, config.value_clip_anneals)
+        t.clip_high = linear_decay(t.clip_high, t.progress)
+        t.value_clip_range = following_decay(t.value_clip_range, t.progress, config.value_clip_anneals)
     t.moving = t.active  # [S]: the seeds whose policy takes steps
     for b in deal(t, batch, rollout):
         features = agent.features(b.obs)  # the policy's body runs once, for all heads that read it
@@ -237,13 +229,10 @@ def learn(t: Training, batch: Batch, rollout: Rollout) -> None:
         if tricks.baseline:
             value_term, has_value_rows = value_loss(t, b, features), t.having_rows(b.value_rows)
             if tricks.separate_optimizers:
-                value_rate = rate * per_seed(config.value_lr_factor, rate)
-                norm = t.value_optimizer.move(value_term, value_rate, t.active & has_value_rows)
+                norm = t.value_optimizer.move(value_term, rate * t.each("value_lr_factor"), t.active & has_value_rows)
                 t.note(b.value_rows, value_grad_norm=norm)
             else:
                 loss, has_rows = loss + value_term, has_rows | has_value_rows
-        if tricks.kl_stop:
-            t.note(b, steps_taken=t.moving.float())
         norm = t.optimizer.move(loss, rate, t.moving & has_rows)  # backward, grad_clip, Adam's step -> [S]
         t.note(has_rows, grad_norm=norm)
     if tricks.ppg:
@@ -281,10 +270,7 @@ def deal(t: Training, batch: Batch, rollout: Rollout) -> Iterable[Batch]:
 
 @faster("tricks.fused.losses", update=True)
 def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
-    """−E[log π(a|s)·A] of a minibatch, in the form that the flags give it, less the bonus for entropy: [S].
-
-    The curve's policy_loss is without the bonus. On a CPU a compiled form takes the place of this: `tricks/fused`.
-    """
+    """−E[log π(a|s)·A] of a minibatch, as the flags have it, less the bonus for entropy (not in the curve): [S]."""
     config, tricks, family, advantage = t.config, t.tricks, t.agent.family, b.advantage  # advantage [S, B]
     if tricks.advantage_norm:
         advantage = standardize(advantage, b.valid)
@@ -311,6 +297,7 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
     t.note(b, policy_loss=loss, entropy=mean(entropy, b.valid))
     if tricks.kl_stop:  # before the step on this very minibatch
         t.moving = t.moving & near_enough(ratio, b.valid, config.target_kl)
+        t.note(b, steps_taken=t.moving.float())
     if tricks.entropy:
         loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
     return loss
@@ -318,7 +305,7 @@ def policy_loss(t: Training, b: Batch, features: Features) -> Tensor:
 
 @faster("tricks.fused.losses", update=True)
 def value_loss(t: Training, b: Batch, features: Features) -> Tensor:
-    """c₁·E[½(V(s) − target)²] of a minibatch, in the form that the flags give it: [S]. In the curve, without c₁."""
+    """c₁·E[½(V(s) − target)²] of a minibatch, as the flags have it: [S]. In the curve, without c₁."""
     config, tricks, rows = t.config, t.tricks, b.value_rows
     value = t.agent.value(features if rows is b else rows.obs)
     error = squared_error(value, rows.target)

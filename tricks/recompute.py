@@ -35,6 +35,4 @@ def judged(agent: Agent, rollout: Rollout, config: Config) -> dict[str, Tensor]:
     dead = rollout.done & ~rollout.cut
     advantage = gae(rollout.reward, value, next_value, dead, rollout.done, config.gamma, config.gae_lambda)
     target = normalize(value + advantage, stats)  # the same number until return_norm moves the statistics
-    if agent.spaces.tasks > 1:
-        advantage = per_task(advantage, stats)
-    return {"advantage": advantage.float(), "target": target}
+    return {"advantage": per_task(advantage, stats).float(), "target": target}

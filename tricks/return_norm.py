@@ -48,6 +48,6 @@ def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: PerSeed)
 def per_task(advantage: Tensor, stats: ReturnStats) -> Tensor:
     """A/σ of each row's task, so that tasks of different magnitude weigh alike in the policy's gradient. [S, T, N].
 
-    Hessel et al. 2018, arXiv:1809.04474.
+    In an environment of one task, A as it is. Hessel et al. 2018, arXiv:1809.04474.
     """
-    return advantage / per_row(stats.std, advantage, stats.task)
+    return advantage if stats.task is None else advantage / per_row(stats.std, advantage, stats.task)

@@ -73,6 +73,11 @@ class Agent(nn.Module):
         self.return_mean, self.return_variance = stats.mean, stats.variance
 
     @property
+    def value_nets(self) -> list[Net]:
+        """All nets that predict values: the value net, and what a trick adds."""
+        return [net for net in self.children() if isinstance(net, Net) and net is not self.policy_net]
+
+    @property
     def state_size(self) -> int:
         """K: how many numbers a recurrent net's state has; 0 for agents that act on an observation alone."""
         return getattr(self.policy_net.body, "state_size", 0)

@@ -8,7 +8,7 @@ DIGESTS: dict[str, str] = {
     "tricks.core.reductions.discounted_sum": "8dfb6725c8ec",
     "tricks.core.reductions.mean": "77b7e01dfb6c",
     "tricks.core.rollout.play_episodes": "941c46875ee0",
-    "tricks.loop.policy_loss": "8c94b496abd2",
-    "tricks.loop.value_loss": "50eea923056d",
+    "tricks.loop.policy_loss": "a146ec654459",
+    "tricks.loop.value_loss": "7f0336701dcd",
     "tricks.segments.play_segment": "c595727c1361",
 }

@@ -4,12 +4,13 @@ What is live after a statement follows from what comes after it, so a block is r
 a loop until nothing new is found. Aho et al. 1986, "Compilers", sec. 10.6.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import libcst as cst
 
-from tricks.reading.decide import assigned, assignment, inside, lead, led, reads
+from tricks.reading.decide import assigned, assignment, inside, lead, led, reads, text
 
 Pure = Callable[[cst.Call], bool]
 Left = tuple[cst.BaseStatement | None, set[str]]  # what is left of a statement, and what is live before it
@@ -96,3 +97,34 @@ def _stored(target: cst.BaseExpression) -> set[str]:
     elements = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
     names = {element.value for element in elements if isinstance(element, cst.Name)}
     return names if len(names) == len(elements) else set()
+
+
+class Unread(cst.CSTTransformer):
+    """Takes out what is stored in an attribute of `t` that none of these functions reads, but to store it again."""
+
+    def __init__(self, functions: Mapping[str, cst.FunctionDef], pure: Pure) -> None:
+        every = [*functions.values()]
+        stores = [pair for each in every for line in inside(each, cst.Assign) for pair in assigned(line)]
+        stores = [(to, of) for to, of in stores if of_t(to) and all(map(pure, inside(of, cst.Call)))]
+        uses = Counter(text(use) for each in every for use in inside(each, cst.Attribute))
+        for to, of in stores:
+            uses[text(to)] -= sum(text(use) == text(to) for use in [to, *inside(of, cst.Attribute)])
+        self.unread = {text(to) for to, _ in stores if not uses[text(to)]}
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        return unstored(updated_node, self.unread)
+
+
+def of_t(target: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Attribute) and text(target.value) == "t"
+
+
+def unstored(line: cst.SimpleStatementLine, unread: set[str]) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+    """A line without what it assigns to these."""
+    pairs = assigned(line.body[0])
+    left = [(to, of) for to, of in pairs if text(to) not in unread]
+    if len(left) == len(pairs):
+        return line
+    return line.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()

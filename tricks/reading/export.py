@@ -21,8 +21,8 @@ from tricks.errors import InputError, in_words
 from tricks.flags import switch
 from tricks.ladder import HYPERPARAMETERS, Tricks
 from tricks.one_run import FLAGS
-from tricks.reading.dead import without_dead_stores
-from tricks.reading.decide import Decide, assigned, assignment, inside, reads, text
+from tricks.reading.dead import unstored, without_dead_stores
+from tricks.reading.decide import Decide, assigned, inside, reads, text
 from tricks.reading.doors import CloseDoors, takes
 from tricks.reading.listing import answers, reduced
 from tricks.reading.source import Code
@@ -185,11 +185,7 @@ class _OfUse(cst.CSTTransformer):
             number = self.numbers[name]
             value = cst.parse_expression(f"{number:_}" if isinstance(number, int) else json.dumps(number))
             return updated_node.with_deep_changes(small, value=value) if name in self.read else cst.RemoveFromParent()
-        pairs = assigned(small)
-        left = [(target, value) for target, value in pairs if text(target) not in self.unread]
-        if len(left) == len(pairs):
-            return updated_node
-        return updated_node.with_changes(body=[assignment(left)]) if left else cst.RemoveFromParent()
+        return unstored(updated_node, self.unread)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         called = updated_node.func

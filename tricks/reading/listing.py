@@ -17,6 +17,7 @@ import libcst as cst
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, Tricks
 from tricks.own_trick import text_of_loop
+from tricks.reading.dead import Unread
 from tricks.reading.decide import Decide, reads, text
 from tricks.reading.doors import CloseDoors, without_unused
 from tricks.reading.source import Code
@@ -69,6 +70,8 @@ def _loop(tricks: Tricks) -> tuple[cst.FunctionDef, ...]:
     for name in reached:
         decided[name] = _decided(source, name, tuple(flag for flag in tricks.on if flag in _flags(functions[name])))
         reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
+    unread = Unread(decided, pure)
+    decided = {name: cst.ensure_type(each.visit(unread), cst.FunctionDef) for name, each in decided.items()}
     decided = without_unused(decided, "train", pure)
     return tuple(decided[name] for name in functions if name in decided)
 
