@@ -140,11 +140,20 @@ def refuse_statistics(env: Any) -> None:
 
 
 class Draws:
-    """What a lane draws from NumPy's global generator, as if it had a process of its own: `with draws: env.step(a)`."""
+    """A lane's random numbers: the seed of its first episode, and what it draws from NumPy's global generator.
+
+    The latter as if it had a process of its own: `with draws: env.step(a)`.
+    """
 
     def __init__(self, seed: int, purpose: str, resumed: int, lane: int) -> None:
+        self.place, self.seeds = slice(lane, lane + 1), stream(seed, purpose, *[resumed] * bool(resumed))
         rng = stream(seed, "globals", PURPOSES.index(purpose), resumed, lane)
-        self._own = np.random.MT19937(int(rng.integers(2**32)))
+        self._own, self._fresh = np.random.MT19937(int(rng.integers(2**32))), True
+
+    def first_seed(self) -> int | None:
+        """The seed of the first episode; None for those that follow."""
+        fresh, self._fresh = self._fresh, False
+        return int(self.seeds.integers(2**31)) + self.place.start if fresh else None
 
     def __enter__(self) -> None:
         self._outer = np.random.get_bit_generator()  # type: ignore[attr-defined]

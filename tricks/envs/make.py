@@ -8,7 +8,7 @@ from tricks.config import Config
 from tricks.core.env import Env, MakeEnv
 from tricks.core.machine import Need, find_compiler, find_device, largest
 from tricks.envs.atari import fire, is_atari
-from tricks.envs.gymnasium import EnvPoolEnv, GymnasiumEnv
+from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
 from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
@@ -36,7 +36,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     elif backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
     else:
-        env = (EnvPoolEnv if backend == "envpool" else GymnasiumEnv)(config, purpose, make)
+        env = GymnasiumEnv(config, purpose, make)
     try:
         if config.life_ends:
             env = LifeEnds(env, press=fire(config.env) if make is None and is_atari(config.env) else None)
