@@ -18,7 +18,6 @@ from tricks.action_mask import mask_logits
 from tricks.core.env import Env
 from tricks.core.rollout import Batch, Player, Rollout, play_episodes
 from tricks.envs.make import make_env
-from tricks.envs.wrappers import HostEnv
 from tricks.fast.dispatch import plain
 from tricks.reuse import minibatches
 from tricks.segments import play_segment
@@ -166,21 +165,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
         assert (legal.shape, legal.device) == ((2, 3, spaces.actions), state.device)
 
 
-def test_an_environment_of_the_host_plays_the_same_when_carried_and_a_device_that_is_not_there_is_one_line() -> None:
-    config = Config(env="Taxi-v4", seeds=2, lanes=2, backend="gymnasium")
-    everyone = torch.ones(2, dtype=torch.bool)
-
-    def played(env: Any) -> Rollout:
-        uniform = lambda obs, legal: mask_logits(torch.zeros(*obs.shape[:2], 6), legal)  # noqa: E731
-        rollout = play_segment(Player(env, block=32), uniform, 250, everyone)
-        env.close()
-        return rollout
-
-    here, carried = played(make_env(config)), played(HostEnv(make_env(config), torch.device("cpu")))
-    assert here.truncated.any() and here.faults == carried.faults == {}
-    for name, column in vars(here).items():
-        if isinstance(column, torch.Tensor):
-            assert torch.equal(column, getattr(carried, name)), name
+def test_a_device_that_is_not_there_is_one_line() -> None:
     for name in ("meta" if torch.cuda.is_available() else "cuda", "cuda:7", "toaster"):
         refusal(rf"^no device '{name}'; PyTorch .* finds cpu", make_env, Config(device=name))
     refusal("no device 'toaster'", train, Config(device="toaster"), PPO)

@@ -17,6 +17,7 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
 from tricks.core.extras import extra
+from tricks.core.machine import find_device
 from tricks.core.spaces import Spaces
 from tricks.envs.lane import IN_USE, Draws, refuse_changes
 from tricks.envs.stepping import Lane, VectorLanes, WorkerLane, has_vector_version, naming
@@ -98,6 +99,7 @@ class GymnasiumEnv:
     resumable = False
 
     def __init__(self, config: Config, purpose: str = "env", make: MakeEnv | None = None) -> None:
+        self.device = find_device(config.device)  # of the agents; environments are on the CPU
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._config, self._make, self._resumed = config, make, 0  # so often
         self.spaces = self._open()
@@ -142,20 +144,20 @@ class GymnasiumEnv:
     def reset(self) -> Step:
         self._call("reset", dict.fromkeys(range(len(self.seeds)), ()))
         obs, legal, lives, _ = self._seen()
-        self.now = Step.first(obs, legal, lives)
+        self.now = Step.first(obs, legal, lives).to(self.device)
         return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step the playing seeds; the others don't move."""
-        actions = self.spaces.decode(action)
-        seeds = playing.numpy()
-        self._call("step", {i: actions[i] for i in np.flatnonzero(seeds).tolist()})
+        actions, playing, before = self.spaces.decode(action), playing.cpu(), self.now.over.cpu()
+        self._call("step", {i: actions[i] for i in playing.nonzero()[:, 0].tolist()})
         score, terminated, truncated = (torch.from_numpy(column.copy()) for column in self._outcome)
-        ended = torch.where(playing.unsqueeze(1), terminated | truncated, self.now.over)
+        ended = torch.where(playing.unsqueeze(1), terminated | truncated, before)
         obs, legal, lives, record = self._seen()
         if record is not None:
             self._look_for_missing(record, int(ended[playing].sum()))
-        self.now = Step(obs, legal, ended, ended, score, terminated, truncated, score, lives, record)
+        step = Step(obs, legal, ended, ended, score, terminated, truncated, score, lives, record)
+        self.now = step.to(self.device)
         return self.now
 
     def _seen(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:

@@ -6,12 +6,12 @@ import gymnasium as gym
 
 from tricks.config import Config
 from tricks.core.env import Env, MakeEnv
-from tricks.core.machine import Need, find_compiler, find_device, largest
+from tricks.core.machine import Need, find_compiler, largest
 from tricks.envs.atari import fire, is_atari
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
-from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
+from tricks.envs.wrappers import LifeEnds, RewardSign
 from tricks.errors import InputError
 from tricks.worlds import CLASSIC, WORLDS
 
@@ -27,7 +27,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     does not have the environment, if that does not report the lives that config.life_ends needs, or if the machine does
     not have the device.
     """
-    device, backend = find_device(config.device), config.backend
+    backend = config.backend
     if make is not None and backend in ("tensor", "envpool"):
         raise InputError(f"backend {backend} has only its own environments; env= needs gymnasium or processes")
     if lane_kind(config, make) == "tensor":
@@ -45,7 +45,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     except BaseException:
         env.close()
         raise
-    return env if env.now.obs.device.type == device.type else HostEnv(env, device)
+    return env
 
 
 def lane_kind(config: Config, make: MakeEnv | None = None) -> str:

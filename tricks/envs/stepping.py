@@ -19,7 +19,6 @@ from typing import Any
 
 import cloudpickle
 import gymnasium as gym
-import numpy as np
 import torch
 from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -53,12 +52,11 @@ def read(info: Mapping[str, Any], spaces: Spaces, record: Sequence[str]) -> Told
     """
     told: Told = {}
     if spaces.discrete and (mask := info.get("action_mask")) is not None:
-        told["action_mask"] = legal = np.asarray(in_one(mask) if isinstance(mask, tuple | list) else mask, bool)
+        told["action_mask"] = legal = in_one(mask).astype(bool)
         if legal.shape != (spaces.actions,):
             shape = f"{legal.shape}, not ({spaces.actions},): one entry per action"
             raise InputError(f'info["action_mask"] has shape {shape}')
-    lives = number(info["lives"]) if "lives" in info else None
-    if lives is not None and isfinite(lives):
+    if (lives := number(info.get("lives"))) is not None and isfinite(lives):
         told["lives"] = int(lives)
     if record:
         given = {name: found(info, name) for name in record}
@@ -251,9 +249,8 @@ def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draw
     parent reports what an environment raises.
     """
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open for the worker's lifetime
-    for name in ("SIGINT", "SIGHUP"):
-        with contextlib.suppress(AttributeError):  # not every platform has both
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in {"SIGINT", "SIGHUP"} & {*dir(signal)}:  # not every platform has both
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
