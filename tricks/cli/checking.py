@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 
 from gymnasium.utils.env_checker import check_env
@@ -18,7 +18,6 @@ from tricks.ladder import PPO, Tricks
 from tricks.loop import train
 from tricks.runs import progress
 from tricks.runs.log import Rows
-from tricks.training import open_env
 
 PATIENCE = 5.0  # seconds
 LONGEST = 10**7  # steps
@@ -32,27 +31,23 @@ RIGHT = {  # what would be, if Gymnasium's checker says this
 def check(config: Config, episodes: int) -> Iterator[str]:
     """Say what an environment has and does, line by line. Raises InputError for the first fault."""
     with closing(make_env(config)) as env:
-        tricks = replace(PPO, action_mask=env.masks)
+        told, tricks = [*described(env)], replace(PPO, action_mask=env.masks)
     if lane_kind(config) not in NATIVE and not tricks.action_mask:  # Gymnasium's checker takes any action as legal
         refuse_breach(config)
-    with closing(open_env(config, tricks)) as env:
-        yield from described(env)
+    yield from told
     yield trial(config, tricks, episodes)
 
 
 def refuse_breach(config: Config) -> None:
     """Raise InputError for what Gymnasium's own checker finds in a lane."""
     try:
-        env = make_lane(config)
-        with warnings.catch_warnings():
+        with closing(make_lane(config)) as env, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_env(env, skip_render_check=True, skip_close_check=True)
     except (Exception, SystemExit) as error:  # an environment can raise anything
         fault = " ".join(str(error).split()) if isinstance(error, AssertionError) else in_words(error)
         right = "".join(f": {what}" for word, what in RIGHT.items() if word in fault)
         raise InputError(f"{config.env}: {fault.rstrip('.')}{right}") from error
-    with suppress(Exception, SystemExit):
-        env.close()
 
 
 def described(env: Env) -> Iterator[str]:
@@ -78,16 +73,15 @@ def described(env: Env) -> Iterator[str]:
 
 def trial(config: Config, tricks: Tricks, episodes: int) -> str:
     """What a training for a few seconds, by policies that hardly differ from chance, saw of so many episodes."""
-    start, ended = time.perf_counter(), 0.0
+    end, games = time.perf_counter() + PATIENCE, list[float]()
 
     def more(rows: Rows, agent: Agent) -> bool:
-        nonlocal ended
-        ended += rows[0]["episodes"]
-        return ended < episodes and time.perf_counter() - start < PATIENCE
+        games.append(rows[0]["episodes"])
+        return sum(games) < episodes and time.perf_counter() < end
 
     progress.silent = True
     curve = train(replace(config, steps=LONGEST, lr=1e-6), tricks, on_update=more).curve
-    if not ended:
+    if not (ended := sum(games)):
         why = "evaluations and `play` need an end, and so does training without segments"
         how = "--wrap 'gymnasium.wrappers:TimeLimit(1000)' sets one"
         return f"random games: none ended in {curve['step'].max():,} steps; {why}: {how}"

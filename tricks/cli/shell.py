@@ -41,7 +41,6 @@ no effect when that trick is off."""
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
     """Run `command` and return its exit status: 2 on an error that the user can fix, 130 on Ctrl-C, each with one line.
 
-    Such errors are InputError, and what the operating system refuses: a full disk, a name that is too long, memory.
     `kept`, and the KeyboardInterrupt's own message, say what an interrupted run leaves behind.
     """
     try:
@@ -98,11 +97,6 @@ def options(kind: type[T], arguments: Sequence[str], prog: str) -> T:
     return parser.filled(arguments)[0]  # type: ignore[no-any-return]
 
 
-def option(name: str) -> str:
-    """How a field is called in the shell."""
-    return ALIASES.get(name, switch(name))
-
-
 class Parser(ArgumentParser):
     """Fills dataclasses from a command line: each field is an option, and its docstring is the help."""
 
@@ -113,19 +107,17 @@ class Parser(ArgumentParser):
         self.starts, self.counts = list[tuple[Any, set[str]]](), set[str]()
 
     def takes(self, start: Any, about: str = "", only: Sequence[str] = ()) -> None:
-        """Add the options of a dataclass, or `only` these, with this instance's values as defaults.
-
-        They are a group of their own if something is said `about` them.
-        """
-        self.starts.append((start, {*only} or {field.name for field in fields(start)}))
+        """Add the options of a dataclass, or `only` these, with this instance's values as defaults."""
+        wanted = {*only} or {field.name for field in fields(start)}
+        self.starts.append((start, wanted))
         group = self.add_argument_group(type(start).__name__.lower(), _filled(about)) if about else self
         texts = described() if isinstance(start, Tricks) else sentences(start.__class__)
-        for field in fields(start):
+        for field in (field for field in fields(start) if field.name in wanted):
             whole, *marks = get_args(field.type) if get_origin(field.type) is Annotated else (field.type,)
             kinds = get_args(whole) if isinstance(whole, UnionType) else (whole,)
             several = any(get_origin(each) is tuple for each in kinds)
             kind = kinds[0] if kinds[0] in TAKES else next(iter(get_args(kinds[0])), None)
-            if kind not in TAKES or (only and field.name not in only):
+            if kind not in TAKES:
                 continue  # it is set in another way
             default, text = getattr(start, field.name), texts.get(field.name) or str(next(iter(marks), ""))
             if default not in (None, "", ()):
@@ -144,16 +136,12 @@ class Parser(ArgumentParser):
                 how |= {"nargs": "*"} if numbers else {"action": "append"}
             if several and kinds[0] is kind:
                 self.counts.add(field.name)
-            names = dict.fromkeys([option(field.name), switch(field.name)])
-            group.add_argument(*names, dest=field.name, **how)
+            name = switch(field.name)
+            group.add_argument(*dict.fromkeys([ALIASES.get(field.name, name), name]), dest=field.name, **how)
 
     def filled(self, arguments: Sequence[str]) -> list[Any]:
         """The dataclasses with what is given. Raises InputError for an unknown option or a value of the wrong type."""
-        words = list[str]()
-        for word in arguments:
-            name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            name = name.replace("_", "-") if word.startswith("--") else name
-            words += [name, value] if equals and not value.startswith("-") else [name + equals + value]
+        words = [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), word) for word in arguments]
         found, rest = self.parse_known_intermixed_args(words)
         if rest and rest[0].startswith("-"):
             raise InputError(f"unknown option {rest[0]}{meant(rest[0], self._option_string_actions) or '; see --help'}")

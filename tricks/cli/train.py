@@ -9,17 +9,17 @@ from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tricks.cli.shell import option, parse
+from tricks.cli.shell import parse
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.flags import switch
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
-    from tricks.core.agent import Agent
     from tricks.runs.evaluation import Evaluation
-    from tricks.runs.log import Listener, Rows
+    from tricks.runs.log import Listener
     from tricks.runs.run import Run
 
 BOARD = "tb"  # TensorBoard's subfolder in the run's folder
@@ -39,16 +39,14 @@ class Output:
     """Folder to save the run in: curve.csv grows during training; run.json, agent.pt, last.pt, and curve.png come at
     the end. On Ctrl-C, the training finishes its update and saves what --resume goes on from."""
     checkpoint_every: int | None = None
-    """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps, so that even
-    `kill -9` costs no more than these."""
+    """Write checkpoint.pt whenever a seed has taken this many more steps, so that even `kill -9` costs no more."""
     overwrite: bool = False
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
     """Resume the interrupted run in this folder with its own settings. Takes no other options, except --env, --wrap,
     and --eval-env with the run's own (see `play --help`): these name the modules that may be imported."""
     continue_from: Path | None = None
-    """Train the finished run in this folder for --steps more environment steps per seed, with its own settings. Takes
-    --steps, --schedule, and what --resume takes."""
+    """Train the finished run in this folder for --steps more steps. Takes --schedule and what --resume takes, too."""
     schedule: str | None = None
     """With --continue: what anneals runs over the whole new budget (whole, the default), or stays at its end (end)."""
     start_from: Path | None = None
@@ -82,7 +80,7 @@ class Output:
         for need, (what, names) in NEED.items():
             idle = [name for name in names.split() if getattr(self, name) != getattr(Output, name)]
             if idle and getattr(self, need) is None:
-                raise InputError(f"{option(idle[0])} needs {option(need)}, {what}")
+                raise InputError(f"{switch(idle[0])} needs {switch(need).removesuffix('-from')}, {what}")
         if self.eval_every is None:
             return None
         best = self.keep_best if self.keep_best_by is None else self.keep_best_by
@@ -163,10 +161,10 @@ def kept(work: Callable[..., "Run"], folder: Path, tensorboard: bool, overwrite:
     with closing(TensorBoard(folder / BOARD)) if tensorboard else nullcontext() as board:
         listeners: list[Listener] = [file, *([board] if board else [])]
 
-        def tell(rows: "Rows", agent: "Agent") -> None:
+        def tell(*update: Any) -> None:
             for listener in list(listeners):
                 try:
-                    listener(rows, agent)
+                    listener(*update)
                 except (InputError, OSError) as error:  # a full disk must not end the training
                     listeners.remove(listener)
                     print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
