@@ -37,7 +37,7 @@ from chapters.book.site.wall_chart import described, in_plain_text, numbers, tab
 from chapters.book.slides.outline import outline
 from tricks import PPO, Config, Tricks
 from tricks.advantage_norm import standardize
-from tricks.cli.main import Checking, Playing, Saving
+from tricks.cli.main import Playing, Saving
 from tricks.cli.shell import ALIASES, options, parse
 from tricks.cli.train import Output
 from tricks.clip import clipped_surrogate
@@ -153,7 +153,7 @@ def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> N
 
 
 def test_every_option_design_and_suite_on_a_page_is_there() -> None:
-    own = (Tricks, Config, Output, Playing, Saving, Checking, GradeOptions)
+    own = (Tricks, Config, Output, Playing, Saving, GradeOptions)
     known = [field for group in (*own, *KINDS, compare.BaseOptions) for field in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     others = {*ALIASES.values(), "--version", "--help", "--trick"}

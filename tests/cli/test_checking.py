@@ -66,7 +66,7 @@ ROOM = [
     [
         ("test_checking:Room", ROOM),
         ("--env test_checking:Room --backend processes", ROOM[-1:]),
-        ("--stack 2 test_checking:Doubles", ["the net sees 6 numbers"]),
+        ("test_checking:Doubles --stack 2", ["the net sees 6 numbers"]),
         ("test_checking:Masked", ["actions: Discrete(2); --action-mask uses their masks"]),
         ("test_checking:Wide --rescale-actions", ["actions: Box(-1.0, 1.0, (2,), float32)"]),
         ("Taxi-v4", ["the net sees 500 numbers"]),

@@ -155,29 +155,20 @@ def save_policy(arguments: list[str]) -> None:
         print(f"the input state is {writer.STATE.format(run.agent.state_size)}")
 
 
-@dataclass(frozen=True)
-class Checking:
-    """Which environment to look at."""
-
-    env: Annotated[str, POSITIONAL] = ""
-    """A Gymnasium id, module:Id, or module:function."""
-
-
 def check(arguments: list[str]) -> None:
     """Print what an environment has. Raises InputError for what `train` refuses, or Gymnasium's own checker finds."""
     parser = Parser("python -m tricks check ENV")
-    parser.takes(Checking())
-    making = ("env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend")
-    parser.takes(Config(seeds=1, lanes=1), only=making)
-    asked, config = parser.filled([word.removeprefix("--env=") for word in arguments if word != "--env"])
-    if not asked.env:
+    making = ("env", "env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend")
+    parser.takes(Config(env="", seeds=1, lanes=1), only=making)
+    named = bool(arguments) and not arguments[0].startswith("-")
+    (config,) = parser.filled(["--env"] * named + arguments)
+    if not config.env:
         raise InputError("check takes an environment, for example: python -m tricks check CartPole-v1")
     from gymnasium.utils.env_checker import check_env
 
     from tricks.envs.lane import make_lane
     from tricks.envs.make import lane_kind, make_env
 
-    config = replace(config, env=asked.env)
     with closing(make_env(config)) as env:
         spaces, masks = env.spaces, env.masks
     if not masks and lane_kind(config) not in ("tensor", "atari", "envpool"):  # it takes any action as legal
@@ -188,11 +179,11 @@ def check(arguments: list[str]) -> None:
         except (Exception, SystemExit) as error:  # an environment can raise anything
             fault = said(error) if isinstance(error, AssertionError) else in_words(error)
             right = "".join(f": {what}" for word, what in RIGHT.items() if word in fault)
-            raise InputError(f"{asked.env}: {fault.rstrip('.')}{right}") from error
+            raise InputError(f"{config.env}: {fault.rstrip('.')}{right}") from error
     seen = f"an image {list(spaces.shape)}, its channels first" if spaces.pixels else f"{spaces.features} numbers"
     print(" ".join(f"observations: {spaces.observation}; the net sees {seen}".split()))
     print(" ".join(f"actions: {spaces.action}{'; --action-mask uses their masks' * masks}".split()))
-    print(f"{asked.env} can be trained in")
+    print(f"{config.env} can be trained in")
 
 
 def _list(arguments: list[str]) -> None:

@@ -143,10 +143,9 @@ class Parser(ArgumentParser):
         """The dataclasses with what is given. Raises InputError for an unknown option or a value of the wrong type."""
         words = [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), word) for word in arguments]
         found, rest = self.parse_known_intermixed_args(words)
-        if rest and rest[0].startswith("-"):
-            raise InputError(f"unknown option {rest[0]}{meant(rest[0], self._option_string_actions) or '; see --help'}")
         if rest:
-            raise InputError(f"unexpected argument {rest[0]!r}; see --help")
+            unknown = f"unknown option {rest[0]}{meant(rest[0], self._option_string_actions) or '; see --help'}"
+            raise InputError(unknown if rest[0].startswith("-") else f"unexpected argument {rest[0]!r}; see --help")
         given = {name: tuple(x) if isinstance(x, list) else x for name, x in vars(found).items()}
         given |= {name: given[name][0] for name in self.counts & {*given} if len(given[name]) == 1}
         return [replace(start, **{name: given[name] for name in names & {*given}}) for start, names in self.starts]

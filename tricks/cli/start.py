@@ -12,10 +12,7 @@ from tricks.runs.signals import Patience
 
 
 def start(module: str) -> int:
-    """Import a module and run its `main`; returns the exit status, after a signal 128 plus its number.
-
-    Ctrl-C, SIGTERM and SIGHUP print one line, even during the import.
-    """
+    """Import a module and run its `main`; returns the exit status. A signal is one line, and 128 plus its number."""
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
     safe_streams()
