@@ -46,7 +46,7 @@ class Output:
     """Resume the interrupted run in this folder with its own settings. Takes no other options, except --env, --wrap,
     and --eval-env with the run's own (see `play --help`): these name the modules that may be imported."""
     continue_from: Path | None = None
-    """Train the finished run in this folder for --steps more steps. Takes --schedule and what --resume takes, too."""
+    """Train the finished run in this folder for --steps more steps, as --resume would. Takes --schedule, too."""
     schedule: str | None = None
     """With --continue: what anneals runs over the whole new budget (whole, the default), or stays at its end (end)."""
     start_from: Path | None = None
