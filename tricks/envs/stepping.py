@@ -20,7 +20,6 @@ from typing import Any
 import cloudpickle
 import gymnasium as gym
 import torch
-from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import CloudpickleWrapper
 
@@ -89,8 +88,7 @@ class Lane:
 
     def hear(self) -> Outcome:
         call, each = self._asked
-        outcome: Outcome = getattr(self, call)(*each)
-        return outcome
+        return getattr(self, call)(*each)  # type: ignore[no-any-return]
 
     def reset(self) -> Outcome:
         """Start a new episode."""
@@ -115,13 +113,8 @@ def has_vector_version(config: Config, make: MakeEnv | None = None) -> bool:
     """Whether the environment has a class for many lanes, which serves unless the config changes it."""
     if make is not None or changes(config) or maker_of(config.env):
         return False
-    if is_atari(config.env):
-        return True
-    name = import_module_of(config.env)
-    namespace, plain, version = parse_env_id(name)
-    if version is None:  # as for Gymnasium, the highest
-        name = get_env_id(namespace, plain, find_highest_version(namespace, plain))
-    return name in gym.registry and gym.registry[name].vector_entry_point is not None
+    spec = gym.registry.get(import_module_of(config.env))
+    return is_atari(config.env) or (spec is not None and spec.vector_entry_point is not None)
 
 
 class VectorLanes:
@@ -202,8 +195,7 @@ class WorkerLane:
     @cached_property
     def spaces(self) -> Spaces:
         """Those of the lane, once it has been made."""
-        made: Spaces = cloudpickle.loads(self.hear(f"{self._id}: "))
-        return made
+        return cloudpickle.loads(self.hear(f"{self._id}: "))  # type: ignore[no-any-return]
 
     def ask(self, call: str, each: Sequence[Any]) -> None:
         try:
