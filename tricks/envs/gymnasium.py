@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
@@ -19,11 +20,13 @@ from tricks.core.env import MakeEnv, Step
 from tricks.core.extras import extra
 from tricks.core.machine import find_device
 from tricks.core.spaces import Spaces
-from tricks.envs.lane import IN_USE, Draws, refuse_changes
-from tricks.envs.stepping import Lane, VectorLanes, WorkerLane, has_vector_version, naming
+from tricks.envs.lane import Draws, refuse_changes
+from tricks.envs.stepping import Lane, VectorLanes, WorkerLane, naming
 from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
 from tricks.texts import recorded
+
+IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
 
 
 class PoolLanes(VectorLanes):
@@ -84,7 +87,7 @@ def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> 
     if config.backend == "processes":
         return map(partial(WorkerLane, config, make), draws)
     with naming(config, make):
-        own = VectorLanes.of(config, draws[0]) if has_vector_version(config, make) else None
+        own = VectorLanes.of(config, make, draws[0])
     return [own] if own else map(partial(Lane, config, make), draws)
 
 

@@ -2,11 +2,7 @@
 
 import pkgutil
 import re
-from contextlib import closing
-from copy import deepcopy
-from dataclasses import replace
 from typing import Any
-from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
@@ -27,8 +23,6 @@ from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
-IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
-ALIKE = 20  # steps in which two episodes with the same seed and actions are compared
 
 
 def changes(config: Config) -> list[str]:
@@ -157,33 +151,3 @@ class Draws:
 
     def __exit__(self, *_: object) -> None:
         np.random.set_bit_generator(self._outer)  # type: ignore[attr-defined]
-
-
-def repeatable(config: Config, make: MakeEnv | None) -> bool:
-    """Whether an environment, of which one more is made, without config.wrap, repeats an episode that begins anew.
-
-    It does not if it draws from a generator that no seed reaches. What fails is left to fail in training.
-    """
-    try:
-        with Draws(0, "env", 0, 0):
-            env = make_lane(replace(config, wrap=(), stack=1, rescale_actions=False), make)
-        if id(env.unwrapped) in IN_USE:  # there is only this one
-            return True
-        with closing(env):
-            return np.array_equal(episode(env), episode(env), equal_nan=True)
-    except (Exception, SystemExit):
-        return True
-
-
-def episode(env: gym.Env) -> np.ndarray:
-    """The observations and rewards of an episode, of ALIKE steps at most, by the same random actions each time."""
-    action, space = deepcopy(env.action_space), env.observation_space
-    action.seed(0)
-    with Draws(0, "env", 0, 0):
-        seen = [gym.spaces.flatten(space, env.reset(seed=0)[0])]
-        for _ in range(ALIKE):
-            obs, reward, terminated, truncated, _ = env.step(action.sample())
-            seen += [gym.spaces.flatten(space, obs), np.array([float(reward)])]
-            if terminated or truncated:
-                break
-    return np.concatenate(seen)  # type: ignore[arg-type]

@@ -109,14 +109,6 @@ class Lane:
         return parts, reward, terminated, truncated, {self.place.start: read(info, self.spaces, self._record)}
 
 
-def has_vector_version(config: Config, make: MakeEnv | None = None) -> bool:
-    """Whether the environment has a class for many lanes, which serves unless the config changes it."""
-    if make is not None or changes(config) or maker_of(config.env):
-        return False
-    spec = gym.registry.get(import_module_of(config.env))
-    return is_atari(config.env) or (spec is not None and spec.vector_entry_point is not None)
-
-
 class VectorLanes:
     """The lanes of one seed in one object, with NEXT_STEP autoreset; those of ale-py and EnvPool play in threads."""
 
@@ -128,11 +120,19 @@ class VectorLanes:
         self._read = {"action_mask", "lives", *self._record, *(name.partition(".")[0] for name in self._record)}
 
     @classmethod
-    def of(cls, config: Config, draws: Draws) -> "VectorLanes | None":
-        """Those of config.env; None if its class resets in another way, or shows masks in observations."""
+    def of(cls, config: Config, make: MakeEnv | None, draws: Draws) -> "VectorLanes | None":
+        """Those of config.env; None if it has no such class or the config changes it.
+
+        Nor does a class serve that resets in another way, or shows masks in observations.
+        """
+        if make is not None or changes(config) or maker_of(config.env):
+            return None
         with draws:
             if is_atari(config.env):
                 return cls(config, make_games(config.env, config.lanes), draws)
+            spec = gym.registry.get(import_module_of(config.env))
+            if spec is None or spec.vector_entry_point is None:
+                return None
             env = gym.make_vec(config.env, num_envs=config.lanes)
         refuse_statistics(env)
         shown = shows_mask(env.single_observation_space, env.single_action_space)
