@@ -120,13 +120,12 @@ class GymnasiumEnv:
 
     def _open(self) -> Spaces:
         """Make every lane, with random numbers of its own if the run is resumed; returns the spaces that all have."""
-        self._lanes, self._claimed = list[list[Lanes]](), list[int]()
+        self._lanes, self._claimed = list[tuple[int, Lanes]](), list[int]()  # each with the place of its seed
         try:
-            for seed in self.seeds:
+            for i, seed in enumerate(self.seeds):
                 draws = [Draws(seed, self.purpose, self._resumed, lane) for lane in range(self.lanes)]
-                self._lanes.append([])
                 for lanes in make_lanes(self._config, self._make, draws):
-                    self._lanes[-1].append(lanes)
+                    self._lanes.append((i, lanes))
             spaces = self._common()
             self._claim()
         except BaseException:
@@ -190,29 +189,27 @@ class GymnasiumEnv:
         self.told = list[tuple[str, int, int, Any]]()  # what, by which seed and lane
         for column in self._outcome:
             column.fill(0)
+        called = [(i, lanes) for i, lanes in self._lanes if i in given]
         try:
-            for i, each in given.items():
-                for lanes in self._lanes[i]:
-                    lanes.ask(call, each[lanes.place])
-            for i in given:
-                for lanes in self._lanes[i]:
-                    parts, *outcome, told = lanes.hear()
-                    self.told += [(name, i, k, x) for k, each in told.items() for name, x in each.items()]
-                    for column, came in zip([*self._parts, *self._outcome], [*parts, *outcome], strict=True):
-                        column[i, lanes.place] = came
+            for i, lanes in called:
+                lanes.ask(call, given[i][lanes.place])
+            for i, lanes in called:
+                parts, *outcome, told = lanes.hear()
+                self.told += [(name, i, k, x) for k, each in told.items() for name, x in each.items()]
+                for column, came in zip([*self._parts, *self._outcome], [*parts, *outcome], strict=True):
+                    column[i, lanes.place] = came
         except (Exception, SystemExit) as error:
             self.close()
             raise InputError(f"{self.id}: {in_words(error)} (seed {self.seeds[i]})") from error
 
     def close(self) -> None:
         """Close every environment. One that fails to close costs a line on stderr."""
-        every = [lanes for each in self._lanes for lanes in each]
-        for worker in every:
-            if isinstance(worker, WorkerLane):
-                worker.end()
+        for _, lanes in self._lanes:
+            if isinstance(lanes, WorkerLane):
+                lanes.end()
         try:
             with ExitStack() as stack:
-                for lanes in every:
+                for _, lanes in self._lanes:
                     stack.callback(lanes.close)
         except (Exception, SystemExit) as error:  # the training that it served may be finished
             print(f"{self.id}: close() failed, which changes no result: {in_words(error)}", file=sys.stderr)
@@ -222,7 +219,7 @@ class GymnasiumEnv:
 
     def _claim(self) -> None:
         """Refuse objects that are another lane, here or in a training in progress (worker processes have copies)."""
-        for env in (lane.env.unwrapped for each in self._lanes for lane in each if isinstance(lane, Lane)):
+        for env in (lane.env.unwrapped for _, lane in self._lanes if isinstance(lane, Lane)):
             if id(env) in IN_USE:
                 raise InputError(
                     f"env= made the same {type(env).__name__} object for two lanes, which would step it in turn; it "
@@ -233,11 +230,10 @@ class GymnasiumEnv:
 
     def _common(self) -> Spaces:
         """The spaces of all lanes. Raises InputError if they are not the same."""
-        first = self._lanes[0][0].spaces
-        for seed, lanes in zip(self.seeds, self._lanes, strict=True):
-            for lane, other in ((each.place.start, each.spaces) for each in lanes):
-                if (other.observation, other.action) != (first.observation, first.action):
-                    theirs, ours = (f"{spaces.observation} and {spaces.action}" for spaces in (other, first))
-                    different = f"lane {lane} of seed {seed} has {theirs}, and the first {ours}"
-                    raise InputError(f"{first.env}: all lanes must have the same spaces, but {different}")
+        first, *others = [lanes.spaces for _, lanes in self._lanes]
+        for (i, lane), other in zip(self._lanes[1:], others, strict=True):
+            if (other.observation, other.action) != (first.observation, first.action):
+                theirs, ours = (f"{spaces.observation} and {spaces.action}" for spaces in (other, first))
+                different = f"lane {lane.place.start} of seed {self.seeds[i]} has {theirs}, and the first {ours}"
+                raise InputError(f"{first.env}: all lanes must have the same spaces, but {different}")
         return first

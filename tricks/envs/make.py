@@ -23,9 +23,8 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
 
     A tensor world takes no arguments and no wrappers, and has no infos to record: with any of these, "auto" picks
-    gymnasium. If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend
-    does not have the environment, if that does not report the lives that config.life_ends needs, or if the machine does
-    not have the device.
+    gymnasium. If `make` is given, it makes every lane, and config.env is only a label. Raises InputError for what the
+    backend, the environment, or the machine does not have.
     """
     backend = config.backend
     if make is not None and backend in ("tensor", "envpool"):
