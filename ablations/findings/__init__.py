@@ -3,9 +3,7 @@
 Importing it puts our designs, suites, trials and remarks where the harness looks for such things.
 """
 
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ablations.findings import our_designs, our_suites, stories, trials
 from ablations.lazy import attached
@@ -17,11 +15,5 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__, __all__ = attached(__file__)
 
-
-def _called(module: str, function: str, *given: Any) -> Any:
-    """Call a function, importing its module only now."""
-    return getattr(import_module(f"ablations.{module}"), function)(*given)
-
-
-ON_EFFECTS.append(partial(_called, "findings.claims", "claims_text"))
-ON_ARMS.append(partial(_called, "findings.claims", "published_text"))
+ON_EFFECTS.append("ablations.findings.claims:claims_text")
+ON_ARMS.append("ablations.findings.claims:published_text")

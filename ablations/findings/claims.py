@@ -60,9 +60,7 @@ def claims_text(effects: pd.DataFrame) -> str:
 
 
 def agreement(found: pd.DataFrame) -> str:
-    """How many of the claims our results support, in a sentence; empty if there are none. found: `claim_verdicts`."""
-    if found.empty:
-        return ""
+    """How many of the claims our results support, in a sentence. found: `claim_verdicts`."""
     agree, against, unclear = (found[found.verdict == verdict] for verdict in (AGREES, DISAGREES, UNCLEAR))
     named = ", ".join(f"`{row['trick']}` on {plain(row['env'])}" for row in against.to_dict("records"))
     return (

@@ -35,7 +35,6 @@ class Facts:
         self.whole: dict[str, Study] = {study.env: study for study, _ in having(studies, UP)}
         self.every: pd.DataFrame = all_effects(studies)
         self.trials: pd.DataFrame = trial_table_of(studies)
-        self.tuned: pd.DataFrame = self.trials[self.trials.rate.isna()]  # those with rates of their own
         calibration = read_table(RESULTS / "calibration.csv")
         self.alarms: pd.DataFrame = calibration[calibration.what.str.contains("false alarms")]
         self.stuck: pd.Series = self.whole[TAXI].of(REINFORCE).late
@@ -45,14 +44,9 @@ class Facts:
         found = self.every[(self.every.env == env) & self.every.detected.ne(0)]
         return found[found.design.isin([design] if design else THREE)]
 
-    def effect(self, design: str, trick: str, column: str = "difference") -> pd.Series:
-        """Of a trick in a design, by environment."""
-        rows = self.every[(self.every.design == design) & (self.every.trick == trick)]
-        return rows[rows.env.isin([*self.whole])].set_index("env")[column]
-
-    def within(self, env: str, design: str, column: str = "difference") -> pd.Series:
-        """Of a design in an environment, by trick."""
-        return self.every[(self.every.design == design) & (self.every.env == env)].set_index("trick")[column]
+    def effects(self, design: str, column: str = "difference") -> pd.DataFrame:
+        """Of a design, by environment and trick."""
+        return self.every[self.every.design == design].pivot(index="env", columns="trick", values=column)
 
     def rates(self, env: str, design: str) -> pd.DataFrame:
         """The effects at each rate, by trick and rate."""
@@ -63,7 +57,7 @@ class Facts:
 
     def counts(self, env: str) -> tuple[int, int]:
         """How many effects are detected in an environment, and how many of them confirmed."""
-        return len(self.detected(env)), int(self.detected(env).confirmed.sum())
+        return len(found := self.detected(env)), int(found.confirmed.sum())
 
     def late(self, env: str, arm: Tricks) -> float:
         """An arm's mean return in the last tenth of training."""
@@ -129,10 +123,8 @@ class Facts:
 CARTPOLE, ACROBOT, PENDULUM, TAXI, LANDER = "CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3"
 UP, WITHOUT, ALONE = THREE = "ladder", "leave-one-out", "add-one-in"
 OF_REPLIES = ("group_baseline", "group_norm", "mixed_groups", "clip_higher", "kl_penalty", "reply_mean")
-LADDERS, TRIALS = "docs/results/ladders.md", "docs/results/trials.md"
-STATISTICS = "docs/internal/statistics.md"
 SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
-    LADDERS: {
+    "docs/results/ladders.md": {
         "All that was detected here was confirmed on 30 other seeds, but for the gain with bootstrap": lambda f: (
             (found := f.detected(ACROBOT))[found.confirmed == 0].trick.tolist() == ["bootstrap"]
         ),
@@ -141,13 +133,13 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
             (low := f.rates(ACROBOT, UP).low["clip"])[AT_BEST] < 0 < min(low["0.01"], low["0.03"])
         ),
         "the clip is worth two to four times as much as on CartPole": lambda f: all(
-            2 < (size := f.effect(UP, "clip", what))[PENDULUM] / size[CARTPOLE] < 4 for what in ("difference", "again")
+            2 < (size := f.effects(UP, what)["clip"])[PENDULUM] / size[CARTPOLE] < 4 for what in ("difference", "again")
         ),
         "As a rung and in the full set, return_norm is worth more than in any other environment": lambda f: all(
-            f.effect(name, "return_norm").idxmax() == PENDULUM for name in (UP, WITHOUT)
+            f.effects(name)["return_norm"].idxmax() == PENDULUM for name in (UP, WITHOUT)
         ),
         "normalizing advantages hurts as a rung here, while as a rung on CartPole and Acrobot it helps": lambda f: (
-            f.effect(UP, "advantage_norm", "detected")[[CARTPOLE, ACROBOT, PENDULUM]].tolist() == [1, 1, -1]
+            f.effects(UP, "detected").loc[[CARTPOLE, ACROBOT, PENDULUM], "advantage_norm"].tolist() == [1, 1, -1]
         ),
         "the best arm of that design is hardly better than a random policy": lambda f: (
             max(scores(f.whole[PENDULUM], arm).area.mean() for arm in f.design(PENDULUM, ALONE).arms)
@@ -181,22 +173,22 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
         "reuse falls far below a random policy, and the clip more than makes up for it": lambda f: (
             (at := f.rates(LANDER, UP).difference)["clip"]["0.01"] > -at["reuse"]["0.01"] > 0.5
         ),
-        "the clip is worth less than on CartPole": lambda f: (size := f.effect(UP, "clip"))[LANDER] < size[CARTPOLE],
+        "the clip is worth less than on CartPole": lambda f: (size := f.effects(UP)["clip"])[LANDER] < size[CARTPOLE],
         "detect a loss at 0.01 as the next rung, and at 0.001 and 0.003 in the full set": Facts.losses_of_gae,
     },
     "README.md": {
         "a fifth of the way from a random policy to the ceiling, on CartPole 0.06 to 0.09 of it": Facts.raw_values,
     },
     "chapters/11_action_mask.py": {
-        "no other rung gains as much there": lambda f: f.within(TAXI, UP).idxmax() == "action_mask",
+        "no other rung gains as much there": lambda f: f.effects(UP).loc[TAXI].idxmax() == "action_mask",
     },
-    TRIALS: {
-        "On CartPole most tricks look alike": lambda f: f.within(CARTPOLE, UP, "detected").eq(0).mean() > 0.5,
+    "docs/results/trials.md": {
+        "On CartPole most tricks look alike": lambda f: f.effects(UP, "detected").loc[CARTPOLE].eq(0).mean() > 0.5,
         "Fourteen trials, all seven of language models among them, run both arms at one given rate": lambda f: (
             (given := f.trials[f.trials.rate.notna()]).trick.isin(OF_REPLIES).sum() == 7 and len(given) == 14
         ),
         "not in those of two trials that are judged by the last 10% of training": lambda f: (
-            f.tuned.choosing.isna().sum() == (f.tuned.score == "late").sum() == 2
+            (tuned := f.trials[f.trials.rate.isna()]).choosing.isna().sum() == (tuned.score == "late").sum() == 2
         ),
     },
     "docs/results/published.md": {
@@ -212,7 +204,7 @@ SAID: dict[str, dict[str, Callable[[Facts], Any]]] = {
     "docs/results/beyond.md": {
         "great harm on CartPole and Acrobot. With return_norm, they do practically nothing": Facts.harm_of_scale,
     },
-    STATISTICS: {
+    "docs/internal/statistics.md": {
         "Where all arms are alike, it is about 0.05 or less": Facts.alike,
         "Of sixty REINFORCE agents there, most end near −200, and three between −1100 and −2000": lambda f: (
             (len(f.stuck), (f.stuck < -1100).sum(), (f.stuck > -320).sum()) == (60, 3, 57)

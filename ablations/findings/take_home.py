@@ -21,7 +21,7 @@ from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from tricks.ladder import LADDER, NEEDS, PRESETS, named
+from tricks.ladder import LADDER, NEEDS, named
 from tricks.runs.learning_curve import read_table
 
 Found = tuple[Study, Design]
@@ -124,26 +124,21 @@ def _with_others(row: dict[Any, Any]) -> str:
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     """Which numbers of PPO have a value that is nearly as good as the best in every environment of the sweeps."""
-    rows = []
+    near = dict[str, dict[str, set[float]]]()  # of each number and environment
     for runs in sweeps:
         if not subject_of(runs) and "segments" in str(runs["flags"].iloc[0]):
-            for name in set(varied(runs)) - {"lr"}:
-                level = best_scores(runs, name)
-                rows += [(name, str(runs.env.iloc[0]), value) for value in nearly_as_good(level, floor_score(runs))]
-    found = pd.DataFrame(rows, columns=["name", "env", "value"]).drop_duplicates()
-    found = found[found.groupby("name").env.transform("nunique") > 2]
-    envs = found.env.unique()
-    found = found[found.groupby("name").env.transform("nunique") == len(envs)]
-    common = {str(name): own.value.value_counts() for name, own in found.groupby("name")}
-    values = {name: sorted(times.index[times == len(envs)]) for name, times in common.items()}
+            for name in (name for name in varied(runs) if name != "lr"):
+                good = near.setdefault(name, {}).setdefault(str(runs.env.iloc[0]), set())
+                good.update(nearly_as_good(best_scores(runs, name), floor_score(runs)))
+    envs = dict.fromkeys(env for by_env in near.values() if len(by_env) > 2 for env in by_env)
+    values = {name: sorted(set.intersection(*near[name].values())) for name in sorted(near) if {*near[name]} >= {*envs}}
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in good)})" for name, good in values.items() if good]
     none = [f"`{name}`" for name, good in values.items() if not good]
     where = f"nearly as good as the best on each of {or_none(envs)}, with the learning rate chosen anew for each value"
-    if not fine:
-        return f"None of these numbers has a value that is {where}: {or_none(none)}." if none else ""
     those = f", and for the others no value is: {or_none(none)}" if none else ""
     has = "has" if len(fine) == 1 else "have"
-    return f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {or_none(fine)}{those}."
+    said = f"Of {len(values)} numbers, {len(fine)} {has} a value that is {where}: {or_none(fine)}{those}."
+    return said if envs else ""
 
 
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
@@ -197,20 +192,16 @@ def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
 
     def place(runs: pd.DataFrame) -> tuple[Any, ...]:
         env = str(runs.env.iloc[0])
-        return subject_of(runs) != "", sorted(varied(runs)), envs.index(env) if env in envs else len(envs)
+        return subject_of(runs) != "", sorted(varied(runs)), [*envs, env].index(env)
 
-    found = [read_table(path) for path in sorted(folder.glob("*.sweep.csv"))]
-    return sorted((runs.assign(rung=_rung(runs)) for runs in found), key=place)
+    found = list[pd.DataFrame]()
+    for runs in (read_table(path) for path in sorted(folder.glob("*.sweep.csv"))):
+        rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
+        found.append(runs if flags(named(rung)) == on else runs.assign(rung=short_name(on)))
+    return sorted(found, key=place)
 
 
 def subject_of(runs: pd.DataFrame) -> str:
     """The flag beyond the ladder that a sweep is about, the last one; empty if it has none."""
     beyond = [name for name in str(runs["flags"].iloc[0]).split() if name not in LADDER]
     return beyond[-1] if beyond else ""
-
-
-def _rung(runs: pd.DataFrame) -> str:
-    """As it was named, in words or by a name that still has these flags; else by the nearest preset."""
-    rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
-    words = not {*rung.split("+")} <= {*PRESETS, *NEEDS}
-    return rung if words or flags(named(rung)) == on else short_name(on)

@@ -1,8 +1,7 @@
 """How figures, tables and sentences describe a design. One that nobody has described gets a plain story."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ablations.question.arms import Design, Label
 
@@ -86,6 +85,6 @@ def by_rank(designs: Iterable[Design]) -> list[Design]:
     return sorted(designs, key=lambda design: story_of(design).rank)
 
 
-# what a report says beyond a design's own figures and tables; the findings put theirs here
-ON_EFFECTS: list[Callable[[Any], str]] = []  # texts below an environment's effects: the rows of all its designs
-ON_ARMS: list[Callable[[Any], str]] = []  # texts above the table of each design's arms, of a study
+# what a report says beyond a design's own figures and tables: functions, by `module:name`; the findings put theirs here
+ON_EFFECTS: list[str] = []  # of the rows of all designs of an environment: texts below its effects
+ON_ARMS: list[str] = []  # of a study: texts above the table of each design's arms

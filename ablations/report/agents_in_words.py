@@ -6,7 +6,7 @@ from ablations.analysis import agents
 from ablations.analysis.agents import NEAR, QUANTILES, best_of_each, fixed, varied
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import FEWEST
-from ablations.report.tables import markdown
+from ablations.report.tables import markdown, spanned
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
@@ -44,8 +44,7 @@ def ranges_in_words(runs: pd.DataFrame) -> str:
         others = [other for other in names if other != name]
         lines = [(name, "area under the curve", *(f"best {other}" for other in others))]
         for best in best_of_each(runs, name):
-            span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
-            seen = (f"{best.mean:.4g}{span}", *(f"{best.others[other]:g}" for other in others))
+            seen = (spanned(best._asdict(), "mean", ends=""), *(f"{best.others[other]:g}" for other in others))
             lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
         parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}. {doubt(runs, name)}".rstrip())
     diverged = int(runs.diverged.notna().sum())
@@ -64,10 +63,9 @@ def choices_in_words(table: pd.DataFrame, runs: pd.DataFrame, steps: int) -> str
     lines = [("choice", "variance explained", "level", "agents", *(f"{100 * q:g}% quantile" for q in QUANTILES))]
     for _, rows in sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0])):
         for place, row in enumerate(rows.to_dict("records")):
-            share = f"{row['explained']:.3f} [{row['explained_low']:.3f}, {row['explained_high']:.3f}]"
-            spans = [f"{row[f'q{q:g}']:.4g} [{row[f'q{q:g}_low']:.4g}, {row[f'q{q:g}_high']:.4g}]" for q in QUANTILES]
-            first = (f"`{row['choice']}`", share) if place == 0 else ("", "")
-            lines.append((*first, str(row["level"]), str(row["agents"]), *spans))
+            first = ("", "") if place else (f"`{row['choice']}`", spanned(row, "explained", "{:.3f}"))
+            quantiles = (spanned(row, f"q{q:g}") for q in QUANTILES)
+            lines.append((*first, str(row["level"]), str(row["agents"]), *quantiles))
     diverged, silent = int(runs.diverged.notna().sum()), int(runs.score.isna().sum())
     none = f" {silent} agents ended no episode and count as the worst." if silent else ""
     said = f"{len(runs):,} agents with random flags and numbers, {steps:,} steps each. {CHOICES}"

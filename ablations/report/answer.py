@@ -92,8 +92,7 @@ class Answer:
         """
         arms = pd.concat([tables.arms_table(*asked) for asked in self.asked], ignore_index=True)
         own = self.effects.drop(columns=[*SIDES, "seeds"]).drop_duplicates(["env", "arm"], keep="last")
-        both = arms[SCORED].merge(own, "left", ["env", "arm"])
-        return both.assign(against=both.against.fillna(""))
+        return arms[SCORED].merge(own, "left", ["env", "arm"]).fillna({"against": "", "verdict": ""})
 
     @cached_property
     def general(self) -> pd.DataFrame:

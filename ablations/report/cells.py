@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
@@ -150,9 +149,7 @@ def color_names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
 
 def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> None:
     """Add the title, a text below the matrix, and the key to the colors to the right of an axis, at the same height."""
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(h_pad=0.08)  # room between slanted names and the text  # type: ignore[call-arg]
+    figure.set_layout_engine("constrained", h_pad=0.08)  # room between slanted names and the text
     title(figure, said)
     below = fill(text, int(13 * figure.get_figwidth()))
     figure.supxlabel(below, size=8.5, color=style.INK)

@@ -221,11 +221,9 @@ def on_grids(frames: Any, by: str = "arm", y: str = "return") -> dict[str, pd.Da
         raise InputError(f"the table has no {y}: all are missing")
     groups = {str(name): own for name, own in rows.groupby(by, sort=False)}
     last = min(int(own.step.max()) for own in groups.values())
-    stopped = pd.DataFrame() if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
-    diverged = dict[str, dict[int, int]]()
-    for row in stopped.to_dict("records"):
-        diverged.setdefault(str(row[by]), {})[int(row["seed"])] = int(row["diverged"])
-    return {name: on_grid(own, last, diverged.get(name, {})) for name, own in groups.items()}
+    runs = pd.DataFrame(columns=[by]) if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
+    stopped = {str(name): dict(zip(own.seed, own.diverged.astype(int), strict=True)) for name, own in runs.groupby(by)}
+    return {name: on_grid(own, last, stopped.get(name, {})) for name, own in groups.items()}
 
 
 def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pandas as pd
 
@@ -110,7 +111,7 @@ def _section(found: Answer, place: Path) -> Section:
         missing = dict.fromkeys(name for design in designs for name in first.missing(design))
         paths += forest_figure(pd.concat(frames), designs, place / "effects", list(missing))
         parts += ["### What each trick does", image(paths, f"Effects of the tricks on {where}", place.name)]
-        parts += [tables.effects_text(frames), *(remark(pd.concat(frames)) for remark in ON_EFFECTS)]
+        parts += [tables.effects_text(frames), *(resolve_name(remark)(pd.concat(frames)) for remark in ON_EFFECTS)]
     for design in designs:
         text, files = _design(replace(found, name=design.name), place)
         parts.append(text)
@@ -130,7 +131,7 @@ def _design(found: Answer, place: Path) -> Section:
     parts = [f"### {found.name}: {plain(found.studies[0].env)}"] * (not found.own)
     lacking = dict.fromkeys(plain(arm) for study, design in found.asked for arm in study.missing(design))
     parts += [f"**Incomplete**: some runs are missing for {', '.join(lacking)}."] if lacking else []
-    parts += [remark(study) for study in found.studies for remark in ON_ARMS]
+    parts += [resolve_name(remark)(study) for study in found.studies for remark in ON_ARMS]
     parts += found.tables
     parts += map(plain, [*found.replacements, *found.sentences] if found.own else [])
     for study, design in found.asked:
@@ -171,9 +172,8 @@ def _notes(study: Study, design: Design) -> list[str]:
 
 def _worlds(study: Study, folder: Path) -> Section:
     table, paths = write_trials(study, folder)
-    doses = [path for path in paths if "_doses" in path.stem]
-    images = [image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
-    images += [image(doses, "The effect of each trick at each dose")] if doses else []
+    pngs = [[path] for path in paths if path.suffix == ".png"]  # the second is of trials in doses, if there are some
+    images = map(image, pngs, ("Tricks in their worlds, with and without", "The effect of each trick at each dose"))
     return joined([f"## Trials: {plain(study.name)}", *images, table]), paths
 
 

@@ -20,9 +20,10 @@ def of(study: Study) -> list[str]:
     """What our designs show about a study's environment; empty with too few seeds or if runs are missing."""
     if study.own or not study.is_whole:
         return []
-    told = [(design, frame) for design in _in_order([study]) if len(frame := effects(study, design))]
     said, shared = list[str](), list[str]()  # a sentence each, and what several designs say in one text
-    for design, frame in ((design, frame) for design, frame in told if frame.p.notna().any()):
+    for design in by_rank(study.designs):
+        if (frame := effects(study, design)).empty or frame.p.isna().all():
+            continue
         phrases, found = story_of(design).phrases, [frame[frame.detected == sign] for sign in (1, -1)]
         if phrases.climb:
             areas = arms_table(study, design).area
@@ -36,9 +37,8 @@ def of(study: Study) -> list[str]:
             words = phrases.detected.format(a_trick="it" if shared else "a trick", up=up, down=down)
             shared.append(f"{'Detected' if shared else 'detected'} {words}.")
     said += [" ".join(shared)] * bool(shared)
-    again = study.again
-    both = [effects(again, design) for design in again.designs if design.name == "together"] if again else []
-    said += [taken_out(frame.iloc[0]) for frame in both if len(frame)]
+    both = [design for design in study.again.designs if design.name == "together"] if study.again else []
+    said += [taken_out(row) for design in both for _, row in effects(study.again, design).iterrows()]
     return [f"On {plain(study.env)} ({study.seeds} seeds), {sentence}" for sentence in said]
 
 
@@ -63,23 +63,6 @@ def made(studies: Sequence[Study]) -> str:
     return f"By this code (ALGORITHM {ALGORITHM}): {fresh or 'nothing'}. By earlier versions: {older}."
 
 
-def _in_order(studies: Sequence[Study]) -> list[Design]:
-    """The studies' designs, one of each name and first arm, in the order in which sentences mention them."""
-    named = dict[tuple[str, str], Design]()
-    for design in (design for study in studies for design in study.designs):
-        named.setdefault(_key(design), design)
-    return by_rank(named.values())
-
-
-def _key(design: Design) -> tuple[str, str]:
-    return design.name, design.arms[0].name
-
-
-def _effects(studies: Sequence[Study], like: Design) -> list[pd.DataFrame]:
-    found = [(study, design) for study in studies for design in study.designs if _key(design) == _key(like)]
-    return [frame for study, design in found if not study.own and len(frame := effects(study, design))]
-
-
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments.
 
@@ -91,15 +74,13 @@ def across(studies: Sequence[Study]) -> str:
 
 def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
     """Studies with equally many seeds, and with or without a second try, together; those with the most seeds first."""
-    found: dict[tuple[int, bool], list[Study]] = {}
-    for study in studies:
-        found.setdefault((study.seeds, study.again is not None), []).append(study)
-    return {key: found[key] for key in sorted(found, reverse=True)}
+    keys = [(study.seeds, study.again is not None) for study in studies]
+    return {key: [s for s, at in zip(studies, keys, strict=True) if at == key] for key in sorted({*keys}, reverse=True)}
 
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
-    designs = [design for design in _in_order(kept) if story_of(design).phrases.place]
-    frames = [frame for study in kept for design in designs for frame in _effects([study], design)]
+    asked = [(study, design) for study in kept for design in by_rank(study.designs) if story_of(design).phrases.place]
+    frames = [frame for study, design in asked if not study.own and len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
@@ -108,7 +89,7 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     signs = {f"`{trick}`": {*found} for trick, found in both.groupby("trick", sort=False).detected}
     mixed = [trick for trick, seen in signs.items() if {1, -1} <= seen]
     never = [trick for trick, seen in signs.items() if seen == {0}]
-    told = [story_of(design).phrases for design in designs]
+    told = dict.fromkeys(story_of(design).phrases for design in by_rank(design for _, design in asked))
     verb, nowhere = "confirmed" if tried_again else "detected", [each.nowhere for each in told]
     many = f"{verb.capitalize()} neither {' nor '.join(nowhere)}"
     silent = many if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
@@ -121,14 +102,16 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
 
 def beyond(studies: Sequence[Study]) -> list[str]:
     """What is detected beyond the ladder, a sentence for each base that it was tried on, and number of seeds."""
-    said, whole = [], [study for study in distinct(studies) if study.is_whole]
-    for design in (design for design in _in_order(whole) if story_of(design).phrases.base):
+    said, whole = [], [study for study in distinct(studies) if study.is_whole and not study.own]
+    every = [design for study in whole for design in study.designs if story_of(design).phrases.base]
+    for (name, base), design in {(design.name, design.arms[0].name): design for design in by_rank(every)}.items():
         for (seeds, _), kept in alike(whole).items():
-            if frames := [frame for frame in _effects(kept, design) if frame.p.notna().all()]:
+            same = [(s, d) for s in kept for d in s.designs if (d.name, d.arms[0].name) == (name, base)]
+            if frames := [frame for pair in same if len(frame := effects(*pair)) and frame.p.notna().all()]:
                 rows = pd.concat(frames)
                 tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in rows.label.unique())
-                where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
-                said.append(f"On top of `{design.arms[0].name}`, in {where} ({seeds} seeds): {tricks}.")
+                where = f"{len(frames)} environment{'s' * (len(frames) > 1)}"
+                said.append(f"On top of `{base}`, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 

@@ -44,7 +44,7 @@ def number(value: float, how: str = "{:.4g}") -> str:
 def spanned(row: Row, name: str, how: str = "{:.4g}", ends: str | None = None) -> str:
     """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
     before = f"{name}_" if ends is None else ends
-    low, high = row[f"{before}low"], row[f"{before}high"]
+    low, high = row.get(f"{before}low", np.nan), row.get(f"{before}high", np.nan)
     return number(row[name], how) + (f" [{number(low, how)}, {number(high, how)}]" if np.isfinite(low) else "")
 
 
@@ -52,18 +52,14 @@ def _text(name: str) -> Callable[[Row], str]:
     return lambda row: plain(row[name]) or "–"
 
 
-def _number(name: str, how: str) -> Callable[[Row], str]:
-    return lambda row: number(row[name], how)
-
-
-def _span(name: str, how: str = "{:.4g}", ends: str | None = None) -> Callable[[Row], str]:
+def _number(name: str, how: str = "{:.4g}", ends: str | None = None) -> Callable[[Row], str]:
     return lambda row: spanned(row, name, how, ends)
 
 
 DIFFERENCE: Columns = {
-    "difference": _span("difference", "{:+.4g}", ""),
+    "difference": _number("difference", "{:+.4g}", ""),
     "p": _number("p_holm", "{:.2g}"),
-    "verdict": lambda row: row["verdict"] if isinstance(row["verdict"], str) and row["verdict"] else "–",
+    "verdict": _text("verdict"),
 }
 LEDGER: Columns = {  # of the rows of `ledger`
     "environment": _text("env"),
@@ -79,15 +75,15 @@ LEDGER: Columns = {  # of the rows of `ledger`
 GENERAL: Columns = {  # of those of `in_general`
     "in general": lambda row: f"{plain(row['label'])}, {row['places']} environments",
     "rates": lambda row: row["rates"] + f" ({row['one']})" * (row["rates"] == ONE_RATE),
-    "normalized difference": _span("mean", "{:+.4g}", ""),
+    "normalized difference": _number("mean", "{:+.4g}", ""),
     "p": _number("p_holm", "{:.2g}"),
     "spread of environments": _number("spread", "{:.2g}"),
 }
 PLANE: Columns = {  # of those of `sensitivity`
     "arm": _text("arm"),
-    "peak": _span("peak"),
-    "one rate": _span("one"),
-    "sensitivity": _span("sensitivity"),
+    "peak": _number("peak"),
+    "one rate": _number("one"),
+    "sensitivity": _number("sensitivity"),
     "that rate": _number("rate", "{:g}"),
 }
 
@@ -151,8 +147,8 @@ def arms_text(table: pd.DataFrame) -> str:
         "seeds": _number("seeds", "{}") if table.seeds.nunique() > 1 or table.seeds.min() < FEWEST else None,
         "learning rate": rate if table.lr.notna().any() else None,
         "against": _text("against") if against[against != ""].nunique() > 1 else None,
-        "area under the curve": _span("area", DIGITS),
-        "interquartile mean": _span("iqm", DIGITS),
+        "area under the curve": _number("area", DIGITS),
+        "interquartile mean": _number("iqm", DIGITS),
         "last 10%": late,
         **({} if goal is None else {f"solved (≥ {goal:g})": _number("solved", "{:.0%}"), "steps to solve": until}),
         **(DIFFERENCE if "difference" in table else {}),
@@ -185,12 +181,12 @@ def crossed_text(study: Study, design: Design) -> str:
     main, pairs = (each.assign(**each[each.columns.intersection(EFFECTS)] * study.unit) for each in (main, pairs))
     effect: Columns = {
         "trick": _text("trick"),
-        "main effect": _span("effect", "{:+.4g}", ""),
+        "main effect": _number("effect", "{:+.4g}", ""),
         "p": _number("p_holm", "{:.2g}"),
     }
     interaction: Columns = {
         "tricks": lambda row: f"{plain(row['a'])}, {plain(row['b'])}",
-        "interaction (one's effect with the other on, minus off)": _span("interaction", "{:+.4g}", ""),
+        "interaction (one's effect with the other on, minus off)": _number("interaction", "{:+.4g}", ""),
         "p, uncorrected": _number("p", "{:.2g}"),
     }
     return joined([in_columns(main, effect), in_columns(pairs, interaction) if len(pairs) else ""])
