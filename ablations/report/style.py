@@ -73,8 +73,8 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None, kinds: 
     for target, kind in zip(paths, kinds, strict=True):
         box, small = io.BytesIO(), io.BytesIO()
         figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        if kind == "png":
-            _in_few_colors(Image.open(box).convert("RGB")).save(small, "png")
+        if kind == "png":  # in 256 colors that lie far apart, which makes its file a third of the size
+            Image.open(box).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1).save(small, "png")
         write_whole(target, small.getvalue() or box.getvalue())
         figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
     plt.close(figure)
@@ -86,16 +86,3 @@ def save_table(table: pd.DataFrame, path: Path) -> Path:
     text = table.to_csv(index=False, float_format="%.6g")
     write_whole(path, gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text)
     return path
-
-
-def _in_few_colors(drawn: Image.Image) -> Image.Image:
-    """The picture in 256 colors, which makes its file a third of the size.
-
-    64 are its most frequent ones, so that areas such as bands keep their tints. The others lie far apart, so that small
-    marks keep their colors.
-    """
-    frequent: Any = sorted(drawn.getcolors(drawn.width * drawn.height) or (), reverse=True)[:64]
-    apart = drawn.quantize(192, Image.Quantize.MAXCOVERAGE, kmeans=1).getpalette() or []
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([*(part for _, color in frequent for part in color), *apart[: 3 * 192]])
-    return drawn.quantize(palette=palette, dither=Image.Dither.NONE)
