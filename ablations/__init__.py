@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ablations.question.story import story_of, subject
     from ablations.report import sentences, style
     from ablations.report.agents_in_words import ranges
-    from ablations.report.cells import Panel, Seen, rate_map, strip
+    from ablations.report.cells import rate_map, strip
     from ablations.report.multiples import band, curve, draw_number, figure, label_lines, thousands
     from ablations.report.tables import markdown
     from ablations.training.rates import FIXED, GRID, best_rate, rows_of, table

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -234,36 +234,14 @@ CELL = (0.86, 0.5)  # inches
 NAME = 24  # letters in a line of a row's or a column's name
 
 
-class Seen(NamedTuple):
-    """An effect, and what it amounts to in a word or two."""
-
-    difference: float
-    verdict: str
-    clear: bool  # whether the verdict says something; cells of others are hatched
-    confirmed: bool  # whether an effect was detected, and again on other seeds; only then its cell has a color
-
-
-class Panel(NamedTuple):
-    """Effects that are drawn side by side."""
-
-    heading: str
-    cells: dict[tuple[str, str], Seen]  # (question, which may be empty; environment or world) -> what was seen there
-    limit: float  # of the color scale; NaN if the effects have no unit in common, which leaves all cells white
-
-
-def strip(panels: Sequence[Panel]) -> Figure:
-    """Draw a trick's effects, panel by panel: confirmed ones in color, and hatched where these seeds cannot tell."""
-    shown, drawn = [panel for panel in panels if panel.cells], list[Cells]()
-    for panel in shown:
-        cells: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for (question, env), seen in panel.cells.items():
-            own = {"limit": panel.limit if seen.confirmed else np.nan, "hatched": not seen.clear, "under": seen.verdict}
-            cells[fill(question, NAME), fill(env, NAME)] = {"value": seen.difference, **own}
-        drawn.append(cells)
+def strip(panels: Mapping[str, Cells]) -> Figure:
+    """Draw a trick's effects side by side. panels: below each heading, questions (rows) by environments or worlds."""
+    shown = {head: cells for head, cells in panels.items() if cells}
+    drawn = [{(fill(a, NAME), fill(b, NAME)): own for (a, b), own in cells.items()} for cells in shown.values()]
     rows = list(dict.fromkeys(row for cells in drawn for row, _ in cells))
     widths = [len({column for _, column in cells}) for cells in drawn]
     # one column is narrower than its heading
-    heads = [fill(panel.heading, max(14, 12 * width)) for panel, width in zip(shown, widths, strict=True)]
+    heads = [fill(head, max(14, 12 * width)) for head, width in zip(shown, widths, strict=True)]
     slanted = 0.045 * max(len(line) for cells in drawn for _, column in cells for line in column.splitlines())
     above = 0.3 + 0.15 * max(len(head.splitlines()) for head in heads)
     left = 2.2 if any(rows) else 0.3  # for the questions

@@ -16,8 +16,6 @@ from ablations import (
     HURTS,
     NOTHING,
     Arm,
-    Panel,
-    Seen,
     effects,
     markdown,
     place,
@@ -89,9 +87,8 @@ class Evidence:
             for kinds in ({*self.table.subject} - {"continuous"}, {"continuous"})
         )
         shares = {(WITH, row["place"]): _seen(row, "share") for row in worlds if pd.notna(row["share"])}
-        points = {(WITH, row["place"]): _seen(row) for row in worlds if pd.isna(row["share"])}
-        scaled = [Panel(AREA, usual, LIMIT), Panel(ROBOTS[not usual], robots, LIMIT), Panel(MADE[0], shares, LIMIT)]
-        figure = strip([*scaled, Panel(MADE[1], points, float("nan"))])
+        points = {(WITH, row["place"]): _seen(row, limit=float("nan")) for row in worlds if pd.isna(row["share"])}
+        figure = strip({AREA: usual, ROBOTS[not usual]: robots, MADE[0]: shares, MADE[1]: points})
         figure.set_label(f"Every verdict on {self.trick}: {'; '.join(self.summary().splitlines())}.")
         return figure
 
@@ -113,10 +110,12 @@ def _once(row: dict[Hashable, Any]) -> str:
     return ", once" * (row["verdict"] in (HELPS, HURTS) and row["confirmed"] != 1)  # nothing was tried again
 
 
-def _seen(row: dict[Hashable, Any], unit: str = "difference") -> Seen:
+def _seen(row: dict[Hashable, Any], unit: str = "difference", limit: float = LIMIT) -> dict[str, Any]:
+    """A cell of the strip: in color if it was detected, and again on other seeds; hatched if the runs can't tell."""
     said = "not again" if row["verdict"].endswith(AGAIN) else SHORT.get(row["verdict"], "?")
-    confirmed = row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1
-    return Seen(row[unit], said + _once(row), row["verdict"] in SHORT, confirmed)
+    confirmed, unclear = row["verdict"] in (HELPS, HURTS) and row["confirmed"] == 1, row["verdict"] not in SHORT
+    colors = limit if confirmed else float("nan")
+    return {"value": row[unit], "limit": colors, "hatched": unclear, "under": said + _once(row)}
 
 
 @cache
