@@ -140,24 +140,17 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     return save(figure, path, pd.concat(behind).rename(columns={"x": "step", "y": "return"}))
 
 
-def figure(
-    frames: Any,
-    by: str = "arm",
-    y: str = "return",
-    statistic: str = "mean",
-    said: str = "",
-    colors: Mapping[str, str] | None = None,
-) -> Figure:
-    """Draw a line per group with its pointwise 95% bootstrap interval over seeds, and its name at its end.
+def figure(frames: Any, statistic: str = "mean", said: str = "", colors: Mapping[str, str] | None = None) -> Figure:
+    """Draw a line per arm with its pointwise 95% bootstrap interval over seeds, and its name at its end.
 
-    frames: a table with columns `by`, seed, step, and `y`, or what has such a table as `.curves` and, as `.runs`, tells
-    where seeds diverged. Seeds are interpolated to a common grid up to the last step that all groups reach. statistic:
-    mean or iqm. said: the title. colors: of groups. InputError without these columns, or where steps go back.
+    frames: a table with columns arm, seed, step, and return, or what has one as `.curves` and, as `.runs`, tells where
+    seeds diverged. Seeds are interpolated to a common grid up to the last step that all arms reach. statistic: mean or
+    iqm. said: the title. colors: of arms. InputError without these columns, or where steps go back.
     """
     if statistic not in STATISTICS:
         raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")
     style.use()
-    grids, (what, of) = on_grids(frames, by, y), STATISTICS[statistic]
+    grids, (what, of) = on_grids(frames), STATISTICS[statistic]
     shown, axis = plt.subplots(figsize=(8.5, 3.8), layout="constrained")
     own = {name: color for name, color in (colors or {}).items() if name in grids}
     free = (style.INK, *style.OTHERS[2:], *style.COLORS.values())
@@ -171,7 +164,7 @@ def figure(
     counts = [len(each) for each in grids.values()]
     where = f" where there are {FEWEST} seeds or more" if min(counts) < FEWEST else ""
     bands = f"; band: pointwise 95% bootstrap interval{where}" if max(counts) >= FEWEST else ""
-    axis.set(xlabel="environment steps (thousands)", ylabel={"return": "episode return"}.get(y, y.replace("_", " ")))
+    axis.set(xlabel="environment steps (thousands)", ylabel="episode return")
     axis.set_title(f"{what} over seeds{bands}", loc="left", color=style.SOFT, size=8.5, weight="normal")
     shown.draw_without_rendering()  # so that label_lines knows how high the axis is
     label_lines(axis)
@@ -204,26 +197,24 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
     return found.tolist()
 
 
-def on_grids(frames: Any, by: str = "arm", y: str = "return") -> dict[str, pd.DataFrame]:
-    """Each group's values on one grid of steps: a row per seed, a column per step. Raises InputError as `figure`."""
+def on_grids(frames: Any) -> dict[str, pd.DataFrame]:
+    """Each arm's returns on one grid of steps: a row per seed, a column per step. Raises InputError as `figure`."""
     curves = frames if isinstance(frames, pd.DataFrame) else frames.curves
-    if missing := [name for name in (by, "seed", "step", y) if name not in curves]:
+    if missing := [name for name in ("arm", "seed", "step", "return") if name not in curves]:
         raise InputError(f"the table has no column {missing[0]!r}; it has {', '.join(map(str, curves.columns))}")
-    rows = curves[[by, "seed", "step", y]].rename(columns={y: "return"})
-    rows = rows[rows[by].notna()]
+    rows = curves[curves.arm.notna()]
     if rows.empty:
         raise InputError("the table has no rows")
-    back = rows[rows.groupby([by, "seed"], sort=False).step.diff() < 0]
-    if len(back):
-        where = back.iloc[0]
-        raise InputError(f"steps go back in {where[by]}, seed {where.seed}, at step {where.step:,}")
+    for (arm, seed), own in rows.groupby(["arm", "seed"], sort=False):
+        if (back := own.step.diff() < 0).any():
+            raise InputError(f"steps go back in {arm}, seed {seed}, at step {own.step[back].iloc[0]:,}")
     if rows["return"].isna().all():
-        raise InputError(f"the table has no {y}: all are missing")
-    groups = {str(name): own for name, own in rows.groupby(by, sort=False)}
-    last = min(int(own.step.max()) for own in groups.values())
-    runs = pd.DataFrame(columns=[by]) if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
-    stopped = {str(name): dict(zip(own.seed, own.diverged.astype(int), strict=True)) for name, own in runs.groupby(by)}
-    return {name: on_grid(own, last, stopped.get(name, {})) for name, own in groups.items()}
+        raise InputError("the table has no return: all are missing")
+    arms = {str(name): own for name, own in rows.groupby("arm", sort=False)}
+    last = min(int(own.step.max()) for own in arms.values())
+    runs = pd.DataFrame(columns=["arm"]) if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
+    stopped = {str(arm): dict(zip(own.seed, own.diverged.astype(int), strict=True)) for arm, own in runs.groupby("arm")}
+    return {name: on_grid(own, last, stopped.get(name, {})) for name, own in arms.items()}
 
 
 def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

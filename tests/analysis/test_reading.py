@@ -172,12 +172,12 @@ def test_what_is_no_curve_is_refused_by_name_and_tables_are_drawn(tmp_path: Path
         ([str(tmp_path)], "holds no runs: no monitor file, event file, evaluations.npz, or table"),
     ):
         refuses(cli.main, ["plot", *arguments], said)
-    table = pd.DataFrame({"kind": ["a"] * 4, "seed": [0, 0, 1, 1], "step": [1, 2, 1, 2], "loss": [1.0, 2.0, 3.0, 4.0]})
-    (line,) = figure(table, by="kind", y="loss").axes[0].lines
+    table = pd.DataFrame({"arm": ["a"] * 4, "seed": [0, 0, 1, 1], "step": [1, 2, 1, 2], "return": [1.0, 2.0, 3.0, 4.0]})
+    (line,) = figure(table).axes[0].lines
     assert np.asarray(line.get_ydata())[-1] == 3.0
-    refusal("the table has no column 'arm'; it has kind, seed, step, loss", figure, table, y="loss")
-    refusal("steps go back in a, seed 0, at step 1", figure, table.assign(step=[2, 1, 1, 2]), by="kind", y="loss")
-    refusal("unknown statistic 'mode'", figure, table, by="kind", y="loss", statistic="mode")
+    refusal("the table has no column 'arm'; it has seed, step, return", figure, table.drop(columns="arm"))
+    refusal("steps go back in a, seed 0, at step 1", figure, table.assign(step=[2, 1, 1, 2]))
+    refusal("unknown statistic 'mode'", figure, table, statistic="mode")
 
 
 ONE = ladder(["baseline"])
