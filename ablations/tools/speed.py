@@ -4,12 +4,11 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import nn
@@ -27,7 +26,6 @@ from tricks.errors import InputError
 from tricks.fast.dispatch import plain
 from tricks.ladder import named
 from tricks.runs.files import write_whole
-from tricks.runs.learning_curve import read_table
 from tricks.runs.provenance import provenance
 
 
@@ -102,13 +100,10 @@ class Options:
     """Measure each stack without what numba compiles, too."""
     against: str = ""
     """A peer to measure on the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
-    beside: Path | None = None
-    """CSV file with measurements of other programs on this machine: who, seeds, steps_per_second, and more."""
     out: Path | None = None
     """CSV file for the table."""
 
 
-PEER = "it needs the columns who, seeds of at least 1, and steps_per_second above 0 and finite"
 NAMES = {"plain": "Without numba, the package", "sb3": "stable-baselines3", "cleanrl": "CleanRL's `ppo.py`"}
 NAMES |= {"purejaxrl": "PureJaxRL"}
 CAPTION = """\
@@ -128,7 +123,6 @@ def main(chosen: Options) -> int:
         prepare(chosen.out.parent)
         if chosen.out.is_dir():
             raise InputError(f"--out must be a file, but {chosen.out} is a folder")
-    beside = [others(chosen.beside)] if chosen.beside else []
     if chosen.steps < 1:
         raise InputError(f"--steps must be at least 1, not {chosen.steps}")
     tricks, rows, forms = named(chosen.rung), [], ("tricks", *["plain"] * chosen.plain)
@@ -140,7 +134,7 @@ def main(chosen: Options) -> int:
         rows.append(row)
         form = f" {row.who}" * (row.who != "tricks")
         print(f"{row.backend} {row.device}{form} S={row.seeds}: {row.steps_per_second:,.0f} steps/s", flush=True)
-    frame = pd.concat([pd.DataFrame(rows), *beside], ignore_index=True)
+    frame = pd.DataFrame(rows)
     print(f"\n{speed_text(frame)}\n\n{chosen.rung} on {chosen.env}, one thread. {CAPTION}")
     if chosen.out:
         what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, **provenance()}
@@ -167,20 +161,6 @@ def configs(chosen: Options) -> list[Config]:
     if not found:
         raise InputError(f"no backend has {chosen.env!r}")
     return found
-
-
-def others(path: Path) -> pd.DataFrame:
-    """What other programs were measured at. Raises InputError if the file cannot be read or lacks a column."""
-    kinds: dict[str, Any] = {field.name: field.type for field in fields(Measured)}
-    try:
-        given = read_table(path, comment="#")
-        unsaid = {name: usual for name, usual in (("backend", ""), ("device", "cpu")) if name not in given}
-        frame = given.assign(**unsaid).reindex(columns=[*kinds]).astype(kinds)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read --beside {path}: {getattr(error, 'strerror', None) or error}; {PEER}") from None
-    if not ((frame.seeds >= 1) & (frame.steps_per_second > 0) & np.isfinite(frame.steps_per_second)).all():
-        raise InputError(f"--beside {path} is no table of speeds; {PEER}")
-    return frame
 
 
 def speed_text(frame: pd.DataFrame) -> str:
