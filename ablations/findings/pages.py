@@ -20,7 +20,7 @@ from ablations.report import sentences
 from ablations.report.agents_in_words import ranges
 from ablations.report.trials_section import by_trick, tally
 from ablations.tools.calibrate import in_words as calibrated
-from ablations.tools.speed import in_words as measured
+from ablations.tools.speed import speed_text
 from tricks import export
 from tricks.errors import InputError
 from tricks.ladder import REINFORCE, Tricks, switched
@@ -82,7 +82,7 @@ def of_code() -> dict[str, str]:
         "core": f"```python\n{losses_and_train(REINFORCE)}\n```\n",
         "diff": "```diff\n" + "".join(f"{line}\n" for line in changes) + "```\n",
         "ladder": f"{table(markdown=True)}\n",
-        "speed": f"{measured(read_table(RESULTS / 'speed.csv'))}\n",
+        "speed": f"{speed_text(read_table(RESULTS / 'speed.csv'))}\n",
         "calibration": f"{calibrated(read_table(RESULTS / 'calibration.csv'))}\n",
     }
 

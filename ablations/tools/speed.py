@@ -104,8 +104,6 @@ class Options:
     """CSV file for the table."""
 
 
-NAMES = {"plain": "Without numba, the package", "sb3": "stable-baselines3", "cleanrl": "CleanRL's `ppo.py`"}
-NAMES |= {"purejaxrl": "PureJaxRL"}
 CAPTION = """\
 steps/s: all seeds together. peak: memory of the process; on a GPU, of its tensors. cost: time of a run relative to the
 smallest S. ×: relative to a peer at its best. plain: without what numba compiles. sb3: stable-baselines3's PPO, one
@@ -164,6 +162,8 @@ def configs(chosen: Options) -> list[Config]:
 
 
 def speed_text(frame: pd.DataFrame) -> str:
+    """The measurements as a table, with the cost of more seeds, and how each compares to every peer at its best."""
+    frame = frame.fillna({"backend": ""})  # others' programs have none
     peers = frame[frame.who != "tricks"].groupby("who", sort=False).steps_per_second.max()  # at their best
     heads = ("", "backend", "device", "S", "steps/s", "peak", "cost")
     lines: list[tuple[str, ...]] = [(*heads, *(f"× {name}" for name in peers.index))]
@@ -175,26 +175,3 @@ def speed_text(frame: pd.DataFrame) -> str:
         cells += [f"{speed:,.0f}", f"{peak:.0f} MB" if peak == peak else "", f"{cost:.2f}"]
         lines.append((*cells, *(f"{speed / peer:.1f}" for peer in peers)))
     return markdown(lines)
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """What a stored table says about one agent and many, and about the peers in it."""
-    ours = table[table.who == "tricks"].sort_values("seeds").drop_duplicates("seeds")
-    speeds = dict(zip(ours.seeds, ours.steps_per_second, strict=True))
-    one, few = min(speeds), min(speeds, key=lambda seeds: abs(seeds - 10))
-    large = [speed for seeds, speed in speeds.items() if seeds > 30]
-    cost = few / one * speeds[one] / speeds[few]
-    said = f"On one core, {_agents(one)} takes {speeds[one]:,.0f} environment steps per second, and {_agents(few)}"
-    said += f" together take {speeds[few]:,.0f}: a run of {few} takes {cost:.1f} times as long as a run of one."
-    if large:
-        said += f" Beyond about 30, the total stays between {min(large):,.0f} and {max(large):,.0f}."
-    for who, rows in table[table.who != "tricks"].sort_values("seeds", kind="stable").groupby("who", sort=False):
-        ends = rows.iloc[[0, -1]].drop_duplicates("seeds").to_dict("records")
-        rates = " and ".join(f"{row['steps_per_second']:,.0f} with {_agents(row['seeds'])}" for row in ends)
-        warm_up = f", after {rows.warm_up.min():.0f} to {rows.warm_up.max():.0f} s of compiling"
-        said += f" {NAMES.get(str(who), who)} takes {rates}{warm_up if who == 'purejaxrl' else ''}."
-    return said
-
-
-def _agents(seeds: int) -> str:
-    return "one agent" if seeds == 1 else f"{seeds:,} agents"
