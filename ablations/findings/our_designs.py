@@ -94,6 +94,6 @@ def language(names: Sequence[str]) -> Design:
 def _on_top_of(base: Arm, name: str, names: Sequence[str]) -> Design:
     """The base, and on top of it each trick from beyond the ladder that is named, or all that fit if none is."""
     every = [name for name in NEEDS if name not in LADDER and fits(base.tricks, name)]
-    chosen = [name for name in every if name in names] or every
-    chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
-    return of_pairs(name, base, [with_it(base, name, PPO.on) for name in chosen], own_arms=True)
+    chosen = closed([name for name in every if name in names] or every)  # with what they need
+    pairs = [with_it(base, name, PPO.on) for name in every if name in chosen]
+    return of_pairs(name, base, pairs, own_arms=True)

@@ -43,10 +43,7 @@ class Options:
 
 
 def main(chosen: Options) -> int:
-    """Write the regions that are out of date, and list the statements that do not hold.
-
-    Returns the exit status: 1 if there are such statements, or with --check, such regions.
-    """
+    """Bring regions up to date. The exit status is 1 if a statement is untrue or, with --check, a region is stale."""
     if not (chosen.root / "README.md").is_file():
         raise InputError(f"{chosen.root} is no checkout of this project: it has no README.md")
     studies = load_all(RESULTS)

@@ -24,7 +24,6 @@ from ablations.report.trials_section import tally
 from tricks.ladder import LADDER, NEEDS, named
 from tricks.runs.learning_curve import read_table
 
-Found = tuple[Study, Design]
 Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
 by_rate = cache(effects_by_rate)
 
@@ -34,10 +33,8 @@ def take_home(
 ) -> list[str]:
     """The sentences for which there are results. trials: of `trial_table_of`. Studies that lack runs don't count."""
     every = [study for study in studies if study.designs and study.is_whole]
-    ladder, beyond, robots = (
-        distinct([study for study in every if study.subject == subject])
-        for subject in ("ladder", "beyond", "continuous")
-    )
+    subjects = "ladder", "beyond", "continuous"
+    ladder, beyond, robots = (distinct([study for study in every if study.subject == name]) for name in subjects)
     swept = [found for found in having(ladder, "ladder") if len(by_rate(*found))]
     said = [
         *(takeaways(*found)[1] for found in drawn[:1]),
@@ -53,7 +50,7 @@ def take_home(
     return [sentence for sentence in said if sentence]
 
 
-def having(studies: Iterable[Study], name: str) -> list[Found]:
+def having(studies: Iterable[Study], name: str) -> list[tuple[Study, Design]]:
     """The studies that have a design of this name, each with it."""
     return [(study, design) for study in studies for design in study.designs if design.name == name]
 

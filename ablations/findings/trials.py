@@ -7,7 +7,6 @@ Both arms have the flags `others`, and one of them the trick, too. `world` is an
 
 import csv
 from ast import literal_eval
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,17 @@ from ablations.question.trial import Dose, Trial
 from tricks.config import Config
 
 
-def _trial(row: Mapping[str, str]) -> Trial:
-    numbers = dict(each.split("=") for each in row["numbers"].split())
-
-    def at(k: int, values: str) -> str:  # a single value holds at every dose
-        each = values.split("|")
-        return each[k if len(each) > 1 else 0]
-
-    def dose(k: int, size: str) -> Dose:
-        own = {name: literal_eval(at(k, values)) for name, values in numbers.items()}
-        return Dose(float(size), Config(at(k, row["world"]), steps=int(row["steps"]), **own), float(at(k, row["best"])))
-
+def _trial(row: dict[str, str]) -> Trial:
+    sizes, numbers = row["sizes"].split("|"), dict(each.split("=") for each in row["numbers"].split())
+    values = {name: text.split("|") * len(sizes) for name, text in (row | numbers).items()}  # one holds at every dose
+    doses = list[Dose]()
+    for k, size in enumerate(sizes):
+        own = {name: literal_eval(values[name][k]) for name in numbers}
+        config = Config(values["world"][k], steps=int(row["steps"]), **own)
+        doses.append(Dose(float(size), config, float(values["best"][k])))
     said: dict[str, Any] = {"varied": row["dose"], "score": row["score"], "rate_reason": row["rate_reason"]}
     said |= {"predicted": int(row["predicted"]), "rate": float(row["rate"]) if row["rate"] else None}
-    doses = tuple(dose(k, size) for k, size in enumerate(row["sizes"].split("|")))
-    return Trial(row["trick"], tuple(row["others"].split()), doses, reason=row["reason"], **said)
+    return Trial(row["trick"], tuple(row["others"].split()), tuple(doses), reason=row["reason"], **said)
 
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as table:

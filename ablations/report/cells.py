@@ -40,8 +40,7 @@ SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 
 def tricks_of(effects: pd.DataFrame) -> list[str]:
     """What effects are about: tricks in the order of the ladder, then what is no trick, such as `reward_sign`."""
-    about = [*effects.trick.unique()]
-    return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
+    return sorted(effects.trick.unique(), key=lambda name: [*NEEDS, name].index(name))
 
 
 def about_rates(effects: pd.DataFrame) -> str:
@@ -164,18 +163,12 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
         bar.ax.tick_params(labelsize=8, length=2)
 
 
-def heatmap_figure(
-    effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
-) -> list[Path]:
-    """Draw differences: a row per trick, a panel per design, a column per environment; hatched cells are not known.
-
-    KEY is printed below, and says what else cells show. The arguments are those of `forest_figure`.
-    """
+def heatmap_figure(effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str]) -> list[Path]:
+    """Draw differences: a row per trick, a panel per design, a column per environment; see `forest_figure`."""
     effects = told_apart(effects)
     tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
-    unit = effects.env.where(known, effects.env + " (return)")
-    shown = {design: effects.assign(at=unit)[effects.design == design.name] for design in designs}
-    shown = {design: rows for design, rows in shown.items() if len(rows)}
+    seen = effects.assign(at=effects.env.where(known, effects.env + " (return)"))
+    shown = {design: rows for design in designs if len(rows := seen[seen.design == design.name])}
     count = sum(rows["at"].nunique() for rows in shown.values())
     size = min(0.8, (style.WIDTH - 2.6) / count)
     certain = effects[known & ~effects.hatched]  # what is unknown may be far off, and would make all else pale
@@ -253,9 +246,7 @@ def strip(panels: Mapping[str, Cells]) -> Figure:
     return figure
 
 
-def forest_figure(
-    effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
-) -> list[Path]:
+def forest_figure(effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str]) -> list[Path]:
     """One environment's effects: a band per trick, a row per comparison with its design's mark, Welch's 95% interval.
 
     effects: rows of `effects`, of these designs. missing: names of arms that lack runs. path: without suffix.

@@ -296,7 +296,6 @@ def draw_number(axis: Axes, runs: pd.DataFrame, name: str) -> None:
 
 def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
     """Draw and save one panel per choice. table: of `choices`; path: without suffix."""
-    slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     choices = sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0]))
     figure, axes = panels(len(choices), COLUMNS, style.WIDTH, 2.3, share="y")
     for axis, (name, levels) in zip(axes, choices, strict=True):
@@ -306,7 +305,7 @@ def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
             dots(axis, at, levels[column], *ends, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
         ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
         wide = len("".join(ticks)) > 22  # letters, more than fit below a panel
-        axis.set_xticks(at, ticks, size=7, **(slanted if wide else {}))
+        axis.set_xticks(at, ticks, size=7, rotation=30 * wide, ha="right" if wide else "center", rotation_mode="anchor")
         axis.set_xlim(-0.4, len(levels) - 0.6)
         headed(axis, str(name), f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance", color)
     figure.supylabel("mean episode return over training", size=9, color=style.INK)

@@ -159,8 +159,7 @@ def _design(found: Answer, place: Path) -> Section:
 
 def _notes(study: Study, design: Design) -> list[str]:
     notes = [f"Dropped: {plain(name)} ({plain(reason)})." for name, reason in design.dropped]
-    if design.base:
-        notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
+    notes += [f"In every arm: {', '.join(design.base)} (what the chosen tricks need)."] * bool(design.base)
     if set(LADDER) - set(design.names) == {"action_mask"}:
         notes.append(f"Left out: action_mask ({plain(study.env)} gives no action mask).")
     for arm in design.arms:

@@ -96,9 +96,8 @@ def seen(row: Row) -> str:
 
 def again(row: Row) -> str:
     """What other seeds showed of an effect that was seen; empty if it was not tried again."""
-    if np.isnan(row["again"]):
-        return ""
-    return spanned(row, "again", "{:+.4g}") + ": not confirmed" * (not row["confirmed"])
+    found = spanned(row, "again", "{:+.4g}") + ": not confirmed" * (not row["confirmed"])
+    return found if np.isfinite(row["again"]) else ""
 
 
 def by_dose(row: Row) -> str:

@@ -195,7 +195,7 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
         effect("add-one-in", "CartPole-v1", "clip", -0.4, 0.02, added(["reuse", "clip"])),
         effect("add-one-in", "CartPole-v1", "baseline", 0.25, 0.002),
     ]
-    paths = forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    paths = forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x", [])
     assert pd.read_csv(paths[-1]).difference.tolist() == [0.3, -0.2, -0.4, 0.25]
     axis = figures[0].axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["baseline", "clip"]  # in ladder order
@@ -215,10 +215,10 @@ def test_what_other_seeds_show_stands_below_and_hatches_what_they_refute(tmp_pat
     refuted = {"again": -0.1, "again_low": -0.18, "again_high": -0.02, "confirmed": 0.0}
     again = {"clip": second, "gae": refuted}
     rows = [effect("add-one-in", "CartPole-v1", name, 0.3, 0.001) | more for name, more in again.items()]
-    forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x", [])
     marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
     assert marks == [(0.1, 0.1), (-0.1, 1.1)]
-    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y", [])
     assert hatched(figures[1].axes[0]) == {(0, 1)}
     assert "not seen again on other seeds" in " ".join(" ".join(text.get_text() for text in figures[1].texts).split())
 
@@ -244,7 +244,7 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
         effect("leave-one-out", "CartPole-v1", "clip", -0.4, 0.02),
         effect("leave-one-out", "Taxi-v4", "gae", 0.2, np.nan),
     ]
-    paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x", [])
     assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
     first, second = figures[0].axes[:2]  # columns CartPole, Taxi; rows clip, gae
     assert (hatched(first), hatched(second)) == ({(0, 0)}, {(0, 1), (1, 1)})
@@ -267,7 +267,7 @@ def test_what_is_certainly_small_is_about_zero_and_only_more_is_hatched() -> Non
 def test_an_environment_without_a_scale_is_in_units_of_return(tmp_path: Path, figures: list[Figure]) -> None:
     seen = [("ladder", "CartPole-v1", 0.1), ("ladder", "Unknown-v0", -50.0), ("leave-one-out", "CartPole-v1", 0.02)]
     rows = [effect(design, env, "gae", difference, 0.001) for design, env, difference in seen]
-    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x", [])
     one, two = ([label.get_text() for label in axis.get_xticklabels()] for axis in figures[0].axes[:2])
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
 
