@@ -144,8 +144,7 @@ def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
     env, count = agents.env.iloc[0], f"{len(agents):,}"
     first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
     clear, unclear = first[clear_of_zero(first)], first[~clear_of_zero(first)]
-    shares = zip(clear.choice, clear.explained, strict=True)
-    ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
+    ranked = ", ".join(f"`{row['choice']}` ({100 * row['explained']:.1f}%)" for row in clear.to_dict("records"))
     ends = []
     for name in (name for name in clear.choice if name not in NEEDS):
         rows = choices[choices.choice == name].sort_values("q0.5")

@@ -54,11 +54,6 @@ class Answer:
     def arms(self) -> tuple[Arm, ...]:
         return self.asked[0][1].arms
 
-    @property
-    def own(self) -> bool:
-        """Whether it is about arms of the user's, see `Study.own`."""
-        return self.studies[0].own
-
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per environment, arm and seed: its rate, area and late return, when it diverged, and what made it."""
@@ -163,7 +158,7 @@ class Answer:
     @property
     def tables(self) -> list[str]:
         """The tables as Markdown: of the arms in each environment, of crossed tricks, and of what holds in general."""
-        arms = self.table if self.own else tables.arms_table(*self.asked[0])
+        arms = self.table if self.studies[0].own else tables.arms_table(*self.asked[0])
         general = tables.in_columns(self.general, tables.GENERAL) if len(self.general) else ""
         return [tables.arms_text(arms), tables.crossed_text(*self.asked[0]), general]
 

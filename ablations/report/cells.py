@@ -132,13 +132,11 @@ def matrices(
 
 def cells_of(effects: pd.DataFrame, tricks: Sequence[str], limit: float) -> Cells:
     """Rows of `told_apart` as cells, tricks by columns `at`; gray where there is no row. limit: of the color scale."""
-    known = {(row["trick"], row["at"]): row for row in effects.to_dict("records")}
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for at, trick in product(dict.fromkeys(effects["at"]), tricks):
-        row = known.get((trick, at), {"difference": np.nan, "scaled": False, "hatched": False, "small": False})
-        drawn = {"value": row["difference"], "limit": limit if row["scaled"] else np.nan, "hatched": row["hatched"]}
-        found[trick, at] = drawn | {"text": ABOUT_ZERO * row["small"]}
-    return found
+    limits, texts = np.where(effects.scaled, limit, np.nan), np.where(effects.small, ABOUT_ZERO, "")
+    drawn = effects.assign(value=effects.difference, limit=limits, text=texts).set_index(["trick", "at"])
+    known: Any = drawn[["value", "limit", "hatched", "text"]].to_dict("index")
+    gray = {"value": np.nan, "limit": np.nan, "hatched": False}
+    return {(trick, at): known.get((trick, at), gray) for at, trick in product(effects["at"].unique(), tricks)}
 
 
 def color_names(labels: Sequence[Text], tricks: Sequence[str]) -> None:

@@ -97,9 +97,8 @@ def headed(axis: Axes, name: str, said: str, color: str, lines: int = 0) -> None
     lines = lines or said.count("\n") + bool(said)
     pad = 5 + (LINE * lines + 2 if lines else 0)
     axis.set_title(name, color=color, pad=pad)
-    text = axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
-    text.set_color(style.SOFT)
-    text.set_in_layout(False)  # otherwise the longest would set the width of its column
+    look: Any = {"size": 7.5, "color": style.SOFT, "in_layout": False}  # or the longest would set its column's width
+    axis.annotate(said, (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", **look)
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:

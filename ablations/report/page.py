@@ -97,7 +97,7 @@ def _section(found: Answer, place: Path) -> Section:
     first, designs = found.studies[0], found.studies[0].designs
     where = ", ".join(study.env for study in found.studies)
     asked = f"Does {found.trick} matter?" if found.trick else f"{where}: {', '.join(each.name for each in designs)}"
-    seeds = found.runs.groupby(["env", "arm"]).size().max() if found.own else first.seeds
+    seeds = found.runs.groupby(["env", "arm"]).size().max() if first.own else first.seeds
     facts = [f"{seeds} seeds per arm", f"{first.steps:,} steps per seed"]
     numbers = {text for study in found.studies for text in study.runs.numbers}
     facts += map(plain, numbers) if len(numbers) == 1 else []  # those that are in all arms
@@ -106,7 +106,7 @@ def _section(found: Answer, place: Path) -> Section:
     parts = [f"## {plain(asked)}", f"{', '.join(filter(None, facts))}{rates}{until}.", *sentences.of(first)]
     make_folder(place)
     paths: list[Path] = []
-    frames = [] if found.own else [frame for design in designs if len(frame := effects(first, design))]
+    frames = [] if first.own else [frame for design in designs if len(frame := effects(first, design))]
     if frames:
         missing = dict.fromkeys(name for design in designs for name in first.missing(design))
         paths += forest_figure(pd.concat(frames), designs, place / "effects", list(missing))
@@ -121,22 +121,23 @@ def _section(found: Answer, place: Path) -> Section:
 
 def _design(found: Answer, place: Path) -> Section:
     """What one design shows: its tables and figures, what can be said, and what is missing or was dropped."""
-    if found.own:
+    own = found.studies[0].own
+    if own:
         frames = {"table": found.table, "effects": found.effects, "in_general": found.general, "moved": found.moved}
         paths = [save_table(frame, place / f"{name}.csv") for name, frame in frames.items() if len(frame)]
     else:
         page = place / f"{found.name}.md"
         write_whole(page, found.tables[0] + "\n")
         paths = [save_table(tables.arms_table(*found.asked[0]), place / f"{found.name}.csv"), page]
-    parts = [f"### {found.name}: {plain(found.studies[0].env)}"] * (not found.own)
+    parts = [f"### {found.name}: {plain(found.studies[0].env)}"] * (not own)
     lacking = dict.fromkeys(plain(arm) for study, design in found.asked for arm in study.missing(design))
     parts += [f"**Incomplete**: some runs are missing for {', '.join(lacking)}."] if lacking else []
     parts += [resolve_name(remark)(study) for study in found.studies for remark in ON_ARMS]
     parts += found.tables
-    parts += map(plain, [*found.replacements, *found.sentences] if found.own else [])
+    parts += map(plain, [*found.replacements, *found.sentences] if own else [])
     for study, design in found.asked:
         several = f"_{study.env.replace('/', '_')}" * (len(found.studies) > 1)
-        end, by_rate = several if found.own else f"_{design.name}", effects_by_rate(study, design)
+        end, by_rate = several if own else f"_{design.name}", effects_by_rate(study, design)
         if len(found.curves):
             behind = rows_behind(on_grids(found.curves[found.curves.env == study.env]))
             curves = save(found.plot(env=study.env), place / f"curves{end}", behind)
@@ -146,7 +147,7 @@ def _design(found: Answer, place: Path) -> Section:
         for title, files in (("Learning curves", curves), ("Effects by learning rate", rates)):
             parts += [image(files, f"{title}, {study.env}, {design.name}", place.name)] if files else []
             paths += files
-    plane = sensitivity(found.studies if found.own else (), found.arms)
+    plane = sensitivity(found.studies if own else (), found.arms)
     if len(plane):
         parts += ["### Peak and sensitivity to the learning rate", tables.in_columns(plane, tables.PLANE), PLANE]
     if len(found.moved):
@@ -185,11 +186,10 @@ def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
         return "", []
     designs = {design.name: design for _, design in every}
     drawn = {name: design for name, design in designs.items() if not design.repeats}  # a cell holds one effect
-    lacking = [(f"{d.name} on {study.env}", study.missing(d)) for study, d in every if d.name in drawn]
-    missing = [f"{what}: {', '.join(arms)}" for what, arms in lacking if arms]
+    lacking = [f"{d.name} on {s.env}: {', '.join(m)}" for s, d in every if d.name in drawn and (m := s.missing(d))]
     where, path = WHERE.get(subject, f"around {subject}"), folder / f"heatmap_{subject}".removesuffix("_ladder")
     cells = [frame for frame in found if frame.design.iloc[0] in drawn]
-    paths = heatmap_figure(pd.concat(cells), [*drawn.values()], path, missing) if cells else []
+    paths = heatmap_figure(pd.concat(cells), [*drawn.values()], path, lacking) if cells else []
     parts = [f"## Across environments{where and f', {where}'}", *sentences.beyond(scaled), sentences.across(scaled)]
     parts += [image(paths, f"Effect of each trick{where and f' {where}'} in each environment")] if paths else []
     for name in designs:

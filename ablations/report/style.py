@@ -68,8 +68,7 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None, kinds: 
     paths = [path.with_name(f"{path.name}.{kind}") for kind in kinds]  # with_suffix would cut Reward0.01
     for text in figure.findobj(Text):  # a $ in a name is only a $, and what cannot be printed is left out
         text.set_parse_math(False)
-        if not (said := text.get_text()).replace("\n", "").isprintable():
-            text.set_text("".join(c for c in said if c.isprintable() or c == "\n"))
+        text.set_text("".join(c for c in text.get_text() if c.isprintable() or c == "\n"))
     for target, kind in zip(paths, kinds, strict=True):
         box, small = io.BytesIO(), io.BytesIO()
         figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)

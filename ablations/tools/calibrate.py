@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,8 +58,7 @@ def _covered(true: float, intervals: Iterable[tuple[Any, ...]]) -> float:
     return float(np.mean([low <= true <= high for low, high in intervals]))
 
 
-@dataclass(frozen=True)
-class TunedArm:
+class TunedArm(NamedTuple):
     """An arm that was tuned and run many times: the true mean of the chosen rate, its estimated variance, the runs."""
 
     true: np.ndarray  # [draws]

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
@@ -29,8 +29,7 @@ from tricks.runs.files import write_whole
 from tricks.runs.provenance import provenance
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     who: str
     backend: str
     device: str
