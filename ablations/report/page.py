@@ -186,10 +186,11 @@ def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
         return "", []
     designs = {design.name: design for _, design in every}
     drawn = {name: design for name, design in designs.items() if not design.repeats}  # a cell holds one effect
-    lacking = [f"{d.name} on {s.env}: {', '.join(m)}" for s, d in every if d.name in drawn and (m := s.missing(d))]
+    lacking = [(f"{d.name} on {study.env}", study.missing(d)) for study, d in every if d.name in drawn]
+    missing = [f"{what}: {', '.join(arms)}" for what, arms in lacking if arms]
     where, path = WHERE.get(subject, f"around {subject}"), folder / f"heatmap_{subject}".removesuffix("_ladder")
     cells = [frame for frame in found if frame.design.iloc[0] in drawn]
-    paths = heatmap_figure(pd.concat(cells), [*drawn.values()], path, lacking) if cells else []
+    paths = heatmap_figure(pd.concat(cells), [*drawn.values()], path, missing) if cells else []
     parts = [f"## Across environments{where and f', {where}'}", *sentences.beyond(scaled), sentences.across(scaled)]
     parts += [image(paths, f"Effect of each trick{where and f' {where}'} in each environment")] if paths else []
     for name in designs:

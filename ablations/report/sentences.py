@@ -104,14 +104,14 @@ def beyond(studies: Sequence[Study]) -> list[str]:
     """What is detected beyond the ladder, a sentence for each base that it was tried on, and number of seeds."""
     said, whole = [], [study for study in distinct(studies) if study.is_whole and not study.own]
     every = [design for study in whole for design in study.designs if story_of(design).phrases.base]
-    for (name, base), design in {(design.name, design.arms[0].name): design for design in by_rank(every)}.items():
+    for key, design in {(each.name, each.arms[0].name): each for each in by_rank(every)}.items():
         for (seeds, _), kept in alike(whole).items():
-            same = [(s, d) for s in kept for d in s.designs if (d.name, d.arms[0].name) == (name, base)]
+            same = [(study, own) for study in kept for own in study.designs if (own.name, own.arms[0].name) == key]
             if frames := [frame for pair in same if len(frame := effects(*pair)) and frame.p.notna().all()]:
                 rows = pd.concat(frames)
                 tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in rows.label.unique())
                 where = f"{len(frames)} environment{'s' * (len(frames) > 1)}"
-                said.append(f"On top of `{base}`, in {where} ({seeds} seeds): {tricks}.")
+                said.append(f"On top of `{design.arms[0].name}`, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 
