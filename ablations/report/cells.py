@@ -228,7 +228,7 @@ NAME = 24  # letters in a line of a row's or a column's name
 def strip(panels: Mapping[str, Cells]) -> Figure:
     """Draw a trick's effects side by side. panels: below each heading, questions (rows) by environments or worlds."""
     shown = {head: cells for head, cells in panels.items() if cells}
-    drawn = [{(fill(a, NAME), fill(b, NAME)): own for (a, b), own in cells.items()} for cells in shown.values()]
+    drawn = [{(fill(row, NAME), fill(env, NAME)): own for (row, env), own in cells.items()} for cells in shown.values()]
     rows = list(dict.fromkeys(row for cells in drawn for row, _ in cells))
     widths = [len({column for _, column in cells}) for cells in drawn]
     # one column is narrower than its heading
