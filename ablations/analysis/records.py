@@ -130,8 +130,9 @@ class Study:
 
     def key(self, arm: Tricks | Arm) -> str:
         """By what the runs of an arm are known: its name if they have names, else its flags."""
-        on = flags(arm.tricks if isinstance(arm, Arm) else arm)
-        return arm.name if isinstance(arm, Arm) and self.own else on
+        if isinstance(arm, Tricks):
+            return flags(arm)
+        return arm.name if self.own else flags(arm.tricks, arm.signed)
 
     @cached_property
     def keys(self) -> pd.Series:
@@ -211,12 +212,13 @@ class Done(NamedTuple):
     reservation: str
     result: Scored
     arm: str = ""
+    signed: bool = False  # whether it has `reward_sign` among its flags
 
 
 def study_of(asked: "Question", rates: Mapping[Arm, Rate], tried: "Tuned", store: Store, command: str) -> Study:
     """The finished part of a question at these rates. tried: scores at each rate. Raises InputError if it has none."""
     done = [
-        Done(job, rate.reservation, result, arm.name if asked.named else "")
+        Done(job, rate.reservation, result, *((arm.name,) if asked.named else ("", arm.signed)))
         for arm, own in rates.items()
         for job, rate in asked.jobs({arm: own}).items()
         if (result := store.scored(job)) is not None
@@ -249,9 +251,9 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
 def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
     facts, returns, wanted = list[tuple[Any, ...]](), list[np.ndarray](), set(seeds)
-    for job, reservation, found, arm in done:
+    for job, reservation, found, arm, signed in done:
         config, made = job.config, found.made_with
-        setting = (arm, config.env, config.steps, numbers(config), flags(job.tricks))
+        setting = (arm, config.env, config.steps, numbers(config), flags(job.tricks, signed))
         clean = None if made.get("dirty") is None else not made["dirty"]
         known = [made.get("algorithm"), made.get("tricks"), made.get("commit"), clean, bool(made.get("numba"))]
         by = ["" if each is None else str(each) for each in (*known, made.get("machine"))]  # the columns MADE

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ablations.question.arms import SIGN, Arm, Comparison, Design, added, compared, flags, own_numbers, tricks_of
+from ablations.question.arms import SIGN, Arm, Comparison, Design, added, compared, own_numbers
 from ablations.question.around import fits, of_pairs, with_it, without_it
 from ablations.question.designs import registered
 from tricks.config import CONTINUOUS_CONFIG
@@ -72,7 +72,7 @@ def scales(names: Sequence[str]) -> Design:
     Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
     with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
     """
-    sign, normed = Arm(added([SIGN]), tricks_of(f"{flags(RAW.tricks)} {SIGN}")), Arm(added(POPART[:1]), PPO)
+    sign, normed = Arm(added([SIGN]), RAW.tricks, {SIGN: True}), Arm(added(POPART[:1]), PPO)
     preserved = Arm(added(POPART), switched([*PPO.on, *POPART]))
     pairs = compared(sign, RAW), compared(normed, RAW), compared(preserved, normed)
     return Design("scales", POPART, (RAW, sign, normed, preserved), pairs, own_arms=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import LADDER, Tricks, switched
+from tricks.ladder import LADDER, Tricks
 
 if TYPE_CHECKING:
     from tricks.core.nets import MakeBody
@@ -67,29 +67,14 @@ def place(world: str, numbers: str, rate: float | None = None) -> str:
     return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])
 
 
-SIGN = "reward_sign"  # a switch of `Config` that an arm can have as if it were a flag
+SIGN = "reward_sign"  # a number that stands among the flags of an arm that has it as its own
 SHARED = ("env", "steps", "seeds", "backend", "device", "compile")  # of a config: the same for all arms
 NUMBERS = tuple(each.name for each in fields(Config) if each.name not in SHARED)  # the others
 
 
-class Signed(Tricks):
-    """The flags of an arm that learns from the sign of the reward."""
-
-
-def as_trained(config: Config, tricks: Tricks) -> Config:
-    """The setting with which an arm is trained: with `reward_sign` for one that is `Signed`."""
-    return replace(config, reward_sign=True) if isinstance(tricks, Signed) else config
-
-
-def flags(tricks: Tricks) -> str:
-    """The flags that are on, in ladder order: `baseline gae`; empty for REINFORCE. `reward_sign` comes last."""
-    return " ".join([*tricks.on, SIGN] if isinstance(tricks, Signed) else tricks.on)
-
-
-def tricks_of(text: str) -> Tricks:
-    """What `flags` wrote as that text. Raises InputError for an unknown flag or an invalid combination."""
-    tricks = switched(name for name in text.split() if name != SIGN)
-    return Signed(**dict.fromkeys(tricks.on, True)) if SIGN in text.split() else tricks
+def flags(tricks: Tricks, signed: bool = False) -> str:
+    """The flags that are on, in ladder order: `baseline gae`; empty for REINFORCE. signed: `reward_sign` comes last."""
+    return " ".join([*tricks.on, *[SIGN] * signed])
 
 
 def in_words(tricks: Tricks) -> str:
@@ -149,6 +134,10 @@ class Arm:
     def name(self) -> str:
         """The label as text, unique within a design."""
         return str(self.label)
+
+    @property
+    def signed(self) -> bool:
+        return SIGN in dict(self.numbers)
 
     def like(self, name: str | Label, tricks: Tricks | None = None) -> "Arm":
         """The arm under another name, and with other flags if they are given."""

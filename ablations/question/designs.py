@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from ablations.question import around
-from ablations.question.arms import Arm, Comparison, Design, Label, flags, tricks_of
+from ablations.question.arms import SIGN, Arm, Comparison, Design, Label, flags
 from ablations.question.trial import Trial
 from tricks.config import Config
 from tricks.errors import InputError
@@ -131,7 +131,8 @@ def as_design(stored: Mapping[str, Any]) -> Design:
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
     def arm(label: Any, on: str, own: Any, functions: Any = ()) -> Arm:
-        return Arm(Label(*label), tricks_of(on), own, dict.fromkeys(functions, str))
+        tricks, signed = switched(name for name in on.split() if name != SIGN), [(SIGN, True)] * (SIGN in on.split())
+        return Arm(Label(*label), tricks, [*own, *signed], dict.fromkeys(functions, str))
 
     rest = {name: frozen(value) for name, value in stored.items()} | {"crossed": bool(stored["crossed"])}
     pairs = [Comparison(Label(*label), arm(*off), arm(*on)) for label, off, on in rest["comparisons"]]

@@ -17,7 +17,6 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 
-from ablations.question.arms import as_trained
 from tricks.config import Config, PerSeed
 from tricks.errors import InputError, in_words
 from tricks.ladder import Tricks, own_files
@@ -90,7 +89,7 @@ class Job:
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
         (When a default changes, `ALGORITHM` must be raised.) Of the device, only its kind: one kind rounds alike.
         """
-        given = vars(as_trained(self.config, self.tricks)) | {"device": self.device}
+        given = vars(self.config) | {"device": self.device}
         own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}
         config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
@@ -131,7 +130,7 @@ def compute(job: Job) -> Result | str:
     try:
         given, replaced = pickle.loads(job.own.pickled) if job.own else ({}, {})
         with patched(**replaced):
-            run = train(as_trained(job.config, job.tricks), job.tricks, **given)
+            run = train(job.config, job.tricks, **given)
     except Exception as error:
         return in_words(error)
     if np.isinf(run.curve[["return", "length"]]).any(axis=None):

@@ -15,7 +15,7 @@ from support.fixtures import refusal
 from ablations import Arm, Comparison, Design, compare
 from ablations.findings.our_designs import beyond, beyond_raw, scales
 from ablations.question import around
-from ablations.question.arms import added, as_trained, compared, flags
+from ablations.question.arms import added, compared, flags
 from ablations.question.around import arm_by_arm, fits
 from ablations.question.designs import DESIGNS, add_one_in, as_design, as_stored, factorial, ladder, leave_one_out
 from ablations.question.words import arm_from, arms_of, refuse_unfit, usable
@@ -109,13 +109,16 @@ def test_designs_and_arms_have_names_of_their_own_and_the_sign_of_the_reward_is_
     for name, design in DESIGNS.items():
         made = design(NAMES[:5] if name == "factorial" else NAMES)
         assert made.name == name
-        assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
+        assert len({arm.name for arm in made.arms}) == len({*made.arms}) == len(made.arms)
     raw, sign, normed, _ = scales([]).arms
-    assert (raw.tricks.on, flags(raw.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
-    assert raw.tricks != sign.tricks
+    assert (raw.tricks, sign.numbers) == (sign.tricks, (("reward_sign", True),))
+    assert flags(sign.tricks, sign.signed) == f"{flags(raw.tricks, raw.signed)} reward_sign"
+    stored = as_stored(scales([])) | {"comparisons": []}
+    stored["arms"] = [(("reward_sign", "+"), flags(sign.tricks, True), [])]  # as stored results say it
+    assert as_design(stored).arms == (sign,)
     assert [pair.without for pair in scales([]).comparisons] == [raw, raw, normed]
     config = Config("tricks/BricksByRow-v0")
-    assert [as_trained(config, arm.tricks).reward_sign for arm in scales([]).arms] == [False, True, False, False]
+    assert [arm.config(config).reward_sign for arm in scales([]).arms] == [False, True, False, False]
 
 
 @pytest.mark.parametrize(("having", "count", "shared"), [(3, 6, True), (3, 7, False), (2, 3, False), (3, 3, True)])

@@ -19,13 +19,14 @@ from support.studies import FILE, JOB, JOBS, SMALL, content, finished, flips, in
 from support.training import spied
 
 from ablations import compare, read
-from ablations.analysis.records import SUFFIX, Study, load, load_all, save, save_again
+from ablations.analysis.records import SHARES, SUFFIX, Study, load, load_all, save, save_again, study_of
 from ablations.cli import main
-from ablations.question.arms import SIGN, flags, tricks_of
+from ablations.findings.our_designs import scales
 from ablations.question.designs import ladder
 from ablations.training import jobs, store, workers
 from ablations.training import rates as rate_table
 from ablations.training.jobs import Job, Result, compute
+from ablations.training.question import Question
 from ablations.training.rates import COLUMNS, read_table, store_table
 from ablations.training.scores import area, late, on_grid, scored
 from ablations.training.store import Store, prepare
@@ -75,14 +76,17 @@ def test_a_result_is_read_back_with_the_scores_of_its_curve(made: Made, tmp_path
         assert replace(scores, grid=expected.grid, late=expected.late) == expected
 
 
-def test_a_rewards_sign_is_trained_as_the_switch_would() -> None:
-    config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
-    arm, switch = Job(config, tricks_of(f"{flags(PPO)} {SIGN}")), Job(replace(config, reward_sign=True), PPO)
-    plain = Job(config, PPO)
-    assert arm.what == switch.what != plain.what
-    signed, switched, other = (result(job).curve for job in (arm, switch, plain))
-    pd.testing.assert_frame_equal(signed, switched)
-    assert not signed.equals(other) and signed["return"].max() >= 500  # the score still is 100 a step
+def test_a_rewards_sign_is_a_number_of_an_arm_that_stands_among_its_flags(tmp_path: Path) -> None:
+    config = Config("tricks/CartPoleReward100-v0", steps=400, lanes=2, horizon=16)
+    asked, disk = Question(config, (scales([]),), (0,)), Store(tmp_path)
+    for job in (jobs := asked.jobs(asked.table_rates)):
+        disk.put(job, result(job))
+    study, _ = save(study_of(asked, asked.table_rates, {}, disk, "x"), tmp_path)
+    raw, sign, *_ = study.designs[0].arms
+    assert len(jobs) == 4 and not study.missing(study.designs[0])
+    assert study.of(sign).tricks.item() == f"{study.of(raw).tricks.item()} reward_sign"
+    scored, other = (study.of(arm)[SHARES].to_numpy() for arm in (sign, raw))
+    assert (scored != other).any() and scored.max() >= 500  # the score still is 100 a step
 
 
 def test_a_job_is_named_by_what_it_computes_and_stays_finished_when_the_numbers_become_more() -> None:
