@@ -10,10 +10,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from itertools import islice
 from multiprocessing import resource_tracker
 from typing import TypeVar
 
@@ -32,7 +31,6 @@ from tricks.training import needs
 
 METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
-AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
 TRIES = 3  # give up when this many pools in a row break without finishing a job
 SHARE, MOST = 0.06, 20_000  # of a job's budget that is trained for an estimate, and at most so many steps
 START = 5.0  # seconds in which worker processes start
@@ -159,20 +157,11 @@ def in_one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> 
     size, files = min(workers, len(jobs)), [str(path) for path, _ in OWN.values()]
     with deaf_children():
         pool = ProcessPoolExecutor(size, multiprocessing.get_context(METHOD), start_trainer, (files,))
-    waiting, running = iter(jobs), dict[Future[T], Job]()
-
-    def send(count: int) -> None:
-        for job in islice(waiting, count):
-            with deaf_children():  # the pool starts its processes when it gets its first jobs
-                running[pool.submit(task, job)] = job
-
     try:
-        send(AHEAD * size)
-        while running:
-            done = wait(running, return_when=FIRST_COMPLETED).done
-            for future in sorted(done, key=lambda each: each.exception() is not None):  # results before a broken pool
-                yield running.pop(future), future.result()
-            send(len(done))
+        with deaf_children():  # the pool starts its processes when it gets its first job
+            running = {pool.submit(task, job): job for job in jobs}
+        for future in as_completed(running):
+            yield running.pop(future), future.result()
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()
