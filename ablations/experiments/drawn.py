@@ -11,12 +11,12 @@ import pandas as pd
 
 from ablations.analysis.agents import AGENTS, CHOICES, choices, fixed, means, varied
 from ablations.experiments.options import Numbered
-from ablations.question.arms import Arm, Design, flags, in_words, numbers
-from ablations.question.grids import DRAWN, PER_SET, Stack, drawn, parse, stacks
+from ablations.question.arms import Arm, flags, in_words, numbers
+from ablations.question.grids import DRAWN, PER_SET, drawn, parse, stacks
 from ablations.question.words import arm_from, idle, missing_for, refuse_idle, tricks_named, usable
 from ablations.report.agents_in_words import choices_in_words, ranges_in_words
-from ablations.training.jobs import Job
-from ablations.training.question import Question, train
+from ablations.training.jobs import Job, own_of
+from ablations.training.question import train_jobs
 from ablations.training.store import Store, as_file_name, digest, name_of
 from tricks.config import Config
 from tricks.envs.make import make_env
@@ -94,7 +94,7 @@ def sweep(chosen: Options, command: str) -> int:
     base = replace(chosen.base, **held)
     shown = sorted(grid, key=lambda name: name == "lr")  # lr last, wherever it stood
     what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
-    every = list(stacks(base, arm.tricks, grid, chosen.seeds))
+    every = [(arm.tricks, config) for config in stacks(base, grid, chosen.seeds)]
     path, runs = _trained(chosen, (f"sweep_{chosen.rung}", chosen.env, "-".join(shown)), every, shown, what)
     if means(runs, shown).isna().all():
         raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
@@ -117,7 +117,7 @@ def random(chosen: RandomOptions, command: str) -> int:
     names = tricks_named(chosen.tricks) if chosen.tricks else usable(base)
     arm = Arm("these tricks", switched(closed(names)), held)
     refuse_idle([arm], held)
-    every = [each._replace(config=arm.config(each.config)) for each in drawn(base, names, count // PER_SET)]
+    every = [(tricks, arm.config(config)) for tricks, config in drawn(base, names, count // PER_SET)]
     parts = ("random", chosen.env, f"{count}draws", "-".join(names) * bool(chosen.tricks))
     path, runs = _trained(chosen, parts, every, [*names, *DRAWN], f"{count:,} agents")
     agents = runs.assign(**_facts(arm.config(base), arm.tricks), command=command, **provenance())
@@ -130,20 +130,18 @@ def random(chosen: RandomOptions, command: str) -> int:
 
 
 def _trained(
-    chosen: Agents, parts: Sequence[str], every: Sequence[Stack], names: Sequence[str], what: str
+    chosen: Agents, parts: Sequence[str], every: Sequence[tuple[Tricks, Config]], names: Sequence[str], what: str
 ) -> tuple[Path, pd.DataFrame]:
     """Train what is missing. Returns where the results go, without suffix, and a row per agent.
 
-    A stack is a question with one arm, whose agents have a seed and numbers of their own. parts: of the files' names.
-    names: of the flags and numbers that are columns.
+    parts: of the files' names. names: of the flags and numbers that are columns.
     """
-    processes, asked, rows = chosen.processes, list[Question](), list[pd.DataFrame]()
+    processes, jobs, rows = chosen.processes, dict[Job, str](), list[pd.DataFrame]()
     for tricks, config in every:
         refuse_endless(config, tricks)
-        agents = Design("agents", (), (Arm(in_words(tricks), tricks),))
-        asked.append(Question(config, (agents,), config.seed_list, side_by_side=True))
+        jobs[Job(config, tricks, own_of(config))] = in_words(tricks)
     store = Store(chosen.out)
-    jobs = train([(each, each.table_rates) for each in asked], store, processes, what)
+    train_jobs(jobs, store, processes, what)
     for k, job in enumerate(jobs):
         found, seeds = store.scored(job), job.config.seed_list
         assert found is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import product
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,6 @@ from tricks.ladder import EXCLUDES, NEEDS, Tricks, switched
 
 STACK = 100  # agents of one stack at most, unless one combination has more seeds: larger stacks gain nothing
 SIDE_BY_SIDE = tuple(f.name for f in fields(Config) if f.type == PerSeed)  # these may differ from seed to seed
-
-
-class Stack(NamedTuple):
-    """Agents that train side by side: their flags, and the numbers and the seed of each."""
-
-    tricks: Tricks
-    config: Config
 
 
 def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -47,7 +40,7 @@ def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     return grid
 
 
-def stacks(base: Config, tricks: Tricks, grid: Mapping[str, Sequence[Any]], seeds: int) -> Iterator[Stack]:
+def stacks(base: Config, grid: Mapping[str, Sequence[Any]], seeds: int) -> Iterator[Config]:
     """All combinations, each with its own `seeds` seeds, in stacks of at most STACK agents.
 
     Numbers that may differ from seed to seed vary within a stack. The agents of a stack have the seeds 0, 1, ..., so
@@ -61,7 +54,7 @@ def stacks(base: Config, tricks: Tricks, grid: Mapping[str, Sequence[Any]], seed
         numbers: dict[str, Any] = {name: tuple(cell[name] for cell in cells) for name in varied}
         own = tuple(range(start * seeds, start * seeds + len(cells)))
         for same in combinations(whole):
-            yield Stack(tricks, replace(base, seeds=own, **numbers, **same))
+            yield replace(base, seeds=own, **numbers, **same)
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -93,7 +86,7 @@ WHOLE: dict[str, tuple[int, ...]] = {
 DRAWN = (*RANGES, *VALUES, *WHOLE)
 
 
-def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Stack]:
+def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[tuple[Tricks, Config]]:
     """So many sets of flags out of `names`, each with PER_SET draws of numbers, seeds 0, 1, 2, ... over all.
 
     What the names need, but do not contain, is always on. The first sets are the same however many are drawn.
@@ -109,7 +102,7 @@ def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Stack]:
         numbers |= {name: tuple(float(x) for x in rng.choice(values, PER_SET)) for name, values in VALUES.items()}
         numbers |= {name: int(rng.choice(values)) for name, values in WHOLE.items()}
         seeds = tuple(range(k * PER_SET, (k + 1) * PER_SET))
-        yield Stack(tricks, replace(base, seeds=seeds, **numbers))
+        yield tricks, replace(base, seeds=seeds, **numbers)
 
 
 def legal(rng: np.random.Generator, names: Sequence[str], needed: Sequence[str] = ()) -> Tricks:

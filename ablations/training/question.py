@@ -42,7 +42,6 @@ class Question:
     named: bool = False  # whether arms are told apart by their names, because they can differ in more than flags
     parts: tuple[str, ...] = ()  # what else its name says
     left_out: tuple[str, ...] = ()  # environments of the suite that cannot be made here, each with the reason
-    side_by_side: bool = False  # whether its seeds are agents of one job, whose numbers, and lr, may differ
 
     @property
     def arms(self) -> list[Arm]:
@@ -50,7 +49,7 @@ class Question:
 
     def job(self, arm: Arm) -> Job:
         """The job of an arm, whose seeds and rate don't matter."""
-        config = arm.config(replace(self.config, seeds=self.seeds if self.side_by_side else self.seeds[:1] or 1))
+        config = arm.config(replace(self.config, seeds=self.seeds[:1] or 1))
         own = own_of(config, env=self.env, body=arm.body or self.body, replaced=dict(arm.functions))
         return Job(config, arm.tricks, own)
 
@@ -60,8 +59,6 @@ class Question:
         return (*self.seeds, *(further(self.seeds) if shared else ()))
 
     def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, Rate]:
-        if self.side_by_side:
-            return {self.job(arm): rate for arm, rate in rates.items()}
         found: dict[Job, Rate] = {}
         for arm, rate in rates.items():
             seeds, job = self.seeds_of(arm), self.job(arm)
@@ -180,7 +177,7 @@ def train(
 ) -> dict[Job, Rate]:
     """Train what is missing of some questions, with their arms at these rates. Returns all their jobs, and the rates.
 
-    Of a job in two questions, the later rate counts. what: printed first. Raises InputError, with an arm's name.
+    Of a job in two questions, the later rate counts. what, InputError: as for `train_jobs`.
     """
     found, names = dict[Job, Rate](), dict[Job, str]()
     for each, rates in asked:
@@ -188,9 +185,14 @@ def train(
             jobs = each.jobs({arm: rate})
             found |= jobs
             names |= dict.fromkeys(jobs, arm.name)
-    if what:
-        print(f"{what}: {len(found)} jobs, {sum(map(store.has, found))} of them done before", flush=True)
-    failed = run_jobs(found, store, workers)
-    for job, reason in failed.items():
-        raise InputError(f"arm {names[job]!r} failed ({len(failed)} of {len(found)} jobs did): {reason}")
+    train_jobs(names, store, workers, what)
     return found
+
+
+def train_jobs(names: Mapping[Job, str], store: Store, workers: int, what: str) -> None:
+    """Train what is missing of jobs of named arms. what: printed first. Raises InputError, with an arm's name."""
+    if what:
+        print(f"{what}: {len(names)} jobs, {sum(map(store.has, names))} of them done before", flush=True)
+    failed = run_jobs(names, store, workers)
+    for job, reason in failed.items():
+        raise InputError(f"arm {names[job]!r} failed ({len(failed)} of {len(names)} jobs did): {reason}")

@@ -14,7 +14,7 @@ from ablations.cli import main
 from ablations.question import grids
 from ablations.question.grids import PER_SET, RANGES, SIDE_BY_SIDE, VALUES, WHOLE, combinations, drawn, parse, stacks
 from ablations.report.agents_in_words import ranges, ranges_in_words
-from tricks import PPO, Config
+from tricks import Config
 from tricks.ladder import LADDER, NEEDS
 
 NAMES = [name for name in LADDER if name != "action_mask"]
@@ -22,16 +22,16 @@ NAMES = [name for name in LADDER if name != "action_mask"]
 
 def test_sets_differ_in_every_number_and_the_first_are_the_same_however_many_are_drawn() -> None:
     few, many = list(drawn(Config(), NAMES, 3)), list(drawn(Config(), NAMES, 20))
-    assert many[:3] == few and len({each.tricks for each in many}) > 15
-    assert [seed for each in many for seed in each.config.seed_list] == list(range(20 * PER_SET))
-    for each in many:
+    assert many[:3] == few and len({tricks for tricks, _ in many}) > 15
+    assert [seed for _, config in many for seed in config.seed_list] == list(range(20 * PER_SET))
+    for _, config in many:
         for name, (low, high) in RANGES.items():
-            values = each.config.each(name)
+            values = config.each(name)
             assert all(0.99 * low <= value <= 1.01 * high for value in values)
             assert len(set(values)) > PER_SET // 2  # they differ within a stack
-        assert all(set(each.config.each(name)) <= set(values) for name, values in VALUES.items())
-        assert all(getattr(each.config, name) in values for name, values in WHOLE.items())
-    made = [each.config for each in drawn(Config(), NAMES, 60)]
+        assert all(set(config.each(name)) <= set(values) for name, values in VALUES.items())
+        assert all(getattr(config, name) in values for name, values in WHOLE.items())
+    made = [config for _, config in drawn(Config(), NAMES, 60)]
     for name, values in WHOLE.items():
         counts = [sum(getattr(config, name) == value for config in made) for value in values]
         assert min(counts) > 60 / len(values) / 3, name
@@ -44,7 +44,7 @@ def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named
     for name in NAMES:
         able = [tricks for tricks in sets if all(getattr(tricks, need) for need in NEEDS[name])]
         assert len(able) > 250 and 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
-    sets = [each.tricks for each in drawn(Config(), ["clip", "gae"], 30)]
+    sets = [tricks for tricks, _ in drawn(Config(), ["clip", "gae"], 30)]
     assert all(tricks.reuse and tricks.baseline for tricks in sets)
     assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
 
@@ -57,12 +57,12 @@ def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytes
     assert not {"epochs", "minibatches", "lanes"} & set(SIDE_BY_SIDE)  # which are whole
     monkeypatch.setattr(grids, "STACK", 6)
     grid = parse(["gamma=0.9,0.99", "epochs=1,4", "lr=0.001,0.01"])
-    found = list(stacks(Config(), PPO, grid, seeds=3))
-    assert [(stack.config.epochs, len(stack.config.seed_list)) for stack in found] == [(1, 6), (4, 6), (1, 6), (4, 6)]
-    agents = [stack.config.only(k) for stack in found for k in range(6)]
+    found = list(stacks(Config(), grid, seeds=3))
+    assert [(stack.epochs, len(stack.seed_list)) for stack in found] == [(1, 6), (4, 6), (1, 6), (4, 6)]
+    agents = [stack.only(k) for stack in found for k in range(6)]
     cells = [tuple(getattr(alone, name) for name in grid) for alone in agents]
     assert sorted(cells) == sorted(tuple(cell.values()) for cell in combinations(grid) for _ in range(3))
-    assert sum([stack.config.seed_list for stack in found if stack.config.epochs == 1], ()) == tuple(range(12))
+    assert sum([stack.seed_list for stack in found if stack.epochs == 1], ()) == tuple(range(12))
 
 
 def runs() -> pd.DataFrame:
