@@ -4,7 +4,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -73,16 +73,20 @@ def function_from(text: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
+def file_of(function: Callable[..., Any]) -> str | None:
+    """The file that a function or a class is written in; None if there is none."""
+    with suppress(TypeError, OSError):
+        return inspect.getsourcefile(inspect.unwrap(getattr(function, "func", function)))
+    return None
+
+
 def replaced_in_words(functions: Mapping[str, Callable[..., Any]]) -> str:
     """`Adam replaced by mine.py:sgd`: which of our functions give way, and to what; `sgd` alone if it has no file."""
 
     def place(function: Callable[..., Any]) -> str:
         code = inspect.unwrap(getattr(function, "func", function))
-        name = getattr(code, "__name__", type(code).__name__)
-        try:
-            return f"{Path(inspect.getfile(code)).name}:{name}"
-        except (TypeError, OSError):
-            return str(name)
+        file, name = file_of(code), getattr(code, "__name__", type(code).__name__)
+        return f"{Path(file).name}:{name}" if file else name
 
     return " and ".join(f"{name} replaced by {place(function)}" for name, function in functions.items())
 
@@ -154,9 +158,7 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
             return each if name is None else each.like(name)
         raise InputError(f"an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not {type(each).__name__}")
 
-    if isinstance(asked, Mapping):
-        return [made(name, each) for name, each in asked.items()]
-    return [made(None, each) for each in asked]
+    return [made(*each) for each in (asked.items() if isinstance(asked, Mapping) else ((None, each) for each in asked))]
 
 
 def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:

@@ -1,7 +1,6 @@
 """A job, which is one stack of seeds to train; what of it is the user's own code; and its result."""
 
 import hashlib
-import inspect
 import json
 import pickle
 import sys
@@ -17,6 +16,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 
+from ablations.question.words import file_of
 from tricks.config import Config, PerSeed
 from tricks.errors import InputError, in_words
 from tricks.ladder import Tricks, own_files
@@ -42,7 +42,7 @@ def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = N
     """
     modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
     given, others = {name: each for name, each in functions.items() if each}, replaced or {}
-    files = {*map(_file, [*given.values(), *others.values()]), *map(_module_file, modules)} - {None}
+    files = {*map(file_of, [*given.values(), *others.values()]), *map(_module_file, modules)} - {None}
     if not (given or others or files):
         return None
     try:
@@ -52,13 +52,6 @@ def own_of(config: Config, replaced: Mapping[str, Callable[..., Any]] | None = N
         raise InputError(f"{names} cannot be sent to worker processes: {in_words(error)}") from error
     texts = [Path(path).read_bytes() for path in sorted(map(str, files))]
     return Own(pickled, hashlib.sha256(b"".join([pickled, *texts])).hexdigest()[:16])
-
-
-def _file(function: Callable[..., Any]) -> str | None:
-    """The file that a function or a class is written in; None if there is none, as in a notebook."""
-    with suppress(TypeError, OSError):
-        return inspect.getsourcefile(inspect.unwrap(getattr(function, "func", function)))
-    return None
 
 
 def _module_file(name: str) -> str | None:

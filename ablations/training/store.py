@@ -54,11 +54,9 @@ class Store:
 
         Looking opens it for writing, too, where it may: what a killed writer had begun has to be undone first.
         """
-        if self.look_only and not self.path.exists():
-            return self._opened(":memory:")
         file = f"{self.path.absolute().as_uri()}?mode={'rw' if self.look_only else 'rwc'}"
         try:
-            return self._opened(file)
+            return self._opened(":memory:" if self.look_only and not self.path.exists() else file)
         except sqlite3.OperationalError as error:
             raise InputError(f"cannot {'read' if self.look_only else 'write'} {self.path}: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -70,9 +68,8 @@ class Store:
 
     def _opened(self, uri: str) -> sqlite3.Connection:
         disk = sqlite3.connect(uri, uri=True, timeout=PATIENCE)
-        if not self.look_only or uri == ":memory:":
-            with disk:
-                disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
+        with disk:
+            disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
         disk.execute("SELECT key, what, about, curve, scoring, scores, checksum FROM jobs LIMIT 1")
         disk.text_factory = lambda raw: raw.decode(errors="replace")  # of a damaged row, whose checksum tells
         return disk
