@@ -20,23 +20,31 @@ from tricks.errors import InputError
 from tricks.ladder import OWN
 from tricks.own_trick import load_asked
 
-USAGE = """usage: python -m ablations [COMMAND] ...
+COMMANDS = {  # where the function of each is, from `ablations.experiments` on, and what it does
+    "compare": ("compare.main", "train any arms over many seeds, and say how they differ"),
+    "judge": ("compare.main_judge", "does this trick matter? A base with and without it, in several environments"),
+    "plot": ("plotting.main", "draw learning curves of any runs, ours or others', in one figure"),
+    "run": (
+        "design_runs.main",
+        """train a design's arms over many seeds, then write tables, figures and a report (the default);
+             with --base, around a base of yours, and with --design file.py:function, a design of your own""",
+    ),
+    "report": (".cli.report", "rebuild the tables, figures and report without training"),
+    "tune": ("design_runs.choose_rates", "choose each arm's learning rate on tuning seeds"),
+    "worlds": ("worlds.main", "train with and without each trick in the world made for it"),
+    "sweep": ("drawn.sweep", "train every combination of some numbers, the learning rate among them"),
+    "random": ("drawn.random", "train agents with random flags and numbers, and say what each choice does"),
+    "status": ("status.main", "list stored studies and mark the stale ones (exit status 1 if there are any)"),
+    "refresh": ("status.refresh", "retrain the stale ones"),
+    "pages": (".findings.pages.main", "rewrite the generated regions of this project's docs"),
+    "calibrate": (".tools.calibrate.main", "simulate how often intervals and verdicts are wrong"),
+    "speed": (".tools.speed.main", "measure environment steps per second"),
+}
+MAIN_AROUND = "compare.main_around"
+LISTED = "\n".join(f"  {name:<11}{does}" for name, (_, does) in COMMANDS.items())
+USAGE = f"""usage: python -m ablations [COMMAND] ...
 
-  compare    train any arms over many seeds, and say how they differ
-  judge      does this trick matter? A base with and without it, in several environments
-  plot       draw learning curves of any runs, ours or others', in one figure
-  run        train a design's arms over many seeds, then write tables, figures and a report (the default);
-             with --base, around a base of yours, and with --design file.py:function, a design of your own
-  report     rebuild the tables, figures and report without training
-  tune       choose each arm's learning rate on tuning seeds
-  worlds     train with and without each trick in the world made for it
-  sweep      train every combination of some numbers, the learning rate among them
-  random     train agents with random flags and numbers, and say what each choice does
-  status     list stored studies and mark the stale ones (exit status 1 if there are any)
-  refresh    retrain the stale ones
-  pages      rewrite the generated regions of this project's docs
-  calibrate  simulate how often intervals and verdicts are wrong
-  speed      measure environment steps per second
+{LISTED}
 
 `--trick FILE` turns the trick in your file into a flag, in every command.
 
@@ -82,7 +90,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
-    main, takes = command_at(MAIN_AROUND if name == "run" and own else command_of(name, COMMANDS))
+    main, takes = command_at(MAIN_AROUND if name == "run" and own else command_of(name, COMMANDS)[0])
     told = [again(name, arguments)] if "command" in takes else []
     return main(parsed(takes["chosen"], arguments, name), *told)
 
@@ -90,7 +98,7 @@ def _run(arguments: list[str]) -> int:
 def command_at(place: str) -> tuple[Callable[..., int], dict[str, Any]]:
     """A command's function, and what it takes: `chosen`, its class of options, and perhaps `command`, see `again`."""
     module, _, function = place.rpartition(".")
-    main = getattr(import_module(f"ablations.{module}"), function)
+    main = getattr(import_module(f".{module}", "ablations.experiments"), function)
     return main, get_annotations(main)
 
 
@@ -132,22 +140,3 @@ def report(chosen: ReportOptions, command: str) -> int:
     prepare(out)
     command += f" --out {shlex.quote(_without_machine(str(out)))}" * (not chosen.from_results)
     return page.document(studies, out, [], command, listed=len(studies) > 1)
-
-
-COMMANDS = {
-    "run": "experiments.design_runs.main",
-    "compare": "experiments.compare.main",
-    "judge": "experiments.compare.main_judge",
-    "plot": "experiments.plotting.main",
-    "report": "cli.report",
-    "tune": "experiments.design_runs.choose_rates",
-    "worlds": "experiments.worlds.main",
-    "sweep": "experiments.drawn.sweep",
-    "random": "experiments.drawn.random",
-    "status": "experiments.status.main",
-    "refresh": "experiments.status.refresh",
-    "pages": "findings.pages.main",
-    "calibrate": "tools.calibrate.main",
-    "speed": "tools.speed.main",
-}
-MAIN_AROUND = "experiments.compare.main_around"

@@ -52,7 +52,7 @@ EVERY = {name: pages.commands(name) for name in ("tricks", "ablations")}
 SHELL, ABLATIONS = ([command for command in every if "--trick " not in command] for every in EVERY.values())
 TRAINS = [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
 HERE = os.environ | {"PYTHONPATH": str(ROOT)}
-KINDS = [command_at(place)[1]["chosen"] for place in COMMANDS.values()]
+KINDS = [command_at(place)[1]["chosen"] for place, _ in COMMANDS.values()]
 
 
 def asked_by(words: list[str]) -> list[Question]:
@@ -132,7 +132,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
     if name in ("compare", "judge") or "--base" in words:
         assert all(each.arms for each in asked_by([name, *words]))
         return
-    chosen = parsed(command_at(COMMANDS[name])[1]["chosen"], words, name)
+    chosen = parsed(command_at(COMMANDS[name][0])[1]["chosen"], words, name)
     if isinstance(chosen, design_runs.Options):
         assert all(each.jobs(each.table_rates) for each in design_runs.questions(chosen, chosen.seeds))
 
