@@ -149,8 +149,7 @@ def answer(
 ) -> Answer:
     """Train what is missing for one question in one or several environments, and write the results.
 
-    seeds: which, or how many that no other question in the folder has used. command: of a shell, where tables are
-    printed. trick: what is judged, if it is one thing.
+    seeds: as for `compare`. command: of a shell, where tables are printed. trick: what is judged, if it is one thing.
     Raises InputError for arms that cannot be trained.
     """
     first, every = _seeds(asked, seeds, chosen)

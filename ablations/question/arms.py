@@ -145,10 +145,7 @@ class Arm:
 
     def config(self, base: Config) -> Config:
         """The config that it is trained with, where others have `base`. Raises InputError for an impossible number."""
-        try:
-            return replace(base, **dict(self.numbers))
-        except InputError as error:
-            raise InputError(f"arm {self.name!r}: {error}") from None
+        return replace(base, **dict(self.numbers))
 
 
 @dataclass(frozen=True)
@@ -164,12 +161,12 @@ class Comparison:
         return self.label.trick
 
     @property
-    def focus(self) -> Arm:
+    def focus(self) -> "Arm":
         """The arm that the comparison is about: the one without the trick if the label removes it."""
         return self.without if self.label.sign == "−" else self.having
 
     @property
-    def reference(self) -> Arm:
+    def reference(self) -> "Arm":
         """The arm that `focus` is compared to."""
         return self.having if self.label.sign == "−" else self.without
 

@@ -126,18 +126,14 @@ def refuse_impossible(asked: Question) -> None:
     """Raise InputError for seeds that cannot be reported, and for arms that cannot be trained, or are the same."""
     if asked.score not in ("area", "late"):
         raise InputError(f"score must be area or late, not {asked.score!r}")
-    known = dict[Any, Arm]()
-    for arm in (arm for design in asked.designs for arm in design.arms):
-        twin = known.setdefault((arm.config(asked.config), arm.tricks, arm.functions, arm.body), arm)
-        if twin is not arm:
-            raise InputError(f"arms {twin.name!r} and {arm.name!r} are the same, with the same flags and numbers")
     if max(asked.seeds, default=0) >= FIRST_TUNING_SEED or len(set(asked.seeds)) < max(1, len(asked.seeds)):
         raise InputError(f"seeds must be distinct, at least one, and below {FIRST_TUNING_SEED:,}")
     if not 1 <= asked.rate_seeds <= MOST_SEEDS_PER_RATE:
         raise InputError(f"rate_seeds must be 1 to {MOST_SEEDS_PER_RATE:,}, not {asked.rate_seeds}")
     if asked.margin is not None and not asked.margin > 0:
         raise InputError(f"the margin must be positive, not {asked.margin}")
-    for arm in asked.arms:
+    known = dict[Any, Arm]()
+    for arm in (arm for design in asked.designs for arm in design.arms):
         if asked.rates != () and "lr" in dict(arm.numbers):
             raise InputError(f"arm {arm.name!r} has its own learning rate: leave that out, or leave out the rates")
         try:
@@ -149,6 +145,9 @@ def refuse_impossible(asked: Question) -> None:
             open_env(small, arm.tricks, asked.env, arm.body or asked.body).close()
         except InputError as error:
             raise InputError(f"arm {arm.name!r}: {error}") from None
+        twin = known.setdefault((job.config, arm.tricks, arm.functions, arm.body), arm)
+        if twin is not arm:
+            raise InputError(f"arms {twin.name!r} and {arm.name!r} are the same, with the same flags and numbers")
 
 
 Tuned = Mapping[Arm, Mapping[float, Tried]]
@@ -166,9 +165,7 @@ def chosen_rates(asked: Question, store: Store, workers: int) -> tuple[dict[Arm,
         return {float(rate): range(asked.rate_seeds) for rate in asked.rates if rate not in seen}
 
     tried = {jobs[job]: seen for job, seen in searched(list(jobs), store, workers, wanted).items()}
-    every = {
-        arm: {lr: (len(each.areas), each.area) for lr, each in sorted(seen.items())} for arm, seen in tried.items()
-    }
+    every = {arm: {lr: (len(one.areas), one.area) for lr, one in sorted(seen.items())} for arm, seen in tried.items()}
     return {arm: Rate(best_finalist(found)) for arm, found in every.items()}, tried
 
 

@@ -77,8 +77,5 @@ def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Ser
     """
     curve = curve[list(SCORED)]
     seeds = pd.Index(curve["seed"].unique())
-    found = late_return(curve, steps).reindex(seeds)
-    if not diverged:
-        return found
     first = curve.dropna(subset="return").groupby("seed")["return"].first()
-    return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))
+    return late_return(curve, steps).reindex(seeds).where(~seeds.isin(list(diverged)), first.reindex(seeds))

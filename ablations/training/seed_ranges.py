@@ -20,30 +20,26 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds must name at least one seed, not {text!r}")
     if last - first > MOST_SEEDS:
         raise InputError(f"--seeds must name at most {MOST_SEEDS:,} seeds, not {last - first:,}")
-    return _reportable(range(first, last), f"--seeds {text}")
+    return _reportable(first, last)
 
 
-def _reportable(seeds: range, whose: str) -> tuple[int, ...]:
-    """The seeds. Raises InputError if some of them are for tuning."""
-    if seeds.stop > FIRST_TUNING_SEED:
-        raise InputError(f"seeds from {FIRST_TUNING_SEED} on are for tuning only, so {whose} cannot be reported")
-    return tuple(seeds)
+def _reportable(first: int, end: int) -> tuple[int, ...]:
+    """The seeds before `end`. Raises InputError if some of them are for tuning."""
+    if end > FIRST_TUNING_SEED:
+        said = f"so seeds {first} to {end - 1} cannot be reported"
+        raise InputError(f"seeds from {FIRST_TUNING_SEED} on are for tuning only, {said}")
+    return tuple(range(first, end))
 
 
 def further(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, a multiple of 60 later: those in between are for a confirmation."""
     shift = -(-2 * len(seeds) // APART) * APART
-    return _later(seeds, shift, "which the arms shared by many comparisons need besides those of --seeds,")
+    return _reportable(seeds[0] + shift, seeds[-1] + shift + 1)
 
 
 def following(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, right after these."""
-    return _later(seeds, len(seeds), "which --confirm needs for its second try,")
-
-
-def _later(seeds: Sequence[int], shift: int, why: str) -> tuple[int, ...]:
-    first, last = seeds[0] + shift, seeds[-1] + shift
-    return _reportable(range(first, last + 1), f"seeds {first} to {last}, {why}")
+    return _reportable(seeds[-1] + 1, seeds[-1] + 1 + len(seeds))
 
 
 def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:

@@ -70,7 +70,7 @@ def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypat
 
 def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(tmp_path: Path, refuses: Refuses) -> None:
     last = f"{FIRST_TUNING_SEED - 30}:{FIRST_TUNING_SEED}"
-    said = "are for tuning only, so seeds 1000000000 to 1000000029, which --confirm needs"
+    said = "are for tuning only, so seeds 1000000000 to 1000000029 cannot be reported"
     refuses(main, [*FEW, "--seeds", last, "--confirm", "--out", str(tmp_path)], said)
     assert not finished(tmp_path)
 

@@ -208,7 +208,7 @@ def test_numbers_of_an_arm_are_config_s_and_those_of_the_base_in_every_arm() -> 
     for numbers, said in (
         ({"gama": 0.9}, "arm 'x': gama is no field of Config"),
         ({"env": "Taxi-v4"}, "arm 'x': env is the same for all arms"),
-        ({"gamma": 7.0}, "arm 'x': gamma must be in [0, 1], not 7"),
+        ({"gamma": 7.0}, "gamma must be in [0, 1], not 7"),
     ):
         refusal(re.escape(said), lambda: Arm("x", PPO, numbers).config(DEFAULT))  # noqa: B023 - at once
     added_to = around.add_one_in(BASE, ["popart"]), around.factorial(BASE, ["clip", "gae"])
