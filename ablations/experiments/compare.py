@@ -19,7 +19,7 @@ from ablations.report.answer import Answer
 from ablations.report.page import write_answer
 from ablations.training.question import Question, chosen_rates, refuse_impossible, train
 from ablations.training.rates import GRID, Rate
-from ablations.training.seed_ranges import FIRST_TUNING_SEED, parse_seeds
+from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import Store
 from ablations.training.tuning import SEEDS_PER_RATE
 from ablations.training.workers import worker_count
@@ -206,10 +206,7 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
     if not isinstance(seeds, int):
         later = max(seeds) + 1
         return first, (*seeds, *range(later, later + most - first))
-    fresh = fresh_seeds(chosen.out, [each.digest for each in asked], most)
-    if fresh[-1] >= FIRST_TUNING_SEED:
-        raise InputError(f"no {len(fresh)} fresh seeds are left in {chosen.out}")
-    return first, fresh
+    return first, fresh_seeds(chosen.out, [each.digest for each in asked], most)
 
 
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:

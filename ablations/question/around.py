@@ -38,17 +38,11 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
     if missing := [name for name in chosen if name not in on]:
         raise InputError(f"{base.name} does not have {', '.join(missing)}")
     start = [name for name in on if name not in chosen]
-    if resting := [name for name in start if not {*closed([name])}.isdisjoint(chosen)]:
-        every = ",".join(name for name in on if name in (*chosen, *resting))
-        raise InputError(
-            f"this ladder starts without {' and '.join(chosen)}, which {' and '.join(resting)} of {base.name} "
-            f"{'needs' if len(resting) == 1 else 'need'}; add them with --tricks {every}"
-        )
     try:
         sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
     except InputError as error:
-        order = ",".join(name for name in on if name in chosen)
-        raise InputError(f"in this order, {str(error).split(': add')[0]}; try --tricks {order}") from error
+        order = ",".join(name for name in on if not {*closed([name])}.isdisjoint(chosen))  # with what needs them
+        raise InputError(f"in this order, {error.fault}; try --tricks {order}") from error
     only, without = f"only {', '.join(start)} of {base.name}", f"{base.name} without {', '.join(chosen)}"
     label = first or Label((only if len(start) < len(chosen) else without) if start else "reinforce")
     labels = [label, *(added([name]) for name in chosen)]
