@@ -36,6 +36,7 @@ JOBS = "jobs.sqlite"
 COLUMNS = "key TEXT PRIMARY KEY, what TEXT, about TEXT, curve BLOB, scoring TEXT, scores BLOB, checksum BLOB"
 SCORING = hashlib.sha256((inspect.getsource(scores) + inspect.getsource(learning_curve)).encode()).hexdigest()[:16]
 PATIENCE = 60.0  # seconds to wait for another process that writes
+REMEDY = "if this persists, move the file away and its jobs will be retrained"
 LEFTOVER = re.compile(rf"\..+\.(?:csv|gz|html|md|png|svg|txt)\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
@@ -50,27 +51,18 @@ class Store:
 
     @cached_property
     def _disk(self) -> sqlite3.Connection:
-        """The file, made if it is missing. One that is no database is kept under another name; looking makes none.
+        """The file, made if it is missing; looking makes none.
 
         Looking opens it for writing, too, where it may: what a killed writer had begun has to be undone first.
         """
-        file = f"{self.path.absolute().as_uri()}?mode={'rw' if self.look_only else 'rwc'}"
         try:
-            return self._opened(":memory:" if self.look_only and not self.path.exists() else file)
-        except sqlite3.OperationalError as error:
-            raise InputError(f"cannot {'read' if self.look_only else 'write'} {self.path}: {error}") from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            if self.look_only:
-                return self._opened(":memory:")
-            kept = set_aside(self.path, "damaged").name
-            print(f"{self.path} is damaged ({error}), so its jobs will be retrained; kept as {kept}", file=sys.stderr)
-            return self._opened(file)
-
-    def _opened(self, uri: str) -> sqlite3.Connection:
-        disk = sqlite3.connect(uri, uri=True, timeout=PATIENCE)
-        with disk:
-            disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
-        disk.execute("SELECT key, what, about, curve, scoring, scores, checksum FROM jobs LIMIT 1")
+            absent = self.look_only and not self.path.exists()
+            disk = sqlite3.connect(":memory:" if absent else self.path, timeout=PATIENCE)
+            with disk:
+                disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
+            disk.execute("SELECT key, what, about, curve, scoring, scores, checksum FROM jobs LIMIT 1")
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {self.path}: {error}; {REMEDY}") from error
         disk.text_factory = lambda raw: raw.decode(errors="replace")  # of a damaged row, whose checksum tells
         return disk
 
@@ -114,8 +106,7 @@ class Store:
         try:
             return self._disk.execute(command, values).fetchone() or ()
         except sqlite3.Error as error:
-            remedy = "if this persists, move the file away and its jobs will be retrained"
-            raise InputError(f"cannot read {self.path}: {error}; {remedy}") from error
+            raise InputError(f"cannot read {self.path}: {error}; {REMEDY}") from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
