@@ -125,10 +125,8 @@ class Arm:
             raise InputError(f"arm {str(name)!r}: {unknown[0]} {why}")
         if not isinstance(tricks, Tricks):
             raise InputError(f"arm {str(name)!r} needs Tricks, not {type(tricks).__name__}")
-        label = Label(name) if isinstance(name, str) else name
-        found = label, tricks, tuple(own.items()), tuple(dict(functions).items()), body
-        for each, value in zip(fields(self), found, strict=True):
-            object.__setattr__(self, each.name, value)
+        label, given = Label(name) if isinstance(name, str) else name, tuple(dict(functions).items())
+        vars(self).update(label=label, tricks=tricks, numbers=tuple(own.items()), functions=given, body=body)
 
     @property
     def name(self) -> str:

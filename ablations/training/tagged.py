@@ -29,9 +29,7 @@ def untagged(text: str, **reading: Any) -> tuple[dict[str, Any], pd.DataFrame]:
         if not isinstance(about, dict):
             raise ValueError("its first line is no JSON object")
         return about, read_table(io.StringIO(rest), **reading).copy()  # in one piece, or every look costs ten times
-    except RecursionError as error:
-        raise ValueError("its first line is nested too deep") from error
-    except ValueError as error:  # some of pandas' have several lines
+    except (RecursionError, ValueError) as error:  # some of pandas' have several lines
         raise ValueError(" ".join(str(error).split())) from error
 
 

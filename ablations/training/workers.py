@@ -99,7 +99,8 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
     Raises InputError if a result cannot be written.
     """
     jobs = list(dict.fromkeys(jobs))
-    missing = longest_first([job for job in jobs if not store.has(job)])
+    missing = [job for job in jobs if not store.has(job)]
+    missing.sort(key=lambda job: -budget(job) * weight(job))  # a long job that starts last would be waited for
     if missing and (older := store.by_other_algorithms()):
         said = f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count"
         print(said, flush=True)
@@ -119,11 +120,6 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
 def budget(job: Job) -> int:
     """Environment steps of all seeds, to which the time of a job is proportional."""
     return job.config.steps * len(job.config.seed_list)
-
-
-def longest_first(jobs: Sequence[Job]) -> list[Job]:
-    """The order in which the workers finish at about the same time: a long job that starts last is waited for."""
-    return sorted(jobs, key=lambda job: -budget(job) * weight(job))
 
 
 def weight(job: Job) -> int:
