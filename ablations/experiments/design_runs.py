@@ -147,9 +147,6 @@ def main(chosen: Options, command: str) -> int:
     made = questions(chosen, chosen.seeds)
     store = Store(chosen.out, look_only=chosen.dry_run)
     jobs = [job for each in made for job in each.jobs(each.table_rates)]
-    for each in made if chosen.confirm else ():  # before anything is trained, refuse seeds that are for tuning
-        later = replace(each, seeds=following(each.seeds))
-        _ = [later.seeds_of(arm) for arm in later.arms]
     whole = ", ".join(dict.fromkeys(_span(job) for job in jobs))
     done = f"{len(jobs)} jobs, {sum(map(store.has, jobs))} of them done before; each arm trains seeds {whole}"
     print("\n".join([*(each.in_words for each in made), done, f"results in {store.path}"]), flush=True)
