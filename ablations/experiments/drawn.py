@@ -132,10 +132,7 @@ def random(chosen: RandomOptions, command: str) -> int:
 def _trained(
     chosen: Agents, parts: Sequence[str], every: Sequence[tuple[Tricks, Config]], names: Sequence[str], what: str
 ) -> tuple[Path, pd.DataFrame]:
-    """Train what is missing. Returns where the results go, without suffix, and a row per agent.
-
-    parts: of the files' names. names: of the flags and numbers that are columns.
-    """
+    """Train what is missing. Returns where the results go, by `parts`, and a row per agent, with columns of `names`."""
     processes, jobs, rows = chosen.processes, dict[Job, str](), list[pd.DataFrame]()
     for tricks, config in every:
         refuse_endless(config, tricks)

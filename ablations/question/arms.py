@@ -55,15 +55,12 @@ OF_WORLDS = ("lanes", "horizon", "hidden", "gamma", "imitate_steps")  # numbers 
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:
-    """A world, the numbers that belong to a trick, an unusual depth, a fixed rate: `NoisyChain-v0, gae_lambda=0.0`.
-
-    rate: None or NaN means none.
-    """
+    """A world, the numbers that belong to a trick, an unusual depth, a fixed rate: `NoisyChain-v0, gae_lambda=0.0`."""
     given = dict(number.split("=") for number in numbers.split())
     own = [f"{name}={x}" for name, x in given.items() if name not in OF_WORLDS]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
     deep = [f"{depth} hidden layer{'s' * (depth > 1)}"] if depth != len(Config.hidden) else []
-    fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []
+    fixed = [f"lr={rate:g}"] if rate is not None and rate == rate else []  # NaN: of a table, where none is fixed
     return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])
 
 

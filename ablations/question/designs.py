@@ -100,10 +100,7 @@ def leave_one_out(names: Sequence[str]) -> Design:
 
 @registered
 def add_one_in(names: Sequence[str]) -> Design:
-    """The bare core, and the core with each trick and whatever it needs. Does the trick help alone?
-
-    A trick with needs is compared to its needs alone, so that it gets no credit for them.
-    """
+    """The bare core, and the core with each trick, compared to what that needs. Does the trick help alone?"""
     return replace(around.add_one_in(start([]), names), name="add-one-in")
 
 
