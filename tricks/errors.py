@@ -2,16 +2,14 @@
 
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 NOT_THEIRS = {"tricks", "ablations", "gymnasium", "numpy", "torch", *sys.stdlib_module_names}  # no code of the user's
 
 
 class InputError(Exception):
-    """An invalid request. The message says in one line what is wrong and how to fix it.
-
-    The command line prints it and exits with status 2. `fault` is the message without the `advice` after the colon.
-    """
+    """An invalid request. The message says in one line what is wrong (its `fault`) and how to fix it (`advice`)."""
 
     def __init__(self, fault: str, advice: str = "") -> None:
         super().__init__(f"{fault}: {advice}" if advice else fault)
@@ -24,11 +22,10 @@ class StopTraining(Exception):
 
 def said(error: BaseException) -> str:
     """What an exception says, in one line; if that is nothing, or fails in turn, its type's name."""
-    try:
-        words = " ".join(str(error).split())
-    except Exception:
-        words = ""
-    return words or type(error).__name__
+    with suppress(Exception):
+        if words := " ".join(str(error).split()):
+            return words
+    return type(error).__name__
 
 
 def in_words(error: BaseException) -> str:

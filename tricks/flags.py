@@ -11,10 +11,7 @@ def switch(name: str) -> str:
 
 
 def meant(name: str, names: Iterable[str], before: str = "") -> str:
-    """` (did you mean clip?)` if the name is close to one of these, otherwise an empty string.
-
-    before: what stands before the name and is not to be compared, such as the module of an environment.
-    """
+    """` (did you mean clip?)` if one of these names is close, else an empty string; before: what stands before it."""
     plain = {_bare(each): each for each in names}
     near = difflib.get_close_matches(_bare(name), list(plain), n=1)
     return f" (did you mean {before}{plain[near[0]]}?)" if near else ""

@@ -1,19 +1,8 @@
-"""A trick in a file of your own becomes a flag like ours, without a change to this package.
+"""A trick in a file of your own becomes a flag like ours, without a change to this package: see docs/your-own.md.
 
 The file declares the flag as a field of `Tricks` is declared, its numbers with their defaults, its functions, and the
-lines that it adds to the loop, with the statement after which they stand:
-
-    rollback: bool = trick("a ratio beyond the clip range is pulled back", "Wang et al. 2019", color="#000000",
-                           needs=("clip",), numbers=("rollback_slope",), beyond=True)
-    rollback_slope: float = 0.3
-    AFTER = "objective = clipped_surrogate(ratio, advantage, t.clip_range)"
-    LINES = '''
-    if tricks.rollback:
-        objective = rolled_back(ratio, advantage, t.clip_range, config.rollback_slope)
-    '''
-
-The loop is text, so these lines enter it: what is listed, diffed and trained is one text. Agents without the flag train
-as before, compiled; what the lines change runs as written.
+lines that it adds to the loop, with the statement after which they stand. The loop is text, so these lines enter it:
+what is listed, diffed and trained is one text.
 """
 
 import ast
@@ -26,7 +15,7 @@ import linecache
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -48,9 +37,8 @@ GENERATED |= {"__match_args__", "__msgspec_cache__"}
 def load_trick(path: str | Path) -> str:
     """Make the flag in this file one of `Tricks`, with its numbers in `Config`, and its lines in the loop.
 
-    Returns the flag's name. A file that was loaded before, and has not changed, changes nothing. Raises InputError for
-    a file that cannot be run, a flag or a number that is known already, a need that is unknown, a place that the loop
-    does not have, or a name in the lines that nothing defines.
+    Returns the flag's name. A file that was loaded before, and has not changed, changes nothing. Raises InputError,
+    which says what the file lacks.
     """
     path = Path(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
@@ -65,7 +53,7 @@ def load_trick(path: str | Path) -> str:
     text = _with_lines(module, name, path)
     if field.metadata["diagnostics"] and "tricks.runs.learning_curve" in sys.modules:
         raise InputError(f"{path} adds diagnostics to the curve: load it before anything trains or is read")
-    _extend(Tricks, {name: (bool, field)})
+    _extend(Tricks, {name: field})
     _extend(Config, numbers)
     for key, table in ladder.LISTS.items():
         table[name] = field.metadata[key]
@@ -91,19 +79,15 @@ def load_asked(arguments: Sequence[str]) -> list[str]:
 
 
 def module_from(path: Path, name: str) -> ModuleType:
-    """The module that a user's file makes, under this name. It can import what is in its own folder.
-
-    The file is read anew each time, because an import could use stale bytecode. Raises InputError if it cannot be run.
-    """
+    """The module that a user's file makes, under this name. It can import what is in its own folder."""
     if not path.is_file():
         raise InputError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if (spec := importlib.util.spec_from_file_location(name, path)) is None:
         raise InputError(f"{path} is no Python file")
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    try:
+    try:  # to read it anew, because an import could use stale bytecode
         exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except Exception as error:
         raise InputError(f"{path} cannot be run: {in_words(error)}") from error
@@ -129,14 +113,14 @@ def _flag(module: ModuleType, path: Path) -> tuple[str, dataclasses.Field[bool]]
     return name, field
 
 
-def _number(module: ModuleType, number: str, path: Path) -> tuple[Any, Any]:
-    """A number's type and default."""
+def _number(module: ModuleType, number: str, path: Path) -> int | float:
+    """A number's default."""
     if hasattr(Config, number):
         raise InputError(f"{path}: Config has a number {number!r} already")
-    default = getattr(module, number, None)
+    default: Any = getattr(module, number, None)
     if type(default) not in (int, float):
         raise InputError(f"{path} must give {number} a default: {number}: float = 0.3")
-    return type(default), default
+    return default
 
 
 def _with_lines(module: ModuleType, name: str, path: Path) -> str:
@@ -219,13 +203,12 @@ def _under(node: ast.AST, flags: Set[str] = frozenset()) -> Iterator[tuple[Set[s
         yield from _under(child, flags | {inside} if inside else flags)
 
 
-def _extend(kind: type, fields: dict[str, tuple[Any, Any]]) -> None:
+def _extend(kind: type, defaults: Mapping[str, Any]) -> None:
     """Give a frozen dataclass more fields, in place, so that all that knows the class knows them."""
     for each in GENERATED & vars(kind).keys():
         delattr(kind, each)
-    kind.__annotations__ |= {name: annotation for name, (annotation, _) in fields.items()}
-    defaults = vars(kind)["__dataclass_fields__"] | {name: default for name, (_, default) in fields.items()}
-    for name, default in defaults.items():
+    kind.__annotations__ |= {name: bool if kind is Tricks else type(x) for name, x in defaults.items()}
+    for name, default in {**vars(kind)["__dataclass_fields__"], **defaults}.items():
         setattr(kind, name, default)
     dataclasses.dataclass(frozen=True)(kind)
 
@@ -239,7 +222,5 @@ def _replace_loop(text: str, path: Path) -> None:
     exec(compile(text, place, "exec"), vars(loop))
     after = {id(old): getattr(loop, name) for name, old in before.items()}
     for other in [each for name, each in sys.modules.items() if name.partition(".")[0] in ("tricks", "ablations")]:
-        for name, x in list(vars(other).items()):
-            if id(x) in after:
-                setattr(other, name, after[id(x)])
+        vars(other).update({name: after[id(x)] for name, x in vars(other).items() if id(x) in after})
     TEXTS.append(text)

@@ -1,8 +1,4 @@
-"""Load a finished run from disk, train it on, or resume one that was interrupted.
-
-No file is ever executed: pickled objects are refused, and the module of an environment `module:Id` is imported only if
-the caller names it.
-"""
+"""Load a finished run from disk, train it on, or resume one that was interrupted. No file is ever executed."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +30,8 @@ from tricks.runs.run import Run
 from tricks.texts import wrapper_name, wrapper_texts
 from tricks.values import checked
 
+Makes = MakeEnv | str | None  # an environment: what makes it, or its name; None: the run's own name is enough
+
 
 @contextmanager
 def begun_again(folder: Path) -> Iterator[Path]:
@@ -46,44 +44,36 @@ def begun_again(folder: Path) -> Iterator[Path]:
 @checked
 def resume(
     folder: str | Path,
-    env: MakeEnv | str | None = None,
+    env: Makes = None,
     body: MakeBody | None = None,
     on_update: Listener | None = None,
     wrap: tuple[str, ...] = (),
-    eval_env: MakeEnv | str | None = None,
+    eval_env: Makes = None,
 ) -> Run:
     """Resume the run in `folder` from its checkpoint, train it to the end, and keep writing checkpoints.
 
     In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
-    start new episodes, and a message says so. The configuration does not change: the annealing runs over the whole
-    budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one; if it trains in
-    an environment `module:Id`, pass that id as `env`, and its wrappers as `wrap` if they are not Gymnasium's. The same
-    holds of `eval_env`, if its evaluations have an environment of their own. on_update is called as in `train`. Raises
-    InputError if there is no checkpoint, if it is damaged, if env, body, wrap or eval_env is missing, or if another
-    process trains in the folder.
+    start new episodes, and a message says so. Annealing runs over the whole budget, and evaluations continue. Pass the
+    same `env`, `body` or `eval_env` again if the run started with one. Also name an environment `module:Id`, and
+    wrappers (`wrap`) that are not Gymnasium's. on_update is called as in `train`. Raises InputError if there is no
+    checkpoint, if it is damaged, if one of these is missing, or if another process trains in the folder.
     """
     with begun_again(as_path(folder)) as folder:
-        return resumed(folder, read(folder), env, body, on_update, wrap, eval_env)
+        return _trained_on(folder, read(folder), (env, wrap, eval_env), body, on_update)
 
 
-def resumed(
-    folder: Path,
-    saved: Saved,
-    env: MakeEnv | str | None,
-    body: MakeBody | None,
-    on_update: Listener | None,
-    wrap: Sequence[str],
-    eval_env: MakeEnv | str | None,
+def _trained_on(
+    folder: Path, saved: Saved, named: tuple[Makes, Sequence[str], Makes], body: MakeBody | None, tell: Listener | None
 ) -> Run:
-    """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
+    """Train on from a saved state, in its folder; named: env, wrap, eval_env. Raises InputError as `resume` does."""
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
-    config, make, evaluation = _placed(folder, saved, env, wrap, eval_env)
+    config, make, evaluation = _placed(folder, saved, *named)
     for each in (make, evaluation and evaluation.make):
         if isinstance(each, Unnamed):
             each()
     checkpoints = Checkpoints(folder, saved.every, saved)
-    return train(config, saved.tricks, make, body, checkpoints, on_update, evaluation)
+    return train(config, saved.tricks, make, body, checkpoints, tell, evaluation)
 
 
 @checked
@@ -91,18 +81,18 @@ def further(
     folder: str | Path,
     steps: int,
     schedule: str = "whole",
-    env: MakeEnv | str | None = None,
+    env: Makes = None,
     body: MakeBody | None = None,
     on_update: Listener | None = None,
     wrap: tuple[str, ...] = (),
-    eval_env: MakeEnv | str | None = None,
+    eval_env: Makes = None,
 ) -> Run:
     """Train the finished run in `folder` for so many more environment steps per seed.
 
-    Weights, statistics, the optimizer, and the random streams of each seed go on, and the curve is that of both. With
-    schedule "whole", whatever anneals runs over the new budget, so it jumps back where the runs join; with "end", it
-    stays where the last update had it. Seeds that diverged stay as they are. For env, body, wrap, eval_env and
-    on_update see `resume`. Raises InputError like `resume`, and if the folder has no last.pt, as of a part of a run.
+    Everything that each seed has learned goes on, and the curve is that of both. With schedule "whole", whatever
+    anneals runs over the new budget, so it jumps back where the runs join; with "end", it stays where the last update
+    had it. Seeds that diverged stay as they are. For the rest see `resume`. Raises InputError if the folder has no
+    last.pt, as of a part of a run.
     """
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}")
@@ -112,7 +102,7 @@ def further(
         refuse_unfinished(folder)
         saved = read(folder, LAST)
         contents(folder)  # whose checksums say whether it is of this run
-        return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap, eval_env)
+        return _trained_on(folder, longer(saved, steps, schedule), (env, wrap, eval_env), body, on_update)
 
 
 def longer(saved: Saved, steps: int, schedule: str) -> Saved:
@@ -135,19 +125,18 @@ def longer(saved: Saved, steps: int, schedule: str) -> Saved:
 @checked
 def load(
     path: str | Path,
-    env: MakeEnv | str | None = None,
+    env: Makes = None,
     body: MakeBody | None = None,
     wrap: tuple[str, ...] = (),
-    eval_env: MakeEnv | str | None = None,
+    eval_env: Makes = None,
 ) -> Run:
     """Load the run that `Run.save` wrote to the folder `path`, or else what its checkpoint holds of an unfinished one.
 
-    Of an unfinished run, a line on stderr says how far it is. A run trained with a custom `body` needs it again; a run
-    trained in a custom `env` needs it only to play. So does a run trained in an environment `module:Id`: pass that id
-    as `env` to import the module. It may also name the module that registers an id without one. Wrappers that are not
-    Gymnasium's are named in the same way, by `wrap`, and an environment that evaluations have of their own by
-    `eval_env`. Raises InputError if the run is missing, damaged, or of another version, if its custom body is not
-    given, or if env, wrap or eval_env names another environment or wrapper.
+    Of an unfinished run, a line on stderr says how far it is. A custom `body` is needed again, and to play, a custom
+    `env`. So is an environment `module:Id`, whose module is imported only if `env` names it; it may also name the
+    module that registers an id without one. Likewise `wrap` names wrappers that are not Gymnasium's, and `eval_env` the
+    evaluations' own environment. Raises InputError if the run is missing, damaged, or of another version, if its body
+    is not given, or if a name is not the run's.
     """
     folder = as_path(path)
     if folder.is_file():
@@ -156,13 +145,14 @@ def load(
     if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make, evaluation = _placed(folder, there, env, wrap, eval_env)
-    with judged(f"the run in {folder}", there.file, passing=InputError):  # of a body that does not fit
+    file = CHECKPOINT if there.remark else "agent.pt"
+    with judged(f"the run in {folder}", file, passing=InputError):  # of a body that does not fit
         spaces = there.spaces.of(config)
         _check_sizes(config, spaces, there.tensors, own_body=body is not None)
         agent = build_agent(spaces, config, there.tricks, body)
         agent.origin = str(folder)
-        state, best = parted(there.tensors)
-        for each in filter(None, (best, state)):
+        last, best = parted(there.tensors)
+        for each in filter(None, (best, last)):
             agent.load_state_dict(each)
     if there.remark:
         print(there.remark, file=sys.stderr)
@@ -185,7 +175,7 @@ def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_b
 
 
 def _placed(
-    folder: Path, told: Settings, env: MakeEnv | str | None, wrap: Sequence[str], eval_env: MakeEnv | str | None
+    folder: Path, told: Settings, env: Makes, wrap: Sequence[str], eval_env: Makes
 ) -> tuple[Config, MakeEnv | None, Evaluation | None]:
     """A run's config, what makes its environment, and its evaluation with what makes that of its own; see `_named`."""
     config, make = _named(folder, told.config, "env" in told.own, env, wrap)
@@ -199,14 +189,12 @@ def _placed(
 
 
 def _named(
-    folder: Path, config: Config, own: bool, env: MakeEnv | str | None, wrap: Sequence[str], option: str = "env"
+    folder: Path, config: Config, own: bool, env: Makes, wrap: Sequence[str], option: str = "env"
 ) -> tuple[Config, MakeEnv | None]:
     """The run's config, and what makes its environment; None: its name does.
 
-    Modules are imported only if the user names them. own: whether the run's was a function of the user's, which `env`
-    may name. Otherwise, an id without a module gets the one that `env` names. option: env, or eval_env for the
-    environment of evaluations. Raises InputError if `env` is another id, or `wrap` names wrappers that are not the
-    run's.
+    own: whether the run's was a function of the user's, which `env` may name. Otherwise, an id without a module gets
+    the one that `env` names. Raises InputError for an environment or a wrapper that is not the run's.
     """
     did = "trained" if option == "env" else "evaluated"
     if isinstance(env, str):
@@ -244,7 +232,6 @@ class Contents(Settings):
     seconds: float
     last: Callable[[], bytes] | None
     steps: int  # the budget, or how far an unfinished run is
-    file: str = "agent.pt"  # where the tensors are
     remark: str = ""  # what to tell whoever opens it, if it is unfinished
 
 
@@ -261,19 +248,12 @@ def contents(folder: Path) -> Contents:
     files = {name: _read(folder, name, record.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
     with judged(where, "curve.csv"):
         curve = read_table(BytesIO(files["curve.csv"]))
-        curve.attrs.update(record.origin)
+        curve.attrs |= record.origin
     with judged(where, "agent.pt"):
         tensors = tensors_in(files["agent.pt"])
-    return Contents(
-        **vars(settings),
-        curve=curve,
-        tensors=tensors,
-        diverged=dict(record.diverged),
-        reasons=dict(record.reasons),
-        seconds=float("nan") if record.seconds is None else record.seconds,
-        last=partial(bytes, files[LAST]) if kept else None,
-        steps=settings.config.steps,
-    )
+    ended = dict(record.diverged), dict(record.reasons), float("nan") if record.seconds is None else record.seconds
+    last = partial(bytes, files[LAST]) if kept else None
+    return Contents(*vars(settings).values(), curve, tensors, *ended, last, settings.config.steps)
 
 
 def _unfinished(folder: Path) -> Contents:
@@ -283,19 +263,13 @@ def _unfinished(folder: Path) -> Contents:
     content = _read(folder, CHECKPOINT)
     saved = parse(folder / CHECKPOINT, content)
     log, how_far = saved.parts["log"], f"step {saved.step:,} of {saved.config.steps:,}"
+    remark = f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}"
     with judged(f"the run in {folder}", CHECKPOINT):
-        return Contents(
-            **{name: getattr(saved, name) for name in Settings.__dataclass_fields__},
-            curve=as_curve(log["rows"].numpy(), columns_of(saved.config), log.get("origin", {})),
-            tensors=dict(saved.parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {}),
-            diverged=dict(log["diverged"]),
-            reasons=dict(log["reasons"]),
-            seconds=log["seconds"],
-            last=partial(bytes, content),
-            steps=saved.step,
-            file=CHECKPOINT,
-            remark=f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}",
-        )
+        settings = (getattr(saved, name) for name in Settings.__dataclass_fields__)
+        curve = as_curve(log["rows"].numpy(), columns_of(saved.config), log.get("origin", {}))
+        tensors = dict(saved.parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
+        ended = dict(log["diverged"]), dict(log["reasons"]), log["seconds"]
+        return Contents(*settings, curve, tensors, *ended, partial(bytes, content), saved.step, remark)
 
 
 def _read(folder: Path, name: str, checksum: str | None = None) -> bytes:

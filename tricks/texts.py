@@ -1,11 +1,9 @@
-"""What an environment is given as text. Equal arguments have equal texts, which identify a run.
-
-Its arguments, `gravity=-5`; its wrappers, `module:Wrapper(5, name='x')`; and the infos that are recorded, `cost:sum`.
-"""
+"""What an environment is given as text: `gravity=-5`, `module:Wrapper(5)`, `cost:sum`. Equal ones have equal texts."""
 
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tricks.errors import InputError
@@ -18,8 +16,7 @@ NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 def as_texts(given: Any) -> tuple[str, ...]:
     """One name=literal for each argument, in the order of their names, from a dict or from texts.
 
-    A text's value that is no Python literal counts as a string: `mode=hard` becomes `mode='hard'`. Raises InputError
-    for a text that is not name=value, for a name that is given twice, and for a value that no literal can give.
+    A text's value that is no Python literal counts as a string: `mode=hard` becomes `mode='hard'`.
     """
     texts = isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, str) for one in given)
     if not texts and not isinstance(given, Mapping):
@@ -53,17 +50,14 @@ def _text(name: Any, value: Any) -> str:
         value = value.tolist()
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"the name of an argument of the environment must be a Python name, not {shown(name)}")
-    try:
+    with suppress(Exception):  # whatever an object's own repr raises
         text = repr(value)
-        same = type(read := ast.literal_eval(text)) is type(value) and repr(read) == text
-    except Exception:  # whatever an object's own repr raises
-        same = False
-    if not same:
-        raise InputError(
-            f"the environment's argument {name} must be a plain Python value, not {shown(value)}; "
-            "for any other, make the environment with env="
-        )
-    return f"{name}={text}"
+        if type(read := ast.literal_eval(text)) is type(value) and repr(read) == text:
+            return f"{name}={text}"
+    raise InputError(
+        f"the environment's argument {name} must be a plain Python value, not {shown(value)}; "
+        "for any other, make the environment with env="
+    )
 
 
 def wrapper_texts(wrap: Sequence[str]) -> tuple[str, ...]:
@@ -87,15 +81,12 @@ def _call(text: str) -> ast.Call:
     """The call of a function f with a wrapper's arguments, which are Python literals."""
     (module, _, attribute), (_, paren, rest) = wrapper_name(text).partition(":"), text.partition("(")
     try:
-        if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
-            raise ValueError("no module:Wrapper")
+        named = all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
         call = ast.parse(f"f({rest}" if paren else "f()", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            raise ValueError("more than a call")
-        if not all(argument.arg for argument in call.keywords):
-            raise ValueError("an argument without a name, **x")
-        for value in (*call.args, *(argument.value for argument in call.keywords)):
-            ast.literal_eval(value)
+        if not named or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise ValueError("no module:Wrapper, or more than a call")
+        for value in (*call.args, *(argument.value if argument.arg else argument for argument in call.keywords)):
+            ast.literal_eval(value)  # which **x is not
     except NO_LITERAL as error:
         raise InputError(
             "wrap takes module:Wrapper, such as gymnasium.wrappers:FlattenObservation, or module:Wrapper(arguments) "
@@ -105,10 +96,7 @@ def _call(text: str) -> ast.Call:
 
 
 def record_texts(given: tuple[str, ...]) -> tuple[str, ...]:
-    """What is recorded, one by one, where some texts hold several with commas between.
-
-    Raises InputError for one without meaning.
-    """
+    """What is recorded, one by one, where some texts hold several with commas between."""
     texts = tuple(text.strip() for each in given for text in each.split(","))
     for text in texts:
         name, _, rule = text.partition(":")

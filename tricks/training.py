@@ -1,6 +1,5 @@
 """What surrounds the loop: what is checked before it, what a training holds, and what happens after each update.
 
-Impossible numbers and sizes are refused before a run takes its memory, and long waits announced.
 A trick's own file may say more. `refuse(config, tricks)` raises InputError for numbers, `refuse_env(env)` for an
 environment, and `memory(config, tricks, rows, row, features)` says what else it needs: for so many rows of a rollout,
 with so many bytes each, of which a net's last layer makes so many features.
@@ -59,12 +58,11 @@ def open_env(
     """The environment for a training, if its numbers are possible and the machine has the memory that it needs.
 
     Memory is checked twice: before there are lanes, for the least that the config can mean, and once more when the
-    environment has told its spaces. On stderr, one line announces what takes more than a few seconds, and one what
-    takes more than a gigabyte. Raises InputError like `make_env`.
+    environment has told its spaces. What takes long, or much memory, is announced on stderr.
     """
     find_device(config.device)
     columns_of(config)  # refuses to record what is a column already
-    best, names = evaluation is not None and evaluation.keep_best, recorded(config.record)
+    best, names = evaluation and evaluation.keep_best, recorded(config.record)
     if isinstance(best, str) and best not in names:
         known = ", ".join(names) or "nothing"
         raise InputError(f"keep_best is by {best!r}, but the training records {known}; name it in record")
@@ -149,8 +147,7 @@ class Doors(NamedTuple):
 class Training:
     """Agents, optimizers, and all else that an update needs. `build` gives it what lasts from one update to the next.
 
-    Whatever has a `state_dict` then is in the checkpoints, under the name of its attribute, and is kept for seeds that
-    wait. So a trick with a state sets one attribute.
+    What then has a `state_dict` is in the checkpoints, under its attribute's name, and is kept for seeds that wait.
     """
 
     agent: Agent
@@ -214,10 +211,7 @@ class Training:
         return self._rows[1]
 
     def note_tricks(self, b: Batch, **made: Tensor) -> None:
-        """Record the diagnostics of each trick that is on: what its file's `noted` finds in a minibatch, under reuse.
-
-        made: what the policy's objective is made from, such as ratio and advantage, [S, B] each.
-        """
+        """Record what each trick's `noted` finds in a minibatch, and in what the objective is `made` from, [S, B]."""
         facts = SimpleNamespace(t=self, b=b, **made)
         for noted in self._noted:
             self.note(b, **noted(facts))
@@ -246,10 +240,7 @@ class Training:
 
 
 def take_over_(agent: Agent, start: Agent) -> None:
-    """Give agents what the seeds of others own: weights and statistics. What lanes and episodes own stays there.
-
-    Raises InputError if seeds, spaces, nets or statistics are not the same.
-    """
+    """Give agents the weights and statistics of others. Raises InputError if these, seeds or spaces are not alike."""
     where = f"cannot start from {start.origin or 'that run'}"
     if len(agent.seeds) != len(start.seeds):
         raise InputError(f"{where}: it has {len(start.seeds)} seeds, and this training {len(agent.seeds)}")
@@ -258,9 +249,9 @@ def take_over_(agent: Agent, start: Agent) -> None:
         raise InputError(f"{where}: its agents have {before}, and this task has {ours}")
     given, needed = ({k: x for k, x in owned(a).items() if owners_of(a)[k] == "seed"} for a in (start, agent))
     for name in [*needed, *given]:
-        if name not in given or name not in needed:
-            there = "it has no" if name not in given else "this training has no"
-            raise InputError(f"{where}: {there} {name}; train with the same tricks")
+        for who, has in (("it", given), ("this training", needed)):
+            if name not in has:
+                raise InputError(f"{where}: {who} has no {name}; train with the same tricks")
         if given[name].shape != needed[name].shape:
             shapes = f"{list(given[name].shape[1:])} there and {list(needed[name].shape[1:])} here"
             options = "--recurrent-size and --recurrent-cell" if ".cell." in name else "--hidden"
@@ -271,12 +262,10 @@ def take_over_(agent: Agent, start: Agent) -> None:
 def imitated(
     train: Callable[..., Run], config: Config, tricks: Tricks, env: MakeEnv | None, body: MakeBody | None
 ) -> Agent:
-    """Agents that have imitated demonstrations for the config's `imitate_steps`, by this function.
-
-    They see observations as the training's do. Raises InputError for tricks that add to what an agent keeps.
-    """
-    if other := [name for name in ("recurrent", "shared_trunk", "ppg", "reward_scaling") if name in tricks.on]:
-        raise InputError(f"imitate_steps cannot be combined with {other[0]}")
+    """Agents that have imitated for the config's `imitate_steps`, and see observations as the training's do."""
+    for name in ("recurrent", "shared_trunk", "ppg", "reward_scaling"):  # which add to what an agent keeps
+        if name in tricks.on:
+            raise InputError(f"imitate_steps cannot be combined with {name}")
     first = replace(config, steps=config.imitate_steps, imitate_steps=0, lr=IMITATING)
     seen = [name for name in tricks.on if name in ("state_norm", "action_mask")]
     agent = train(first, switched(["imitate", "lr_anneal", *seen]), env, body).agent
@@ -305,11 +294,7 @@ def training(
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
             raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
         start = imitated(build.__globals__["train"], config, tricks, env, body)  # of the loop whose `build` this is
-    with (
-        torch.inference_mode(False),
-        closing(open_env(config, tricks, env, body, evaluation)) as opened,
-        kept.patience,
-    ):
+    with torch.inference_mode(False), closing(open_env(config, tricks, env, body, evaluation)) as opened, kept.patience:
         t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
         build(t)
         if start is not None:

@@ -90,10 +90,10 @@ def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Setting
     """A run's record, and its settings. Raises InputError if it is damaged, of another version, or lacks a trick."""
     with judged(where, file):
         plain = json.loads(text)
-        made, tricks = plain.get("made_with", {}), {*plain["tricks"]}
+        made, lost = plain.get("made_with", {}), {*plain["tricks"]} - {*NEEDS}
         files = str(made.get("files", ""))
     refuse_other_version(where, made)
-    if files and (lost := tricks - {*NEEDS}):
+    if files and lost:
         raise InputError(f"{where} has a trick from a file, {', '.join(sorted(lost))}: --trick or load_trick ({files})")
     with judged(where, file):
         record = msgspec.json.decode(text, type=Told)
@@ -105,10 +105,9 @@ def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Setting
 
 def told(config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, spaces: Spaces) -> dict[str, Any]:
     """What a file says of a training, without what it was made with: see `Told`."""
-    how = None if evaluation is None else evaluation.told()
-    both = {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)}
-    plain = {**both, "tasks": spaces.tasks, "seen": spaces.seen}
-    return {"config": asdict(config), "tricks": tricks.on, "evaluation": how, "own": own, "spaces": plain}
+    kinds = {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)}
+    how, seen = evaluation and evaluation.told(), {"tasks": spaces.tasks, "seen": spaces.seen}
+    return {"config": asdict(config), "tricks": tricks.on, "evaluation": how, "own": own, "spaces": kinds | seen}
 
 
 def read_back(config: Config, spaces: Spaces) -> None:
@@ -162,8 +161,7 @@ def tensor_bytes(content: Any) -> bytes:
 def tensors_in(content: bytes) -> Any:
     """The inverse of `tensor_bytes`. Raises ValueError for anything else, before it builds or imports any of it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch's remarks on pickles that it refuses
+        with warnings.catch_warnings(action="ignore"):  # PyTorch's remarks on pickles that it refuses
             return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         found = re.search(r"GLOBAL (\S+)|type (\S+)", str(error))

@@ -5,7 +5,7 @@ import shlex
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,10 +42,7 @@ class Saved(Settings):
 
 
 class State:
-    """Knows a training's settings and its parts that have state. `Checkpoints` also writes them to a folder.
-
-    Random streams need no saving: they are identified by the counts of updates, rollouts, steps and resets.
-    """
+    """Knows a training's settings and its parts that have state; counts stand for the random streams."""
 
     every: int | None = None  # steps between two checkpoints, if the training writes any
     saved: Saved | None = None  # the checkpoint to resume from
@@ -72,11 +69,10 @@ class State:
 class Checkpoints(State):
     """Saves a run's state to `folder`/checkpoint.pt, each time a seed has taken `every` more environment steps.
 
-    Without `every`, only a run that is stopped is saved. Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its
-    update and writes a checkpoint before it does what the signal asks for, unless a second one comes. As long as this
-    object exists, no other process can train in the folder. Raises InputError if another one does, if `every` is less
-    than 1, if the folder cannot be written, or if it holds another unfinished run or, with `overwrite` off, a finished
-    one.
+    Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its update and writes a checkpoint before it does what the
+    signal asks for, unless a second one comes. As long as this object exists, no other process can train in the folder.
+    Raises InputError if another one does, if the folder cannot be written, or if it holds another unfinished run or,
+    with `overwrite` off, a finished one.
     """
 
     patience: Patience
@@ -159,23 +155,21 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         if path.is_file():
             return parse(path, path.read_bytes())
     what, done = "resume" if name == CHECKPOINT else "continue", finished(folder)
-    if name == CHECKPOINT:
-        longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
-        why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
-        why = "its run is complete" + longer * (folder / LAST).is_file() if done else why
-    else:
+    why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
+    if name == LAST:
         why = "its run was saved without it, as a part of a run is; --start-from begins a new training with its agents"
         why = why if done else "it holds no run"
+    elif done:
+        longer = f"; train it further with: {TRAIN} --continue {shlex.quote(str(folder))} --steps STEPS"
+        why = "its run is complete" + longer * (folder / LAST).is_file()
     raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}")
 
 
 def how_to_resume(folder: Path) -> str:
     """What resumes the unfinished run in the folder, with all that has to be named again."""
-    try:
+    named = list[str]()
+    with suppress(InputError):  # `resume` says why
         saved = read(folder)
-    except InputError:  # `resume` says why
-        named = []
-    else:
         if "body" in saved.own:
             return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) in Python"
         env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation

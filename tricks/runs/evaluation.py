@@ -39,14 +39,13 @@ class Unnamed:
 class Evaluation(Checked):
     """Greedy games, each time a seed has taken `every` more environment steps; their mean score is its eval_return.
 
-    Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
-    it affects neither training nor the other seeds' evaluations. keep_best: keep each seed's weights and statistics at
-    its highest score so far, or at the highest mean of the number of this name in `Config.record`, for `Run.at_best`.
+    Each evaluation plays `episodes` full games per seed, with the same random numbers each time, and affects nothing
+    else. keep_best: keep each seed's weights and statistics at its highest score so far, or at the highest mean of the
+    number of this name in `Config.record`, for `Run.at_best`.
 
     env: an environment for evaluations alone, named as in `Config` or a function that makes it, with env_args as its
-    arguments. Without env, evaluations are in the training's environment, and env_args change arguments of that.
-    Wrappers and all other numbers of `Config` are those of the training. make: not for users, who pass it as env.
-    Raises InputError if either number is less than 1.
+    arguments. Without env, env_args change arguments of the training's. Wrappers and all other numbers of `Config` are
+    those of the training. make: not for users, who pass it as env.
     """
 
     every: int
@@ -114,20 +113,19 @@ class Evaluation(Checked):
         """
         steps = log.steps
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
-        nothing = torch.full_like(steps, torch.nan, dtype=torch.float64)
+        scores = torch.full_like(steps, torch.nan, dtype=torch.float64)
         if not due.any():
-            return nothing
+            return scores
         place, make = self.place(config, make)
         fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
             games, failed, record = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
+            failures, scores = [*failed.values()], games.mean(1).masked_fill(~due, torch.nan)
         except InputError as error:
-            print(f"an evaluation failed: {error}", file=sys.stderr)
-            return nothing
-        failures = list(failed.values())
-        scores = judged = games.mean(1).masked_fill(~due, torch.nan)
-        if isinstance(self.keep_best, str):
-            judged = record.get(self.keep_best, nothing).where(~scores.isnan(), torch.nan)
+            failures, record = [str(error)], {}
+        judged = scores
+        if isinstance(self.keep_best, str) and record:
+            judged = record[self.keep_best].where(~scores.isnan(), torch.nan)
             without = [seed for seed, no in zip(log.seeds, ~scores.isnan() & judged.isnan(), strict=True) if no]
             failures += [f"seed {seed} has no {self.keep_best!r}" for seed in without[:1]]
             scores = scores.where(~judged.isnan(), torch.nan)  # else an agent that nothing is known of would be best
@@ -157,8 +155,8 @@ def play_games(
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
     Returns scores [S, games], NaN for a seed that failed; why those failed; and the mean of each number of
-    `Config.record`, [S], NaN where no game gave one. A seed fails if a game is longer than config.episode_limit or an
-    observation or reward is not finite. Raises InputError if all fail at once, or the spaces are not the agents'.
+    `Config.record`, [S], NaN where no game gave one. Raises InputError if all fail at once, or the spaces are not the
+    agents'.
     """
     refuse_too_large(play_needs(config, games))
     config = replace(config, lanes=games, group=1)  # each game has a prompt of its own
@@ -173,10 +171,9 @@ def play_games(
         player.state = RecurrentState(agent, env)
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     left = left if playing is None else left & playing.unsqueeze(1)
-    scores, patience = torch.zeros(left.shape, dtype=torch.float64, device=left.device), config.episode_limit
+    scores, patience, failed = torch.zeros_like(left, dtype=torch.float64), config.episode_limit, dict[int, str]()
     rules = recorded(config.record)
     record = tally = scores.new_zeros(len(left), 2, games, len(rules))
-    failed: dict[int, str] = {}
     with contextlib.closing(env):
         env.reset()
         while left.any():  # one segment at a time, because a whole game may not fit in memory

@@ -46,7 +46,7 @@ def as_path(path: str | Path) -> Path:
     except RuntimeError as error:
         raise InputError(f"cannot expand the ~ in {path}: {error}") from error
     with trying(f"use the path {path}"), suppress(FileNotFoundError, NotADirectoryError):
-        os.stat(expanded)
+        expanded.stat()
     return expanded
 
 
@@ -92,8 +92,7 @@ def finished(folder: Path) -> bool:
 def opened(folder: Path, overwrite: bool = False) -> ExitStack:
     """Make the folder if need be, and lock it, until the result is closed. New folders that then are empty are removed.
 
-    Raises InputError if another process trains in it, if it cannot be written, which is tried, or if it holds a
-    finished run and `overwrite` is off.
+    Raises InputError if it is in use, cannot be written, which is tried, or holds a finished run without `overwrite`.
     """
 
     def remove_empty() -> None:
@@ -122,7 +121,7 @@ def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
 
     The files are written to a hidden subfolder, whose renaming makes them the folder's run. If a kill then keeps them
-    from being moved, `found` finds them, and `clear` moves them. Raises InputError as `opened` does.
+    from being moved, `found` finds them, and `clear` moves them.
     """
     with suppress(OSError):
         overwrite |= all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))

@@ -14,7 +14,6 @@ class CurveFile:
     """Appends rows to `folder`/curve.csv, so that an interrupted run leaves its curve so far.
 
     The first call replaces an earlier run in the folder, or keeps its rows up to the checkpoint if this run resumes it.
-    Raises InputError if the file cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,10 +44,7 @@ def earlier_lines(path: Path, update: int, header: str) -> list[str]:
 
 
 class TensorBoard:
-    """Writes each row's numbers, except NaN, to TensorBoard logs under `folder`, one log per seed.
-
-    A resumed run's log loses what was logged after the checkpoint. Raises InputError if the package is missing.
-    """
+    """Writes each row's numbers, except NaN, to a TensorBoard log per seed, without what came after a checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -158,7 +158,6 @@ class Log:
 
         The curve shows their mean over the update and over tasks (for max_ratio, the max). If steps_taken says that a
         seed stood still, those of the policy are over the minibatches up to and including the one that stopped it.
-        Raises KeyError for a diagnostic that every run has not and no trick's field in `ladder` names.
         """
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
@@ -168,10 +167,7 @@ class Log:
                 self._of.setdefault(name, []).append(of)
 
     def end_update(self, rollout: Rollout) -> None:
-        """Summarize an update in one row per active seed, and drop the seeds that diverged or whose environment failed.
-
-        The latter have no episodes and diagnostics in it. Raises InputError if the environments of all have failed.
-        """
+        """Summarize an update in a row per active seed, and drop seeds that diverged or whose environment failed."""
         taken = rollout.valid.flatten(1).sum(1)
         for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
             if played is not None:  # NaN where a seed has no rows
@@ -187,8 +183,8 @@ class Log:
         faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
         if rollout.faults:
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
-        columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
-        columns["update"] = taken.new_tensor(self.update)
+        seed, update = (taken.new_tensor(x) for x in (self.seeds, self.update))
+        columns |= {"seed": seed, "step": self.steps, "update": update}
         table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self.notes[name]).isfinite().all(0) for name in WATCHED if name in self.notes]
@@ -205,11 +201,9 @@ class Log:
     def tell(self, listener: Listener, agent: Agent) -> None:
         """Show the listener the latest rows and the agents. Every seed is done if it returns False or StopTraining."""
         rows = [dict(zip(self.columns, row.tolist(), strict=True)) for row in self._rows[-1]]
-        rows = [row | {name: int(row[name]) for name in COUNTS} for row in rows]
-        try:
+        rows, going = [row | {name: int(row[name]) for name in COUNTS} for row in rows], False
+        with suppress(StopTraining):
             going = listener(rows, agent) is not False
-        except StopTraining:
-            going = False
         self.active = self.active & going
 
     def curve(self) -> pd.DataFrame:

@@ -45,17 +45,13 @@ class Lines:
 
 
 def progress(total: int, initial: int = 0, leave: bool = False) -> Any:
-    """Count environment steps up to `total`, of which `initial` are done: `update(steps)`, and at the end `close()`.
-
-    It is tqdm's bar in a terminal, tqdm's widget in a notebook, and Lines elsewhere. leave: whether a bar stays.
-    """
+    """Count environment steps by `update(steps)`: tqdm's bar in a terminal, its widget in a notebook, else Lines."""
     look: dict[str, Any] = {"total": total, "initial": initial, "leave": leave, **LOOK}
     look |= {"disable": True} if silent else {}  # else TQDM_DISABLE in the environment counts
     shell = sys.modules.get("IPython")
     kernel = shell and any("ZMQ" in base.__name__ for base in type(shell.get_ipython()).__mro__)
     if kernel and not silent and multiprocessing.parent_process() is None:  # not in a notebook's workers
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # without ipywidgets, tqdm falls back to text, and says so
+        with warnings.catch_warnings(action="ignore"):  # without ipywidgets, tqdm falls back to text, and says so
             from tqdm.auto import tqdm as notebook_bar
         return notebook_bar(file=sys.stdout, **look)
     return tqdm(**look) if silent or sys.stderr.isatty() else Lines(total, initial)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -65,10 +66,9 @@ def gpu_name(device: str) -> str | None:
 def in_one_line(made: MadeWith) -> str:
     """What a run was made with, for people: `2026-11-27, tricks 0.3.0 at commit 1a2b3c4, torch 2.8.0, ..., on cpu`."""
     commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
-    changed = ", with changes" if made.get("dirty") else ""
+    ours = f"tricks {made.get('tricks')}{commit}{', with changes' * bool(made.get('dirty'))}"
     versions = [f"{name} {made[name]}" for name in (*BENEATH, "python") if made.get(name)]
-    date, device = str(made.get("date", ""))[:10], f"on {made.get('device')}"
-    return ", ".join(filter(None, (date, f"tricks {made.get('tricks')}{commit}{changed}", *versions, device)))
+    return ", ".join([str(made.get("date"))[:10], ours, *versions, f"on {made.get('device')}"])
 
 
 def _commit() -> str | None:
@@ -82,11 +82,10 @@ def _git(*arguments: str) -> str | None:
     """The output of a git command in this package's folder, or None if it fails or there is no git."""
     elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # set inside hooks
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
-    try:
+    with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(command, env=elsewhere, capture_output=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return os.fsdecode(done.stdout).strip()
+        return os.fsdecode(done.stdout).strip()
+    return None
 
 
 def refuse_other_version(where: str, made: Any) -> None:

@@ -5,7 +5,7 @@ import io
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -55,13 +55,11 @@ class Run:
     action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds
     (under squash, σ is that of u, and the share 0). curve.attrs says where it comes from: "joined" lists the budgets
     after which the run was continued, and "from" is the folder's name of the run whose agents it started from.
-    diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
-    reasons: seed -> which of these it was, for the diverged ones.
-    seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
+    diverged, reasons: seed -> step at which it stopped, and why; seconds: wall-clock training time.
     best: with `Evaluation(keep_best=True)`, each seed's weights and statistics at its best evaluation, see `at_best`.
-    made_with: of a loaded run, what run.json says about versions, commit, date, and device; of an older one, nothing.
+    made_with: of a loaded run, what run.json says about versions, commit, date, and device.
     last: what makes the content of last.pt, the state from which `further` goes on; None of a part of a run.
-    evaluation: as it was passed to `train`; with an environment of its own, `evaluate` plays in that.
+    env, body, evaluation: as they were passed to `train`.
     """
 
     config: Config
@@ -92,7 +90,7 @@ class Run:
         tensors = dict(self.agent.state_dict()) | named_best(self.best or {})
         curve = self.curve.to_csv(index=False, lineterminator="\n")
         files = {"agent.pt": tensor_bytes(tensors), "curve.csv": curve.encode()}
-        files |= {} if self.last is None else {LAST: self.last()}
+        files |= {LAST: self.last()} if self.last else {}
         about = {
             **told(self.config, self.tricks, self.evaluation, own(self.env, self.body), self.agent.spaces),
             "diverged": list(self.diverged.items()),
@@ -119,10 +117,7 @@ class Run:
 
     @checked
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
-        """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes].
-
-        They are played where the run's evaluations were. Raises InputError if a seed's environment fails.
-        """
+        """Scores of whole games, played where the run's evaluations were, with all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         place = self.as_evaluated()
@@ -162,7 +157,7 @@ class Run:
         """The run with each seed's best agent, by greedy evaluation, in place of its last one.
 
         Its eval_return is the largest of several, and so a little too good. Raises InputError if the run kept no best
-        agents (`Evaluation(keep_best=True)`), or if one of its seeds was never evaluated.
+        agents, or if one of its seeds was never evaluated.
         """
         if self.best is None:
             how = "--keep-best (Evaluation(keep_best=True) in Python)"
@@ -185,10 +180,9 @@ class Run:
         return f'<table>{table}</table><img alt="the learning curve" src="data:image/png;base64,{picture}">'
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean return over steps on `axes`, or on a new figure; returns the axes.
+        """Draw the mean return over steps, and that of greedy evaluations, on `axes`, or on a new figure.
 
-        With its 95% interval by Student's t, or each seed's line if there are fewer than FEWEST. Greedy evaluations
-        are a second line. A dotted line stands where the run was continued.
+        With its 95% interval by Student's t, or each seed's line if there are fewer than FEWEST. Returns the axes.
         """
         if axes is None:
             import matplotlib.pyplot as plt  # whose figures notebooks and `plt.show()` show
@@ -223,14 +217,13 @@ def rung(tricks: Tricks) -> str:
 
 def rows(run: Run) -> dict[str, str]:
     """What was trained and with which numbers, if not the usual ones, and what came of it."""
-    late, numbers = run.late(), vars(run.config)
-    usual = {field.name: field.default for field in fields(Config) if field.name not in ("env", "seeds", "steps")}
+    late, usual = run.late(), vars(Config(run.config.env, seeds=run.config.seeds, steps=run.config.steps))
     found = {
         "tricks": rung(run.tricks),
         "environment": run.config.env,
         "seeds": f"{len(late)}",
         "steps of each": f"{run.config.steps:,}",
-        "numbers": ", ".join(f"{name}={numbers[name]!r}" for name in usual if numbers[name] != usual[name]),
+        "numbers": ", ".join(f"{name}={x!r}" for name, x in vars(run.config).items() if x != usual[name]),
         "seconds": f"{run.seconds:,.0f}",
         LATE: over(late) if late.notna().any() else "no episode ended there",
         "diverged": ", ".join(f"seed {seed} at step {step:,}" for seed, step in run.diverged.items()),
@@ -264,7 +257,6 @@ def _draw_line(axes: "Axes", means: pd.DataFrame, color: str, label: str) -> Non
     means = means.dropna()  # start where every seed has a value
     axes.plot(means.index, means.mean(axis=1), color=color, label=label)
     if means.shape[1] >= FEWEST:
-        low, high = students_interval(means.to_numpy().T)
-        axes.fill_between(means.index, low, high, color=color, alpha=0.2, linewidth=0)
+        axes.fill_between(means.index, *students_interval(means.to_numpy().T), color=color, alpha=0.2, linewidth=0)
     else:
         axes.plot(means.index, means, color=color, alpha=0.35, linewidth=1)

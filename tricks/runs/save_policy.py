@@ -35,8 +35,8 @@ def save_policy(run: Run, path: str | Path, seed: int | None = None, noise: bool
     """Write one agent of a run as a graph of its policy: policy.pt2 for `torch.export.load`, or policy.onnx.
 
     Inputs, with any number of rows each: the observation's parts, `state` if the agent is recurrent, `legal` if it
-    learned with masks, and with `noise` that of its actions. Raises InputError for a file of another kind or one that
-    is there, for a body of the user's own that cannot be exported, and if a package of the extra `onnx` is missing.
+    learned with masks, and with `noise` that of its actions. Raises InputError for a file that is there already, for a
+    body of the user's own that cannot be exported, and if a package of the extra `onnx` is missing.
     """
     path = as_path(path)
     if path.suffix not in (".pt2", ".onnx"):
@@ -143,8 +143,7 @@ def exported(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> An
 def as_program(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> tuple[Graph, bytes]:
     """The graph as PyTorch runs it, and the content of its file."""
     box = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of PyTorch's about its own calls
+    with warnings.catch_warnings(action="ignore"):  # of PyTorch's about its own calls
         torch.export.save(exported(policy, parts, more), box)
     program = torch.export.load(box).module()
     return lambda parts, more: arrays(program(*parts, **more)), box.getvalue()
@@ -157,9 +156,8 @@ def as_onnx(policy: Policy, parts: list[Tensor], more: dict[str, Tensor]) -> tup
     spaces, size = policy.agent.spaces, policy.agent.state_size
     known = [".".join(["observation", *map(str, leaf.path)]) for leaf in spaces.leaves]  # such as observation.goal
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it would speak of packages that nobody needs
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the exporter's own calls
-        outputs = ["action", "next_state"][: 1 + bool(size)]
+    outputs = ["action", "next_state"][: 1 + bool(size)]
+    with warnings.catch_warnings(action="ignore"):  # about the exporter's own calls
         graph, takes = exported(policy, parts, more), [*known, *more]
         made: Any = torch.onnx.export(graph, input_names=takes, output_names=outputs, verbose=False)
     if size:
