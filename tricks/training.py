@@ -5,6 +5,7 @@ environment, and `memory(config, tricks, rows, row, features)` says what else it
 with so many bytes each, of which a net's last layer makes so many features.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -36,9 +37,10 @@ from tricks.runs.about import read_back
 from tricks.runs.checkpoint import State
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.learning_curve import columns_of
-from tricks.runs.log import Listener, Log, declared, refuse_other
+from tricks.runs.log import Listener, Log, declared
 from tricks.runs.run import Run, own
 from tricks.texts import recorded
+from tricks.values import shown
 from tricks.worlds import WORLDS
 
 MUCH = 1_000_000_000  # bytes that a user should know of
@@ -162,8 +164,9 @@ class Training:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, env: Env, config: Config, tricks: Tricks, doors: Doors) -> None:
-        self.env, self.config, self.tricks, self.doors = env, config, tricks, doors
-        self.log = Log(config)
+        self.env, self.tricks, self.doors = env, tricks, doors
+        self.config = replace(config, env=env.spaces.env)  # of an environment of one's own, the name of its class
+        self.log = Log(self.config)
         self.player = Player(env, block=config.horizon, limit=config.episode_limit)
         self._rows = Batch(), env.now.legal  # a minibatch, and who has rows in it
         self.compiled = dict[str, Any]()  # what compiled forms know of this update
@@ -288,7 +291,10 @@ def training(
     """A training from its first update, or from where its checkpoint left it; its environment is closed at the end."""
     kept = checkpoints or State()
     if on_update is not None:
-        refuse_other(on_update)
+        try:
+            inspect.signature(on_update).bind([], None)
+        except (TypeError, ValueError):  # of some functions written in C, no signature is known
+            raise InputError(f"on_update must be a function of (rows, agent), not {shown(on_update)}") from None
     if config.imitate_steps and kept.saved is None:
         if start is not None or tricks.imitate:
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"

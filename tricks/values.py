@@ -1,7 +1,4 @@
-"""What users give, as plain Python values: checked against the annotation of the field or parameter that takes it.
-
-numpy's and PyTorch's numbers and arrays are known by their `tolist`, so that neither is imported here.
-"""
+"""What users give, as plain Python values: checked against the annotation of the field or parameter that takes it."""
 
 import functools
 import inspect
@@ -22,6 +19,7 @@ LARGEST = 2**53  # larger integers have no exact float64, which is what a curve'
 LONGEST = 1_000_000  # entries of a list of numbers
 WORDS = {bool: "True or False", int: "a whole number", float: "a number"}  # classes go by their own name
 WORDS |= {str: "a string", NoneType: "None", Path: "a path"}
+LISTS = {str: "strings", int: "whole numbers such as (1, 2)", float: "numbers such as (0.1, 0.2)"}
 
 
 class Unfit(Exception):
@@ -49,11 +47,7 @@ class Checked:
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, with its arguments checked and made plain by their annotations.
-
-    Raises InputError if an argument is missing, unknown or of another kind. Annotations that are neither numbers,
-    strings, paths, classes nor functions are not checked.
-    """
+    """The function, with its arguments checked and made plain by those annotations that `fitted` knows."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -99,7 +93,7 @@ def _plain(kind: Any, value: Any) -> Any:
                 return _plain(one, value)
         raise Unfit
     if origin is tuple or kind in (bool, int, float):
-        value = value.tolist() if hasattr(value, "tolist") else value  # numpy's, PyTorch's
+        value = value.tolist() if hasattr(value, "tolist") else value  # numpy's, PyTorch's, which are slow to import
     if origin is tuple and inner[1:] == (...,):
         if not isinstance(value, list | tuple | range):
             raise Unfit
@@ -133,10 +127,8 @@ def _in_words(kind: Any) -> str:
     if origin in (Union, UnionType):
         words = list(dict.fromkeys(_in_words(one) for one in inner if one is not NoneType))
         return " or ".join([*words, *["None"] * (NoneType in inner and len(words) == 1)])
-    if origin is tuple and inner[0] is str:
-        return "a list of strings"
     if origin is tuple:
-        return "a list of whole numbers such as (1, 2)" if inner[0] is int else "a list of numbers such as (0.1, 0.2)"
+        return f"a list of {LISTS[inner[0]]}"
     if origin is Callable:
         made = inner[1]
         known = isinstance(made, type) and made is not object

@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ class State:
 
     def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, **parts: Any) -> None:
         """Register the run's settings and its parts with state, which include env and log; own: see `Settings`."""
-        config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = told(config, tricks, evaluation, own, parts["env"].spaces) | {"every": self.every}
         self._parts = parts
 

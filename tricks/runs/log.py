@@ -1,6 +1,5 @@
 """What a training records: a row per seed and update, who is still active, episodes' own numbers, the best agents."""
 
-import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,7 +24,6 @@ from tricks.ladder import FILES
 from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, OF_BOX, as_curve, columns_of
 from tricks.runs.progress import progress
 from tricks.texts import recorded
-from tricks.values import shown
 
 Tensors = dict[str, Tensor]  # an agent's `state_dict`; every tensor leads with S
 PREFIX = "best."  # of the best agents' tensors in agent.pt
@@ -44,14 +42,6 @@ def declared(tricks: Iterable[str], name: str) -> list[Any]:
 
 OF_POLICY = {"policy_loss", "entropy", "grad_norm"}.union(*declared(FILES, "OF_POLICY"))  # of the policy's own steps
 WATCHED = ("policy_loss", "grad_norm", *chain(*declared(FILES, "WATCHED")))  # a seed ends if one is not finite
-
-
-def refuse_other(listener: Listener) -> None:
-    """Raise InputError unless the listener can be called with the rows and the agents."""
-    try:
-        inspect.signature(listener).bind([], None)
-    except (TypeError, ValueError):  # of some functions written in C, no signature is known
-        raise InputError(f"on_update must be a function of (rows, agent), not {shown(listener)}") from None
 
 
 def tallied(rules: Mapping[str, str], open: Tensor, rollout: Rollout) -> tuple[Tensor, Tensor]:
@@ -193,8 +183,7 @@ class Log:
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
         if len(self.reasons) == len(self.seeds) and LOST not in self.reasons.values():
-            who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
-            raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
+            raise InputError(f"{self.env}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
         self.notes, self._of, self._stacked, self.update = {}, {}, {}, later(self.update)
 

@@ -76,10 +76,6 @@ class Run:
     last: Callable[[], bytes] | None = None
     evaluation: Evaluation | None = None
 
-    def __post_init__(self) -> None:
-        if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
-            object.__setattr__(self, "config", replace(self.config, env=self.agent.spaces.env))
-
     @checked
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write run.json, curve.csv, agent.pt and last.pt to the folder `path`, all or none; remove its checkpoint.

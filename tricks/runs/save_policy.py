@@ -39,13 +39,14 @@ def save_policy(run: Run, path: str | Path, seed: int | None = None, noise: bool
     body of the user's own that cannot be exported, and if a package of the extra `onnx` is missing.
     """
     path = as_path(path)
-    if path.suffix not in (".pt2", ".onnx"):
+    forms = {".pt2": as_program, ".onnx": as_onnx}
+    if path.suffix not in forms:
         raise InputError(f"a policy's file ends in .pt2 (for PyTorch) or .onnx, not {path.name!r}")
     if path.exists():
         raise InputError(f"{path} exists; name another file")
     policy = Policy(run.only(seed))
     parts, more = inputs(policy, noise)
-    graph, content = (as_onnx if path.suffix == ".onnx" else as_program)(policy, parts, more)
+    graph, content = forms[path.suffix](policy, parts, more)
     for count in (1, SAMPLES):  # of rows
         refuse_other(policy, graph, [x[:count] for x in parts], {name: x[:count] for name, x in more.items()})
     make_folder(path.parent)
@@ -119,13 +120,10 @@ def inputs(policy: Policy, noise: bool) -> tuple[list[Tensor], dict[str, Tensor]
     agent, space = policy.agent, deepcopy(policy.agent.spaces.observation)
     space.seed(0)
     obs = [space.sample() for _ in range(SAMPLES)]
-    shape, more = (SAMPLES, agent.spaces.actions), dict[str, Tensor]()
-    if agent.state_size:
-        more["state"] = torch.zeros(SAMPLES, agent.state_size, dtype=torch.float32)
-    if agent.mask is not None:
-        more["legal"] = torch.ones(shape, dtype=torch.bool)
-    if noise:
-        more["noise"] = torch.linspace(-1, 1, shape[0] * shape[1], dtype=torch.float32).view(shape)
+    shape = SAMPLES, agent.spaces.actions
+    more = {"state": torch.zeros(SAMPLES, agent.state_size, dtype=torch.float32)} if agent.state_size else {}
+    more |= {"legal": torch.ones(shape, dtype=torch.bool)} if agent.mask else {}
+    more |= {"noise": torch.linspace(-1, 1, shape[0] * shape[1], dtype=torch.float32).view(shape)} if noise else {}
     return [torch.from_numpy(np.stack([leaf.of(each) for each in obs])) for leaf in agent.spaces.leaves], more
 
 
