@@ -1,12 +1,10 @@
 """A finished run: its curve and its agents, saving them, and what they look like."""
 
-import base64
 import io
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,8 +30,6 @@ from tricks.values import checked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LATE = "return over the last 10%"
-ROW = '<tr><th style="text-align: left">{}</th><td style="text-align: left">{}</td></tr>'
 WINDOWS = 50  # equal parts of the budget; each point of a figure's line is the mean over one
 SIZE = (7, 4)  # inches
 LINE, SECOND = "#0077BB", "#EE7733"
@@ -166,14 +162,13 @@ class Run:
         return replace(self, agent=agent, last=None)
 
     def __repr__(self) -> str:
-        said, seeds = rows(self), len(self.config.seed_list)
+        late, seeds = self.late(), len(self.config.seed_list)
         trained = f"{seeds} seed{'s' * (seeds > 1)} × {self.config.steps:,} steps"
-        return f"<Run: {said['tricks']}, {self.config.env}, {trained}; {LATE}: {said[LATE]}>"
+        said = over(late) if late.notna().any() else "no episode ended there"
+        return f"<Run: {rung(self.tricks)}, {self.config.env}, {trained}; return over the last 10%: {said}>"
 
-    def _repr_html_(self) -> str:
-        table = "".join(ROW.format(name, escape(value)) for name, value in rows(self).items())
-        picture = base64.b64encode(curve_png(self, 80)).decode()
-        return f'<table>{table}</table><img alt="the learning curve" src="data:image/png;base64,{picture}">'
+    def _repr_png_(self) -> bytes:  # in a notebook
+        return curve_png(self, 80)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the mean return over steps, and that of greedy evaluations, on `axes`, or on a new figure.
@@ -209,22 +204,6 @@ def rung(tricks: Tricks) -> str:
     away = {name: [x for x in NEEDS if (x in preset.on) != (x in tricks.on)] for name, preset in PRESETS.items()}
     nearest = min(away, key=lambda name: len(away[name]))
     return " ".join([nearest, *(switch(x if x in tricks.on else f"no_{x}") for x in away[nearest])])
-
-
-def rows(run: Run) -> dict[str, str]:
-    """What was trained and with which numbers, if not the usual ones, and what came of it."""
-    late, usual = run.late(), vars(Config(run.config.env, seeds=run.config.seeds, steps=run.config.steps))
-    found = {
-        "tricks": rung(run.tricks),
-        "environment": run.config.env,
-        "seeds": f"{len(late)}",
-        "steps of each": f"{run.config.steps:,}",
-        "numbers": ", ".join(f"{name}={x!r}" for name, x in vars(run.config).items() if x != usual[name]),
-        "seconds": f"{run.seconds:,.0f}",
-        LATE: over(late) if late.notna().any() else "no episode ended there",
-        "diverged": ", ".join(f"seed {seed} at step {step:,}" for seed, step in run.diverged.items()),
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 def curve_png(run: Run, dpi: int = 150) -> bytes:
