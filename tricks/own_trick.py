@@ -113,11 +113,11 @@ def _flag(module: ModuleType, path: Path) -> tuple[str, dataclasses.Field[bool]]
     return name, field
 
 
-def _number(module: ModuleType, number: str, path: Path) -> int | float:
+def _number(module: ModuleType, number: str, path: Path) -> Any:
     """A number's default."""
     if hasattr(Config, number):
         raise InputError(f"{path}: Config has a number {number!r} already")
-    default: Any = getattr(module, number, None)
+    default = getattr(module, number, None)
     if type(default) not in (int, float):
         raise InputError(f"{path} must give {number} a default: {number}: float = 0.3")
     return default

@@ -8,6 +8,7 @@ from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -89,10 +90,9 @@ def further(
 ) -> Run:
     """Train the finished run in `folder` for so many more environment steps per seed.
 
-    Everything that each seed has learned goes on, and the curve is that of both. With schedule "whole", whatever
-    anneals runs over the new budget, so it jumps back where the runs join; with "end", it stays where the last update
-    had it. Seeds that diverged stay as they are. For the rest see `resume`. Raises InputError if the folder has no
-    last.pt, as of a part of a run.
+    The curve is that of both. With schedule "whole", whatever anneals runs over the new budget, so it jumps back where
+    the runs join; with "end", it stays where the last update had it. Seeds that diverged stay as they are. For the rest
+    see `resume`. Raises InputError if the folder has no last.pt, as of a part of a run.
     """
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}")
@@ -191,13 +191,9 @@ def _placed(
 def _named(
     folder: Path, config: Config, own: bool, env: Makes, wrap: Sequence[str], option: str = "env"
 ) -> tuple[Config, MakeEnv | None]:
-    """The run's config, and what makes its environment; None: its name does.
-
-    own: whether the run's was a function of the user's, which `env` may name. Otherwise, an id without a module gets
-    the one that `env` names. Raises InputError for an environment or a wrapper that is not the run's.
-    """
+    """The run's config, and what makes its environment; None: its name. own: whether it was the user's function."""
     did = "trained" if option == "env" else "evaluated"
-    if isinstance(env, str):
+    if isinstance(env, str):  # which may also add the module to an id without one
         if not own and config.env not in (env, env.rpartition(":")[2]):
             raise InputError(f"the run in {folder} was {did} in {config.env!r}, not in {env!r}")
         config = replace(config, env=env)
@@ -251,9 +247,10 @@ def contents(folder: Path) -> Contents:
         curve.attrs |= record.origin
     with judged(where, "agent.pt"):
         tensors = tensors_in(files["agent.pt"])
-    ended = dict(record.diverged), dict(record.reasons), float("nan") if record.seconds is None else record.seconds
+    ended: dict[str, Any] = {"diverged": dict(record.diverged), "reasons": dict(record.reasons)}
+    ended |= {"seconds": float("nan") if record.seconds is None else record.seconds, "steps": settings.config.steps}
     last = partial(bytes, files[LAST]) if kept else None
-    return Contents(*vars(settings).values(), curve, tensors, *ended, last, settings.config.steps)
+    return Contents(**vars(settings), curve=curve, tensors=tensors, last=last, **ended)
 
 
 def _unfinished(folder: Path) -> Contents:
@@ -265,11 +262,12 @@ def _unfinished(folder: Path) -> Contents:
     log, how_far = saved.parts["log"], f"step {saved.step:,} of {saved.config.steps:,}"
     remark = f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}"
     with judged(f"the run in {folder}", CHECKPOINT):
-        settings = (getattr(saved, name) for name in Settings.__dataclass_fields__)
+        settings = {name: getattr(saved, name) for name in Settings.__dataclass_fields__}
         curve = as_curve(log["rows"].numpy(), columns_of(saved.config), log.get("origin", {}))
         tensors = dict(saved.parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
-        ended = dict(log["diverged"]), dict(log["reasons"]), log["seconds"]
-        return Contents(*settings, curve, tensors, *ended, partial(bytes, content), saved.step, remark)
+        ended = {name: log[name] for name in ("diverged", "reasons", "seconds")} | {"steps": saved.step}
+        last = partial(bytes, content)
+        return Contents(**settings, curve=curve, tensors=tensors, last=last, **ended, remark=remark)
 
 
 def _read(folder: Path, name: str, checksum: str | None = None) -> bytes:

@@ -81,9 +81,7 @@ def open_env(
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
             if evaluation.apart:
-                with closing(evaluation.lane(config, env.spaces, make)) as other:
-                    for refuse in refuses:
-                        refuse(other)
+                evaluation.refuse_env(config, env.spaces, make, refuses)
         refuse_too_large(found, config.device)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)

@@ -1,8 +1,8 @@
 """Evaluation: whole games with everything frozen, during training or after it."""
 
-import contextlib
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.agent import Agent, RecurrentState
-from tricks.core.env import Env, MakeEnv
+from tricks.core.env import MakeEnv
 from tricks.core.machine import Need, refuse_too_large, row_bytes
 from tricks.core.policies import noiseless
 from tricks.core.rollout import Player, Rollout
@@ -92,26 +92,24 @@ class Evaluation(Checked):
             return replace(config, env_args=as_texts(config.env_kwargs | as_values(self.env_args))), make
         return replace(config, env=str(self.env), env_args=self.env_args), self.make
 
-    def lane(self, config: Config, spaces: Spaces, make: MakeEnv | None) -> Env:
-        """Evaluations' own environment, with one lane. Raises InputError if its spaces are not the training's."""
+    def refuse_env(self, config: Config, spaces: Spaces, make: MakeEnv | None, refuses: list[Any]) -> None:
+        """Raise InputError if evaluations' own environment has other spaces, or if one of `refuses` does."""
         config, make = self.place(config, make)
         try:
             env = make_env(replace(config.only(0), lanes=1, compile=False), "evaluation", make)
         except InputError as error:
             raise InputError(f"in evaluations: {error}") from error
-        if _seen(env.spaces) != _seen(spaces):
-            env.close()
-            here, there = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
-            both = f"environment, {env.id}, has {here}, and that of the training, {spaces.env}, {there}"
-            raise InputError(f"the evaluations' {' '.join(both.split())}; they must be the same")
-        return env
+        with closing(env):
+            if _seen(env.spaces) != _seen(spaces):
+                here, there = (f"{x.observation}, {x.action}, and {x.tasks} tasks" for x in (env.spaces, spaces))
+                both = f"environment, {env.id}, has {here}, and that of the training, {spaces.env}, {there}"
+                raise InputError(f"the evaluations' {' '.join(both.split())}; they must be the same")
+            for refuse in refuses:
+                refuse(env)
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
-        """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
-
-        log: of the time before the rollout; it keeps the best agents. A failed evaluation is NaN and a line on stderr.
-        """
-        steps = log.steps
+        """Mean score of each seed whose evaluation is due after `rollout`, NaN for others and if it fails: [S]."""
+        steps = log.steps  # before the rollout
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         scores = torch.full_like(steps, torch.nan, dtype=torch.float64)
         if not due.any():
@@ -155,33 +153,33 @@ def play_games(
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
     Returns scores [S, games], NaN for a seed that failed; why those failed; and the mean of each number of
-    `Config.record`, [S], NaN where no game gave one. Raises InputError if all fail at once, or the spaces are not the
-    agents'.
+    `Config.record`, [S], NaN where no game gave one. Raises InputError if all fail, or if the spaces differ.
     """
     refuse_too_large(play_needs(config, games))
     config = replace(config, lanes=games, group=1)  # each game has a prompt of its own
-    env = make_env(config, purpose="evaluation", make=make)
-    if env.spaces.sizes != agent.spaces.sizes:
-        env.close()
-        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))
-        raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
-    player = Player(env, config.horizon, "evaluation", config.episode_limit)
-    player.family = noiseless(agent.family) if greedy else agent.family
-    if agent.state_size:
-        player.state = RecurrentState(agent, env)
-    left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
-    left = left if playing is None else left & playing.unsqueeze(1)
-    scores, patience, failed = torch.zeros_like(left, dtype=torch.float64), config.episode_limit, dict[int, str]()
-    rules = recorded(config.record)
-    record = tally = scores.new_zeros(len(left), 2, games, len(rules))
-    with contextlib.closing(env):
+    with closing(make_env(config, purpose="evaluation", make=make)) as env:
+        if env.spaces.sizes != agent.spaces.sizes:
+            here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))
+            raise InputError(
+                " ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split())
+            )
+        player = Player(env, config.horizon, "evaluation", config.episode_limit)
+        player.family = noiseless(agent.family) if greedy else agent.family
+        if agent.state_size:
+            player.state = RecurrentState(agent, env)
+        left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
+        left = left if playing is None else left & playing.unsqueeze(1)
+        scores, patience, failed = torch.zeros_like(left, dtype=torch.float64), config.episode_limit, dict[int, str]()
+        rules = recorded(config.record)
+        record = tally = scores.new_zeros(len(left), 2, games, len(rules))
         env.reset()
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(min(config.horizon, patience)):
                 if left.any():
                     player.step(agent.policy, left)
                     left, patience = left & ~env.now.over, patience - 1
-            segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
+            overlong = left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ()
+            segment = player.rollout(last=False, endless=overlong)
             scores += segment.score.sum(1)
             if segment.record is not None:
                 ended, tally = tallied(rules, tally, segment)

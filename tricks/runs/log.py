@@ -79,13 +79,10 @@ class Best(NamedTuple):
 
 
 def or_better(kept: Best | None, score: Tensor, agent: Agent) -> Best:
-    """With the seeds that have now scored higher, score [S], or for the first time; NaN is no score.
-
-    Until a seed has a score, its agent as it is at the first call. Weights that are not finite are never the best.
-    """
+    """With the seeds that have now scored higher, score [S], or for the first time; NaN is no score."""
     state = agent.state_dict()
     kept = kept or Best(torch.full_like(score, torch.nan), state)
-    whole = torch.stack([x.reshape(len(x), -1).isfinite().all(1) for x in state.values()]).all(0)
+    whole = torch.stack([x.reshape(len(x), -1).isfinite().all(1) for x in state.values()]).all(0)  # else never the best
     better = whole & ((score > kept.score) | (kept.score.isnan() & ~score.isnan()))  # [S]
     by_seed = {name: better.view(-1, *[1] * (x.dim() - 1)) for name, x in state.items()}
     chosen = {name: torch.where(by_seed[name], x, kept.state[name]) for name, x in state.items()}

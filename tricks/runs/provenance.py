@@ -28,16 +28,13 @@ def provenance() -> dict[str, str | None]:
 
 
 def provenance_of_a_run(device: str) -> MadeWith:
-    """What run.json says beside the numbers: `provenance`, whether the package has changes, the date (UTC), the device.
-
-    numba is None where it compiles nothing, as on a GPU. files: the tricks that were loaded from the user's files.
-    """
+    """What run.json says beside the numbers: `provenance`, whether the package has changes, date (UTC), device."""
     from tricks.fast.dispatch import available  # slow to load
 
     gpu, date = gpu_name(device), datetime.now(UTC).isoformat(timespec="seconds")
     made: MadeWith = {**provenance(), "algorithm": ALGORITHM, "dirty": dirty(), "date": date}
-    made |= {} if device == "cpu" and available() else {"numba": None}
-    made |= {"files": ", ".join(own_files())} if OWN else {}
+    made |= {} if device == "cpu" and available() else {"numba": None}  # which then compiles nothing
+    made |= {"files": ", ".join(own_files())} if OWN else {}  # of the user's own tricks
     return made | {"device": f"{device} ({gpu})" if gpu else device}
 
 

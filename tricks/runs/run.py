@@ -148,8 +148,7 @@ class Run:
     def at_best(self) -> "Run":
         """The run with each seed's best agent, by greedy evaluation, in place of its last one.
 
-        Its eval_return is the largest of several, and so a little too good. Raises InputError if the run kept no best
-        agents, or if one of its seeds was never evaluated.
+        Its eval_return is the largest of several, and so a little too good.
         """
         if self.best is None:
             how = "--keep-best (Evaluation(keep_best=True) in Python)"

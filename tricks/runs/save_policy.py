@@ -71,10 +71,9 @@ class Policy(nn.Module):
     def forward(
         self, *parts: Tensor, state: Tensor | None = None, legal: Tensor | None = None, noise: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Actions for observations, one argument for each part of a nested one.
+        """Actions for observations, one argument for each part of a nested one; with state [B, K], also the next state.
 
-        legal [B, A]: bool. noise [B, A]: standard Gumbel for discrete actions, standard normal for a Box; without it,
-        actions are the most likely ones. state [B, K]: a recurrent policy's, which also returns the next one.
+        legal [B, A]: bool. noise [B, A]: Gumbel for discrete actions, normal for a Box; else the most likely actions.
         """
         agent, spaces = self.agent, self.agent.spaces
         seen = [encoded(part, leaf) for part, leaf in zip(parts, spaces.leaves, strict=True)]
