@@ -33,7 +33,7 @@ from tricks.core.spaces import Spaces
 from tricks.envs.make import announce, lane_need, make_env
 from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
-from tricks.runs.about import read_back
+from tricks.runs.about import read_back, told
 from tricks.runs.checkpoint import State
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.learning_curve import columns_of
@@ -172,9 +172,9 @@ class Training:
 
     def begin(self) -> None:
         """Tell the checkpoints what they save, or are to restore."""
-        parts = {name: x for name, x in vars(self).items() if hasattr(x, "state_dict")}
-        doors = self.doors
-        doors.checkpoints.begin(self.config, self.tricks, doors.evaluation, own(doors.env, doors.body), **parts)
+        parts, doors = {name: x for name, x in vars(self).items() if hasattr(x, "state_dict")}, self.doors
+        about = told(self.config, self.tricks, doors.evaluation, own(doors.env, doors.body), self.env.spaces)
+        doors.checkpoints.begin(about, parts)
         self._waiting = Waiting(parts.values(), self.active)
 
     @property

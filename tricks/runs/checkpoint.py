@@ -15,12 +15,9 @@ import gymnasium as gym
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from tricks.config import Config
 from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
-from tricks.ladder import Tricks
-from tricks.runs.about import Own, Settings, judged, read_record, sealed, tensor_bytes, tensors_in, told, unsealed
-from tricks.runs.evaluation import Evaluation
+from tricks.runs.about import Settings, judged, read_record, sealed, tensor_bytes, tensors_in, unsealed
 from tricks.runs.files import CHECKPOINT, LAST, as_path, finished, opened, trying, write_whole
 from tricks.runs.provenance import provenance_of_a_run
 from tricks.runs.signals import Patience
@@ -48,10 +45,9 @@ class State:
     saved: Saved | None = None  # the checkpoint to resume from
     patience: AbstractContextManager[Any] = nullcontext()  # in which the training runs
 
-    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None, own: Own, **parts: Any) -> None:
-        """Register the run's settings and its parts with state, which include env and log; own: see `Settings`."""
-        self._about = told(config, tricks, evaluation, own, parts["env"].spaces) | {"every": self.every}
-        self._parts = parts
+    def begin(self, about: dict[str, Any], parts: dict[str, Any]) -> None:
+        """Register what a file says of the run, and its parts with state, which include env and log."""
+        self._about, self._parts = about | {"every": self.every}, parts
 
     def end_update(self, steps: Tensor) -> None:
         """Take note of the end of an update. steps [S]: environment steps taken by each seed."""
@@ -70,8 +66,7 @@ class Checkpoints(State):
 
     Also on Ctrl-C, SIGTERM or SIGHUP: the training finishes its update and writes a checkpoint before it does what the
     signal asks for, unless a second one comes. As long as this object exists, no other process can train in the folder.
-    Raises InputError if another one does, if the folder cannot be written, or if it holds another unfinished run or,
-    with `overwrite` off, a finished one.
+    Raises InputError if the folder is in use, or holds another unfinished run or, with `overwrite` off, a finished one.
     """
 
     patience: Patience
@@ -89,10 +84,9 @@ class Checkpoints(State):
                 refuse_unfinished(self.folder)
             self.release = weakref.finalize(self, held.pop_all().close)
 
-    def begin(self, config: Config, *asked: Any, **parts: Any) -> None:
-        """Register settings and parts, see `State`; of a resumed run, restore the parts."""
-        super().begin(config, *asked, **parts)
-        self._about["made_with"] = provenance_of_a_run(config.device)
+    def begin(self, about: dict[str, Any], parts: dict[str, Any]) -> None:
+        """Register both, see `State`; of a resumed run, restore the parts."""
+        super().begin(about | {"made_with": provenance_of_a_run(about["config"]["device"])}, parts)
         if self.saved is None:
             return
         saved, env = self.saved.parts, parts["env"]

@@ -120,8 +120,7 @@ def opened(folder: Path, overwrite: bool = False) -> ExitStack:
 def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
 
-    The files are written to a hidden subfolder, whose renaming makes them the folder's run. If a kill then keeps them
-    from being moved, `found` finds them, and `clear` moves them.
+    The files are written to a hidden subfolder, whose renaming makes them the folder's run; see `found` and `clear`.
     """
     with suppress(OSError):
         overwrite |= all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))
@@ -167,8 +166,7 @@ def clean_up(folder: Path) -> None:
 def hold(folder: Path) -> ExitStack:
     """Keep other processes from training in the folder or saving to it, until the result is closed.
 
-    Within one process, any number may hold the lock. The system drops it if the process is killed; the file `.lock`
-    then stays and locks nothing. Raises InputError if another process holds it, or if the folder cannot be written.
+    Any number of holders in this process share the lock. After a kill, the file `.lock` stays and locks nothing.
     """
     path, stack = folder.resolve() / LOCK, ExitStack()
     lock = FileLock(path, timeout=0, thread_local=False, is_singleton=True, on_acquired=_sign)

@@ -127,7 +127,7 @@ class Log:
         self._rules = recorded(config.record)
         self.tally = torch.zeros(size, 2, config.lanes, len(self._rules), dtype=torch.float64, device=device)
         self.open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
-        self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
+        self._start = time.perf_counter()  # of a resumed run, as if nothing had interrupted it
         self._bar = progress(size * self.budget)
 
     @property
@@ -138,7 +138,7 @@ class Log:
     @property
     def seconds(self) -> float:
         """Wall-clock training time, not counting the time between an interruption and the resumption."""
-        return self._before + time.perf_counter() - self._start
+        return time.perf_counter() - self._start
 
     def note(self, *, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K]; of [S]: the seeds that it is of.
@@ -170,8 +170,7 @@ class Log:
         faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
         if rollout.faults:
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
-        seed, update = (taken.new_tensor(x) for x in (self.seeds, self.update))
-        columns |= {"seed": seed, "step": self.steps, "update": update}
+        columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps, "update": taken.new_tensor(self.update)}
         table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self.notes[name]).isfinite().all(0) for name in WATCHED if name in self.notes]
@@ -211,10 +210,10 @@ class Log:
         state = tree_map_only(Tensor, lambda x: x.to(self.steps.device), state)
         for name in ("steps", "active", "open", "tally", "diverged", "reasons"):
             setattr(self, name, state[name])
-        self.held, self.kept = state.get("held"), Best(**state["kept"]) if "kept" in state else None
-        self.origin = state.get("origin", {})
+        self.held, self.origin = state.get("held"), state.get("origin", {})
+        self.kept = Best(**state["kept"]) if "kept" in state else None
         self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].cpu().numpy()]
-        self._before, self._start = state["seconds"], time.perf_counter()
+        self._start = time.perf_counter() - state["seconds"]
         self._bar.n = self._bar.initial = int(self.steps.sum())
 
     def _summary(self, name: str) -> Tensor:
