@@ -17,7 +17,6 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.loop import build_agent, train
@@ -26,7 +25,7 @@ from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume
 from tricks.runs.evaluation import Evaluation, Unnamed
 from tricks.runs.files import CHECKPOINT, LAST, as_path, clean_up, finished, found, hold, trying
 from tricks.runs.learning_curve import COLUMNS, as_curve, columns_of, read_table
-from tricks.runs.log import Listener, named_best, parted
+from tricks.runs.log import PREFIX, Listener, named_best
 from tricks.runs.run import Run
 from tricks.texts import wrapper_name, wrapper_texts
 from tricks.values import checked
@@ -148,10 +147,14 @@ def load(
     file = CHECKPOINT if there.remark else "agent.pt"
     with judged(f"the run in {folder}", file, passing=InputError):  # of a body that does not fit
         spaces = there.spaces.of(config)
-        _check_sizes(config, spaces, there.tensors, own_body=body is not None)
+        widths = () if body is not None or spaces.images else (spaces.features, *config.hidden)
+        needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
+        if needed > sum(tensor.numel() for tensor in there.tensors.values()):  # before they take memory
+            raise ValueError("agent.pt is too small for the agents that run.json describes")
         agent = build_agent(spaces, config, there.tricks, body)
         agent.origin = str(folder)
-        last, best = parted(there.tensors)
+        last = {name: x for name, x in there.tensors.items() if not name.startswith(PREFIX)}
+        best = {name.removeprefix(PREFIX): x for name, x in there.tensors.items() if name not in last}
         for each in filter(None, (best, last)):
             agent.load_state_dict(each)
     if there.remark:
@@ -164,14 +167,6 @@ def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tupl
     """The run where its agents are to play: where its evaluations were, or, if only `env` is named, its training."""
     run = load(folder, env=env, wrap=wrap, eval_env=eval_env)
     return run.as_evaluated() if env is None or eval_env is not None else replace(run, evaluation=None)
-
-
-def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:
-    """Raise ValueError if the agents would be larger than the saved ones, before they are built."""
-    widths = () if own_body or spaces.images else (spaces.features, *config.hidden)
-    needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
-    if needed > sum(tensor.numel() for tensor in state.values()):
-        raise ValueError("agent.pt is too small for the agents that run.json describes")
 
 
 def _placed(

@@ -48,7 +48,7 @@ def tallied(rules: Mapping[str, str], open: Tensor, rollout: Rollout) -> tuple[T
     """Of episodes that ended in the rollout: the sum of their numbers, how many had one; then `open` at its end.
 
     open: the same of each lane's episode so far, [S, 2, N, R], for R names with a rule each: last, sum, or mean of what
-    steps gave. A step that gives no number, or NaN, changes nothing; an episode whose steps gave none counts for none.
+    steps gave, other than NaN. An episode whose steps gave nothing counts for none.
     """
     assert rollout.record is not None
     adds, divides = (open.new_tensor([rule in those for rule in rules.values()]) > 0 for those in (ADDED, ("mean",)))
@@ -92,12 +92,6 @@ def or_better(kept: Best | None, score: Tensor, agent: Agent) -> Best:
 def named_best(state: Mapping[str, Tensor]) -> Tensors:
     """The best agents' tensors under the names that they have in agent.pt."""
     return {f"{PREFIX}{name}": x.cpu() for name, x in state.items()}
-
-
-def parted(tensors: Mapping[str, Tensor]) -> tuple[Tensors, Tensors]:
-    """The tensors in agent.pt: those of the last agents, and those of the best ones, if there are any."""
-    last = {name: x for name, x in tensors.items() if not name.startswith(PREFIX)}
-    return last, {name.removeprefix(PREFIX): x for name, x in tensors.items() if name not in last}
 
 
 class Log:
