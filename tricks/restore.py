@@ -239,7 +239,7 @@ def contents(folder: Path) -> Contents:
     files = {name: _read(folder, name, record.checksums.get(name, "")) for name in ("curve.csv", "agent.pt", *kept)}
     with judged(where, "curve.csv"):
         curve = read_table(BytesIO(files["curve.csv"]))
-        curve.attrs |= record.origin
+        curve.attrs |= {name: x for name, x in (("joined", record.joined), ("from", record.started_from)) if x}
     with judged(where, "agent.pt"):
         tensors = tensors_in(files["agent.pt"])
     ended: dict[str, Any] = {"diverged": dict(record.diverged), "reasons": dict(record.reasons)}

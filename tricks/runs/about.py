@@ -79,12 +79,6 @@ class Told(Struct, forbid_unknown_fields=True, kw_only=True):
         what = Config(**self.config), switched(self.tricks), evaluation
         return Settings(*what, self.own, self.spaces, self.made_with)
 
-    @property
-    def origin(self) -> dict[str, Any]:
-        """The attributes of the curve, see `Run`."""
-        both = {"joined": self.joined, "from": self.started_from}
-        return {name: each for name, each in both.items() if each}
-
 
 def read_record(where: str, file: str, text: str | bytes) -> tuple[Told, Settings]:
     """A run's record, and its settings. Raises InputError if it is damaged, of another version, or lacks a trick."""
