@@ -37,8 +37,7 @@ GENERATED |= {"__match_args__", "__msgspec_cache__"}
 def load_trick(path: str | Path) -> str:
     """Make the flag in this file one of `Tricks`, with its numbers in `Config`, and its lines in the loop.
 
-    Returns the flag's name. A file that was loaded before, and has not changed, changes nothing. Raises InputError,
-    which says what the file lacks.
+    Returns the flag's name. A file that was loaded before changes nothing. InputError says what a file lacks.
     """
     path = Path(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
@@ -139,20 +138,15 @@ def _with_lines(module: ModuleType, name: str, path: Path) -> str:
     if len(places) != 1:
         what = "no statement" if not places else f"{len(places)} statements"
         raise InputError(f"{path}: AFTER must match exactly one statement; the loop has {what} `{after.strip()}`")
-    last = places[0].end_lineno or 0
-    whole = _inserted(text, last, textwrap.indent(body, " " * places[0].col_offset) + "\n")
-    added = range(last + 1, last + 1 + len(body.splitlines()))
-    _check_uses(ast.parse(whole), added, name, module, path)
+    last, rows = places[0].end_lineno or 0, text.splitlines(keepends=True)
+    rows.insert(last, textwrap.indent(body, " " * places[0].col_offset) + "\n")
+    whole, added = ast.parse("".join(rows)), range(last + 1, last + 1 + len(body.splitlines()))
+    _check_uses(whole, added, name, module, path)
     words = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     used = sorted(each for each, x in vars(module).items() if each in words and x is not getattr(builtins, each, None))
-    imports = [node.end_lineno or 0 for node in ast.parse(whole).body if isinstance(node, ast.ImportFrom)]
-    return _inserted(whole, imports[-1], f"from tricks.{path.stem} import {', '.join(used)}\n") if used else whole
-
-
-def _inserted(text: str, line: int, more: str) -> str:
-    """The text with more after this line."""
-    lines = text.splitlines(keepends=True)
-    return "".join([*lines[:line], more, *lines[line:]])
+    imports = [node.end_lineno or 0 for node in whole.body if isinstance(node, ast.ImportFrom)]
+    rows.insert(imports[-1], f"from tricks.{path.stem} import {', '.join(used)}\n" if used else "")
+    return "".join(rows)
 
 
 def text_of_loop() -> str:

@@ -55,8 +55,7 @@ def resume(
     In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
     start new episodes, and a message says so. Annealing runs over the whole budget, and evaluations continue. Pass the
     same `env`, `body` or `eval_env` again if the run started with one. Also name an environment `module:Id`, and
-    wrappers (`wrap`) that are not Gymnasium's. on_update is called as in `train`. Raises InputError if there is no
-    checkpoint, if it is damaged, if one of these is missing, or if another process trains in the folder.
+    wrappers (`wrap`) that are not Gymnasium's. on_update is called as in `train`. Raises InputError if one is missing.
     """
     with begun_again(as_path(folder)) as folder:
         return _trained_on(folder, read(folder), (env, wrap, eval_env), body, on_update)
@@ -134,8 +133,7 @@ def load(
     Of an unfinished run, a line on stderr says how far it is. A custom `body` is needed again, and to play, a custom
     `env`. So is an environment `module:Id`, whose module is imported only if `env` names it; it may also name the
     module that registers an id without one. Likewise `wrap` names wrappers that are not Gymnasium's, and `eval_env` the
-    evaluations' own environment. Raises InputError if the run is missing, damaged, or of another version, if its body
-    is not given, or if a name is not the run's.
+    evaluations' own environment. Raises InputError for a run that is missing, damaged, or of another version.
     """
     folder = as_path(path)
     if folder.is_file():

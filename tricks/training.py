@@ -57,11 +57,7 @@ def open_env(
     body: MakeBody | None = None,
     evaluation: Evaluation | None = None,
 ) -> Env:
-    """The environment for a training, if its numbers are possible and the machine has the memory that it needs.
-
-    Memory is checked twice: before there are lanes, for the least that the config can mean, and once more when the
-    environment has told its spaces. What takes long, or much memory, is announced on stderr.
-    """
+    """The environment for a training, if its numbers are possible and the machine has the memory that it needs."""
     find_device(config.device)
     columns_of(config)  # refuses to record what is a column already
     best, names = evaluation and evaluation.keep_best, recorded(config.record)
@@ -69,7 +65,7 @@ def open_env(
         known = ", ".join(names) or "nothing"
         raise InputError(f"keep_best is by {best!r}, but the training records {known}; name it in record")
     refuse_endless(config, tricks)
-    refuse_too_large([*needs(config, tricks), lane_need(config, make)], config.device)
+    refuse_too_large([*needs(config, tricks), lane_need(config, make)], config.device)  # for the least it can mean
     announce(config, make)
     with ExitStack() as stack:
         env = stack.enter_context(closing(make_env(config, make=make)))
@@ -82,7 +78,7 @@ def open_env(
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
             if evaluation.apart:
                 evaluation.refuse_env(config, env.spaces, make, refuses)
-        refuse_too_large(found, config.device)
+        refuse_too_large(found, config.device)  # now that its spaces are known
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
         for line in remarks(env, config, tricks) if config.env not in WORLDS or env.id != config.env else ():
@@ -232,7 +228,7 @@ class Training:
     def finished(self) -> Run:
         """The finished run."""
         doors, log = self.doors, self.log
-        doors.checkpoints.give_way()
+        doors.checkpoints.end_update(log.steps)  # a signal may have come since
         last = None
         with suppress(AttributeError):  # an optimizer of one's own may keep no state: this run can't be continued
             last = doors.checkpoints.now()

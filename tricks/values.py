@@ -29,8 +29,7 @@ class Unfit(Exception):
 class Checked:
     """Base of a frozen dataclass whose fields are checked and made plain by their annotations.
 
-    `lanes=np.int64(4)`, `seeds=range(3)` and `steps=1e6` become 4, (0, 1, 2) and 1000000. Raises InputError for a value
-    that does not fit its field (`lanes must be a whole number, not 2.5`) and for a field that does not exist.
+    `lanes=np.int64(4)`, `seeds=range(3)` and `steps=1e6` become 4, (0, 1, 2) and 1000000. Others raise InputError.
     """
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
@@ -69,18 +68,16 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
     """The value as a plain one of this kind. Raises InputError, which names the field and what it got, if it is not."""
     try:
         return _plain(kind, value)
-    except Unfit:
-        raise InputError(f"{name} must be {_in_words(kind)}, not {shown(value)}") from None
-    except OverflowError as error:
-        raise InputError(f"{name} must be {error}, not {shown(value)}") from None
+    except (Unfit, OverflowError) as error:
+        asked = _in_words(kind) if isinstance(error, Unfit) else error
+        raise InputError(f"{name} must be {asked}, not {shown(value)}") from None
 
 
 def shown(value: object) -> str:
     """A value in one short line."""
-    try:
+    text = f"a value of type {type(value).__name__}"
+    with suppress(Exception):  # of an object's own repr, or Python's limit on the digits of an integer
         text = " ".join(repr(value).split())
-    except Exception:  # an object's own repr, or Python's limit on the digits of an integer
-        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

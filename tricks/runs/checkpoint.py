@@ -50,10 +50,7 @@ class State:
         self._about, self._parts = about | {"every": self.every}, parts
 
     def end_update(self, steps: Tensor) -> None:
-        """Take note of the end of an update. steps [S]: environment steps taken by each seed."""
-
-    def give_way(self) -> None:
-        """Let a signal stop the training, if one asks for that."""
+        """Take note of the end of an update, or once more of the last one; steps [S]: taken by each seed."""
 
     def now(self) -> Callable[[], bytes]:
         """What makes the bytes of a file with the state as it is between two updates, or after the last one."""
@@ -106,15 +103,11 @@ class Checkpoints(State):
             print(f"{env.id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def end_update(self, steps: Tensor) -> None:
-        """Write a checkpoint if one is due; if that fails, a line says so, and the training goes on."""
+        """Write a checkpoint if one is due, or if a signal asks the process to stop, and let it; see `State`."""
         step = int(steps.max())
         if self.every is not None and step // self.every > self._kept // self.every:
             self._kept = step
             self._write("; the training goes on without this checkpoint")
-        self.give_way()
-
-    def give_way(self) -> None:
-        """If a signal asks the process to stop, write a checkpoint, and let it."""
         if self.patience.waiting is not None:
             self._write("")
             self.patience.give_way()

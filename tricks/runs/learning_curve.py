@@ -45,10 +45,7 @@ def as_curve(rows: np.ndarray, columns: Sequence[str], origin: Mapping[str, Any]
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str = "return") -> pd.Series:
-    """Each seed's mean return, or another column's, over the episodes that ended in the last `share` of the budget.
-
-    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
-    """
+    """Each seed's mean return, or another column's, over the episodes that ended in the last `share`, if any."""
     rows = curve[(curve["step"] > (1 - share) * steps) & curve[column].notna() & (curve["episodes"] > 0)]
     weighted = (rows[column] * rows["episodes"]).groupby(rows["seed"]).sum()
     return weighted / rows.groupby("seed")["episodes"].sum()

@@ -11,10 +11,7 @@ from tricks.runs.log import Rows
 
 
 class CurveFile:
-    """Appends rows to `folder`/curve.csv, so that an interrupted run leaves its curve so far.
-
-    The first call replaces an earlier run in the folder, or keeps its rows up to the checkpoint if this run resumes it.
-    """
+    """Appends rows to `folder`/curve.csv; the first call replaces an earlier run, or what it has after a checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path, self.begun = folder, folder / "curve.csv", False

@@ -40,9 +40,7 @@ def provenance_of_a_run(device: str) -> MadeWith:
 
 def dirty() -> bool | None:
     """Whether a tracked file of this package differs from the commit; None if there is no commit."""
-    if not provenance()["commit"]:
-        return None
-    changes = _git("status", "--porcelain", "--untracked-files=no", "--", str(ROOT / "tricks"))
+    changes = provenance()["commit"] and _git("status", "--porcelain", "--untracked-files=no", "--", f"{ROOT}/tricks")
     return None if changes is None else bool(changes)
 
 

@@ -35,8 +35,7 @@ def save_policy(run: Run, path: str | Path, seed: int | None = None, noise: bool
     """Write one agent of a run as a graph of its policy: policy.pt2 for `torch.export.load`, or policy.onnx.
 
     Inputs, with any number of rows each: the observation's parts, `state` if the agent is recurrent, `legal` if it
-    learned with masks, and with `noise` that of its actions. Raises InputError for a file that is there already, for a
-    body of the user's own that cannot be exported, and if a package of the extra `onnx` is missing.
+    learned with masks, and with `noise` that of its actions. Raises InputError for a body that cannot be exported.
     """
     path = as_path(path)
     forms = {".pt2": as_program, ".onnx": as_onnx}

@@ -11,8 +11,7 @@ STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a polite kill, a closed te
 class Patience:
     """Within its `with` block, the first signal waits for `give_way`, or for the end; a second one doesn't wait.
 
-    Then it does what it would have done at once: raise KeyboardInterrupt, end the process, or call its handler.
-    Signals that are ignored, as under `nohup`, remain so. In another than the process's main thread, nothing waits.
+    Then it does what it would have done at once. Signals that are ignored, as under `nohup`, remain so.
     """
 
     def __init__(self) -> None:
@@ -20,7 +19,7 @@ class Patience:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Patience":
-        if threading.current_thread() is threading.main_thread():
+        if threading.current_thread() is threading.main_thread():  # in others, nothing waits
             for number in (getattr(signal, name) for name in STOPPING if hasattr(signal, name)):
                 if (before := signal.getsignal(number)) not in (signal.SIG_IGN, None):
                     self._before[number] = before
