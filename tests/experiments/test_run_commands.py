@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.fixtures import Capture, Patch, Refuses, refusal
-from support.studies import finished, study
+from support.studies import study
 
 from ablations.analysis import outcomes
 from ablations.analysis.records import load_all, save
@@ -26,7 +26,6 @@ from ablations.question.arms import flags, numbers
 from ablations.question.designs import ladder
 from ablations.question.trial import Dose, Trial
 from ablations.training import rates as rate_table
-from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from tricks import CONTINUOUS_CONFIG, Config, Tricks
 from tricks.runs.files import HOST
 from tricks.version import ALGORITHM
@@ -66,13 +65,6 @@ def test_only_arms_of_detected_effects_are_tried_again(tmp_path: Path, monkeypat
     assert set(again.lr) == set(study.runs.lr)
     assert study.of(Tricks(entropy=True, grad_clip=True)).seed.tolist() == [*range(10)]
     assert main(["report", "--out", str(tmp_path)]) == 0
-
-
-def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(tmp_path: Path, refuses: Refuses) -> None:
-    last = f"{FIRST_TUNING_SEED - 30}:{FIRST_TUNING_SEED}"
-    said = "are for tuning only, so seeds 1000000000 to 1000000029 cannot be reported"
-    refuses(main, [*FEW, "--seeds", last, "--confirm", "--out", str(tmp_path)], said)
-    assert not finished(tmp_path)
 
 
 def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the_preset_s(tmp_path: Path) -> None:
