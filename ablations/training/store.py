@@ -30,6 +30,7 @@ from tricks.errors import InputError
 from tricks.runs import learning_curve
 from tricks.runs.files import HOST, make_folder, trying
 from tricks.runs.learning_curve import COUNTS, read_table
+from tricks.version import ALGORITHM
 
 JOBS = "jobs.sqlite"
 COLUMNS = "key TEXT PRIMARY KEY, what TEXT, about TEXT, curve BLOB, scoring TEXT, scores BLOB, checksum BLOB"
@@ -80,17 +81,17 @@ class Store:
     def has(self, job: Job) -> bool:
         return self._row(job) is not None
 
+    def by_other_algorithms(self) -> int:
+        mine = f'{{"algorithm": {ALGORITHM},%'
+        return int(self._asked("SELECT COUNT(*) FROM jobs WHERE what NOT LIKE ?", mine)[0])
+
     def put(self, job: Job, result: Result) -> None:
         """Keep a result. Raises InputError if the disk is full, or if another process never stops writing."""
         with self._writing() as disk:
             disk.execute(f"INSERT OR REPLACE INTO jobs VALUES ({','.join('?' * 7)})", _packed(job, result))
 
     def _row(self, job: Job) -> dict[str, Any] | None:
-        try:
-            found = self._disk.execute("SELECT * FROM jobs WHERE key = ?", (job.key,)).fetchone()
-        except sqlite3.Error as error:
-            raise InputError(f"cannot read {self.path}: {error}; {REMEDY}") from error
-        if not found:
+        if not (found := self._asked("SELECT * FROM jobs WHERE key = ?", job.key)):
             return None
         row = dict(zip(("what", "about", "curve", "scoring", "scores"), found[1:-1], strict=True))
         if found[-1] == _checksum(job.key, row):
@@ -100,6 +101,12 @@ class Store:
             with self._writing() as disk:
                 disk.execute("DELETE FROM jobs WHERE key = ?", (job.key,))
         return None
+
+    def _asked(self, command: str, *values: Any) -> tuple[Any, ...]:
+        try:
+            return self._disk.execute(command, values).fetchone() or ()
+        except sqlite3.Error as error:
+            raise InputError(f"cannot read {self.path}: {error}; {REMEDY}") from error
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -101,6 +101,9 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int) -> dict[Job, str]:
     jobs = list(dict.fromkeys(jobs))
     missing = [job for job in jobs if not store.has(job)]
     missing.sort(key=lambda job: -budget(job) * weight(job))  # a long job that starts last would be waited for
+    if missing and (older := store.by_other_algorithms()):
+        said = f"{older} of the jobs in {store.path} were trained under another ALGORITHM and no longer count"
+        print(said, flush=True)
     total, left = (sum(map(budget, some)) for some in (jobs, missing))
     refuse_too_many(missing, workers)
     failed, outcomes = dict[Job, str](), in_pool(missing, workers, compute)

@@ -301,7 +301,7 @@ NOW = ALGORITHM
 
 def by(algorithm: int, monkeypatch: Patch) -> None:
     """From here on, this is the library's algorithm."""
-    for module in (jobs, provenance, rate_table):
+    for module in (jobs, provenance, rate_table, store):
         monkeypatch.setattr(module, "ALGORITHM", algorithm)
 
 
@@ -312,13 +312,16 @@ def made_by(env: str = "CartPole-v1", first: int = 0, **origin: Any) -> Study:
     return replace(made, name=f"ladder_{env}" + f"_from{first}" * bool(first), runs=runs, about=about)
 
 
-def test_another_algorithm_s_job_is_not_used_and_its_study_kept_beside(
+def test_another_algorithm_s_job_is_not_used_and_said_and_its_study_kept_beside(
     tmp_path: Path, here: list[Job], monkeypatch: Patch, capsys: Capture
 ) -> None:
     disk = Store(tmp_path)
     for now in (NOW, NOW + 1, NOW - 1, NOW - 1):
         by(now, monkeypatch)
+        known = disk.has(SMALL)
         assert not run_jobs([SMALL], disk, 1)
+        said = f" of the jobs in {disk.path} were trained under another ALGORITHM"
+        assert (said in capsys.readouterr().out) == (now != NOW and not known)
         assert disk.has(SMALL)
     assert len(here) == len(finished(tmp_path)) == 3
     _, path = save(made_by(algorithm=str(NOW - 1)), tmp_path)
