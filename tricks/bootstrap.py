@@ -1,5 +1,7 @@
 """bootstrap: at a cut, V of the last state stands in for the rewards that were not collected."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -14,7 +16,7 @@ def time_limits_as_cuts(rollout: Rollout) -> Rollout:
 
     Pardo et al. 2018, arXiv:1712.00378, sec. 3.
     """
-    return rollout.having(cut=rollout.cut | rollout.truncated)
+    return replace(rollout, cut=rollout.cut | rollout.truncated)
 
 
 def value_at_cut(cut: Tensor, next_value: Tensor, done: Tensor, gamma: PerSeed) -> Tensor:

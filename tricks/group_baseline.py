@@ -1,7 +1,7 @@
 """group_baseline: what the other replies to the same prompt earned is the baseline, so no value net is needed.
 
-An action is a token, and an episode is a reply. Lanes n with the same n // G answer the same prompt: they are a group.
-Each lane plays exactly one whole episode per update, and a minibatch never splits a reply, as in all public code.
+An action is a token, an episode a reply. Lanes n with the same n // G answer one prompt: they are a group. Each plays
+exactly one episode per update, and a minibatch never splits a reply, as in all public code.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from tricks.core.rollout import Batch
 from tricks.core.seeds import Index
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.reuse import minibatches
+from tricks.reuse import deal_lanes, random_keys
 from tricks.worlds import WORLDS
 
 
@@ -23,11 +23,8 @@ def leave_one_out(returns: Tensor, group: int) -> Tensor:
     """Aᵢ = Rᵢ − mean of the other G − 1 replies' R, for every token of reply i. returns [S, T, N] -> [S, T, N].
 
     R is the return of a whole reply, so that of its first row. The others know nothing of reply i, which makes this
-    baseline unbiased: Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740. With the mean of all G,
-
-        Rᵢ − ΣⱼRⱼ/G = Σⱼ(Rᵢ − Rⱼ)/G = (G − 1)/G · Aᵢ,
-
-    the direction is the same, and the step shorter: GRPO's baseline is this one at (G − 1)/G of the learning rate.
+    baseline unbiased: Kool et al. 2019; Ahmadian et al. 2024, arXiv:2402.14740. GRPO's, the mean of all G, is the same
+    at (G − 1)/G of the learning rate, since Rᵢ − ΣⱼRⱼ/G = Σⱼ(Rᵢ − Rⱼ)/G = (G − 1)/G · Aᵢ.
     """
     total: Tensor = returns[:, :1].unflatten(2, (-1, group))  # [S, 1, N/G, G]
     centered = total - total.mean(3, keepdim=True)
@@ -40,16 +37,11 @@ def reply_numbers(valid: Tensor) -> Tensor:
 
 
 def whole_replies(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
-    """In each epoch, shuffle every seed's replies and split them into minibatches [S, T·L, ...] of L replies or fewer.
-
-    A reply without valid rows is in none of them.
-    """
-    lanes = {name: x.unflatten(1, (-1, config.lanes)).transpose(1, 2) for name, x in batch.columns.items()}
-    replies = Batch(**lanes, rows=lanes["valid"])  # [S, N, T, ...]
-    replies.valid = replies.rows.any(2)  # [S, N]
-    for b in minibatches(replies, config.seed_list, update, config.epochs, config.minibatches):
-        b.valid = b.rows & b.valid.unsqueeze(2)
-        yield Batch(**{name: getattr(b, name).transpose(1, 2).flatten(1, 2) for name in lanes})
+    """In each epoch, shuffle every seed's replies that have valid rows and split them into minibatches."""
+    replies = batch.valid.unflatten(1, (-1, config.lanes)).any(1)  # [S, N]
+    for epoch in range(config.epochs):
+        keys = random_keys(replies, config.seed_list, "minibatch", update, epoch)
+        yield from deal_lanes(batch, replies, keys, config.minibatches)
 
 
 def refuse(config: Config, tricks: Tricks) -> None:

@@ -2,18 +2,12 @@
 
 A run that starts from others (`start=`, `--start-from`, `imitate_steps`) has those as its reference, with their
 statistics of observations. Three estimators of KL(π ‖ π_ref) by Schulman 2020, "Approximating KL Divergence", with a ~
-π and q = π_ref(a|s)/π(a|s):
+π and q = π_ref(a|s)/π(a|s); and their gradients in the loss, where autograd differentiates them at the actions that
+were sampled, and not how likely these were. With ∇ for ∇log π(a|s):
 
-    k1 = −log q            unbiased, but negative wherever q > 1; high variance
-    k2 = ½(log q)²         biased, never negative; low variance
-    k3 = q − 1 − log q     unbiased, never negative; low variance
-
-An unbiased value need not have an unbiased gradient. In the loss, autograd differentiates the estimator at the actions
-that were sampled, and not how likely they were. With ∇ for ∇log π(a|s):
-
-    ∇k1 = ∇                E = 0, so it pulls nowhere
-    ∇k2 = −log q · ∇       E = the gradient of KL(π ‖ π_ref): right, while the actions are π's own
-    ∇k3 = (1 − q) · ∇      E = −Σ π_ref ∇ = the gradient of KL(π_ref ‖ π), the other direction
+    k1 = −log q          unbiased, high variance    ∇k1 = ∇            E = 0, so it pulls nowhere
+    k2 = ½(log q)²       biased, low variance       ∇k2 = −log q · ∇   E = ∇KL(π ‖ π_ref), while the actions are π's own
+    k3 = q − 1 − log q   unbiased, low variance     ∇k3 = (1 − q) · ∇  E = ∇KL(π_ref ‖ π), the other direction
 
 In the reward, the gradient is E[k·∇], which is that of KL(π ‖ π_ref) for k1, and counts what follows in the episode,
 too. For k3 it lacks the gradient of KL(π_ref ‖ π). On reused rows, after the first step, all this is off by the ratio.

@@ -1,8 +1,7 @@
 """ppg: an auxiliary phase, every few updates, trains the policy net to predict values without changing its policy.
 
-Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416. `grad_clip` leaves the phase's gradients alone: the
-paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_procgen clips those of both phases.
-One Adam, with the policy's learning rate, moves both nets in the phase, however many there are outside it.
+Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416. `grad_clip` leaves the phase's gradients alone, as in the
+paper's code; CleanRL's ppg_procgen clips them. One Adam, with the policy's learning rate, moves both nets in the phase.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from tricks.core.agent import Agent
 from tricks.core.machine import Need, largest
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Head, Net
-from tricks.core.owners import Owner, replaced
+from tricks.core.owners import Owner, restore
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
 from tricks.core.seeds import Index, per_seed, stream
@@ -58,50 +57,39 @@ def memory(config: Config, tricks: Tricks, rows: int, row: int, features: int) -
 class Memory:
     """The last `rollouts` segments as one batch [S, R, ...], with each row's update of origin and number of uses.
 
-    Values and targets are stored in units of reward, whatever the value net's units were. With A discrete actions, a
-    row takes about 4·D + A + 49 bytes, or D + A + 49 if it is an image; the memory of S seeds holds at most
-    S·rollouts·T·N rows.
+    Values and targets are stored in units of reward, whatever the value net's units were.
     """
 
-    OWNERS: ClassVar[dict[str, Owner]] = {"rows": "seed", "filled": "seed", "length": "run"}
+    OWNERS: ClassVar[dict[str, Owner]] = {"rows": "seed"}
 
     def __init__(self, rollouts: int) -> None:
-        self.rollouts, self.length = rollouts, 0  # length: rows of one rollout, T·N
-        self.rows = Batch()
-        self.filled = torch.zeros(0, dtype=torch.int64)  # [S]: how many rollouts each seed has in it
+        self.rollouts, self.rows = rollouts, Batch()
 
     def add(self, batch: Batch, stats: ReturnStats, update: Index) -> None:
         """Add a rollout whose old_value and target are in units of `stats`, and drop the oldest one if full."""
-        new = Batch(**batch.columns)
-        # Without popart, the net's outputs n stay as they were when the statistics moved, so before this update's first
-        # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout. The update's own
-        # value_clip stays near the same n.
+        new, length = Batch(**batch.columns), batch.valid.shape[1]
+        # Without popart, the net's outputs n stay as they were when the statistics moved: before this update's first
+        # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout.
         new.old_value = denormalize(batch.old_value, stats.of(batch.task))
         new.target = denormalize(batch.target, stats.of(batch.task))
-        born = torch.as_tensor(update, device=batch.valid.device).view(-1, 1)
-        new.born = born.expand(batch.valid.shape)
+        new.born = torch.as_tensor(update, device=batch.valid.device).view(-1, 1).expand(batch.valid.shape)
         new.uses = torch.zeros_like(batch.valid, dtype=torch.int64)
         if not self.rows.columns:  # as large as it will be, with rows that do not count
-            self.length, self.filled = batch.valid.shape[1], torch.zeros(len(batch.valid), dtype=torch.int64)
             self.rows = Batch(**{name: torch.cat([x] * self.rollouts, 1) for name, x in new.columns.items()})
-            self.rows.valid = torch.zeros_like(self.rows.valid)
-        index = self._after().to(batch.valid.device)  # [S, R]
+            self.rows.valid, self.rows.born = torch.zeros_like(self.rows.valid), torch.full_like(self.rows.born, -1)
+        filled, place = self.filled.to(batch.valid.device), torch.arange(self.rollouts * length).to(batch.valid.device)
+        full = (filled == self.rollouts).long()  # [S, 1]: then all move up by one rollout, and the first one goes
+        old, added = place + length * full, len(place) + place % length
+        index = torch.where(place // length == filled - full, added, old)  # [S, R], of the rows and then the new ones
         for name, column in new.columns.items():
             both = torch.cat([self.rows.columns[name].to(column.device), column], 1)  # loaded rows are on the host
-            picked = both.flatten(0, 1).index_select(0, index.flatten())
-            setattr(self.rows, name, picked.view(*index.shape, *column.shape[2:]))
-        self.filled = (self.filled + 1).clamp(max=self.rollouts)
+            setattr(self.rows, name, torch.stack([x.index_select(0, i) for x, i in zip(both, index, strict=True)]))
 
-    def _after(self) -> Tensor:
-        """Which of the memory's rows, and a new rollout's after them, are in it next: indices of S·(R+T·N) rows.
-
-        The rollout stands after those before it, or last, and then the first one goes.
-        """
-        size, full = self.rollouts * self.length, self.filled == self.rollouts
-        place = torch.arange(size) - ((self.filled - full.long()) * self.length).view(-1, 1)  # in the new rollout
-        old = (torch.arange(size) + self.length * full.view(-1, 1)).clamp(max=size - 1)
-        rows = torch.where((place >= 0) & (place < self.length), size + place, old)
-        return rows + torch.arange(len(rows)).view(-1, 1) * (size + self.length)
+    @property
+    def filled(self) -> Tensor:
+        """How many rollouts each seed has in it: [S, 1]."""
+        born: Tensor = self.rows.born.unflatten(1, (self.rollouts, -1))[..., 0]
+        return (born >= 0).sum(1, keepdim=True)
 
     def batch(self, stats: ReturnStats) -> Batch:
         """All rows, with old_value and target in units of `stats`."""
@@ -111,30 +99,25 @@ class Memory:
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        return {"length": self.length, "filled": self.filled, "rows": self.rows.columns}
+        return {"rows": self.rows.columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.length, self.filled, self.rows = state["length"], state["filled"], Batch(**state["rows"])
+        self.rows = Batch(**state["rows"])
 
     def owned(self) -> dict[str, Tensor]:
         """What the seeds own, see `core.owners`."""
-        return {"filled": self.filled, **self.rows.columns}
+        return self.rows.columns
 
     def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
         """Put rows in the place of what these seeds have."""
-        for name, x in rows.items():
-            place = self if name == "filled" else self.rows
-            setattr(place, name, replaced(getattr(place, name), seeds, x))
+        restore(self.rows, seeds, rows)
 
 
 class AuxiliaryPhase(Adam):
     """The optimizer of the auxiliary phase, and the minibatches that it learns from."""
 
     def minibatches(self, memory: Memory, agent: Agent, config: Config, update: Index) -> Iterable[Batch]:
-        """The phase's minibatches, with π_old's logits as `old`; no rows of a seed unless it had N_π updates.
-
-        There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
-        """
+        """Those of E_aux passes over the memory, with π_old's logits as `old`, for seeds that had N_π updates more."""
         due = (torch.as_tensor(update) + 1) % config.aux_every == 0  # [S]
         if not due.any():
             return
@@ -143,15 +126,14 @@ class AuxiliaryPhase(Adam):
         with torch.no_grad():
             parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
             batch.old = torch.cat([agent.policy(*part) for part in parts], 1)
-        count = config.minibatches * memory.filled
+        count = config.minibatches * memory.filled[:, 0]
         yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
 
 
 def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)) over all actions, and ½(V(s) − G)². [S, B] each.
 
-    Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
-    E[third] on the value net.
+    Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, L_value = E[third].
     """
     features = agent.features(b.obs)  # one pass through the policy net's body serves both of its heads
     auxiliary, value = agent.read(auxiliary_net(agent), features), agent.value(features)

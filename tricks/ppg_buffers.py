@@ -22,7 +22,7 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
     for b, rows in zip(for_policy, for_value, strict=True):
-        b.value_rows = rows
+        b.others = rows
         yield b
 
 
@@ -32,9 +32,7 @@ def reused(
     """Each epoch's minibatches [S, B, ...], of rows that have been used fewer than `uses` times, shuffled per seed.
 
     An epoch picks each row at random, with a probability that would make `uses` the average over the row's time in the
-    memory. As `uses` is also the limit for every row, the average is a little lower. Ratios compare with the policy
-    that collected the row, and advantages are not recomputed. Cobbe et al. 2020, arXiv:2009.04416, on sample reuse for
-    policy and value function separately.
+    memory, if it were not also the limit. Cobbe et al. 2020, arXiv:2009.04416, on sample reuse for each net separately.
     """
     share = uses / (memory.rollouts * config.epochs)
     for epoch in range(config.epochs):
@@ -48,14 +46,12 @@ def reused(
 def ages(b: Batch, update: Index) -> dict[str, Tensor]:
     """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
     now = torch.as_tensor(update, device=b.valid.device).view(-1, 1)
-    return {
-        "policy_age": mean((now - b.born).double(), b.valid),
-        "value_age": mean((now - b.value_rows.born).double(), b.value_rows.valid),
-    }
+    both = {"policy_age": b, "value_age": b.value_rows}
+    return {name: mean((now - rows.born).double(), rows.valid) for name, rows in both.items()}
 
 
 def noted(facts: Any) -> dict[str, Tensor]:
     """Its diagnostics of a minibatch, [S] each; facts: see `Training.note_tricks`."""
-    found, rows = ages(facts.b, facts.t.update), facts.b.value_rows
-    facts.t.note(rows, value_age=found["value_age"])
-    return {"policy_age": found["policy_age"]}
+    found = ages(facts.b, facts.t.update)
+    facts.t.note(facts.b.value_rows, value_age=found.pop("value_age"))
+    return found

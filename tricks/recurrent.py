@@ -1,8 +1,7 @@
 """recurrent: an LSTM or a GRU between body and head, for what an observation no longer shows.
 
-The five details on LSTMs of Huang et al. 2022, "The 37 Implementation Details of PPO": orthogonal weights and zero
-bias; states begin at zero; an end resets them; minibatches are whole lanes; and in training, the states are built up
-anew from the one before the rollout's first row, which is data and has no gradient.
+As in Huang et al. 2022, "The 37 Implementation Details of PPO": orthogonal weights, zero bias; states begin at zero; an
+end resets them; minibatches are whole lanes; and learning builds states up from that before the rollout, as data.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.machine import WEIGHT, Need, largest
-from tricks.core.nets import Body, Head, Layer
+from tricks.core.nets import Body, Head
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import Index, draw, stream
 from tricks.core.sequences import Sequences, goes_on
@@ -22,7 +21,7 @@ from tricks.errors import InputError
 from tricks.fast.recurrence import over_time
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal
-from tricks.reuse import deal, random_keys
+from tricks.reuse import deal_lanes, random_keys
 
 GATES = {"lstm": 4, "gru": 3}
 HEADS = 3  # place of the policy net's head in the stream `init`, before the value net's; other layers take 0 to 2
@@ -77,11 +76,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.body, self.cell, self.place = body, cell, place
         self.width, self.state_size = cell.size, cell.state_size
-
-    @property
-    def layers(self) -> Sequence[Layer]:
-        """Those of the body; the cell has an initialization of its own."""
-        return self.body.layers
+        self.layers = body.layers  # without the cell, which has an initialization of its own
 
     def through(self, lanes: Sequences) -> tuple[Tensor, Tensor]:
         """The features h of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""
@@ -99,38 +94,29 @@ def as_sequences(batch: Batch, rollout: Rollout) -> Sequences:
 
 
 def whole_lanes(batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: int) -> Iterable[Batch]:
-    """In each epoch, shuffle every seed's lanes and split them into `count` minibatches [S, T·L, ...].
-
-    The numbers of lanes differ by at most one; where a minibatch has fewer, it has rows that are not valid instead.
-    """
+    """In each epoch, shuffle every seed's lanes and split them into `count` minibatches, as `deal_lanes` does."""
     lanes = batch.obs
     assert isinstance(lanes, Sequences)
     everyone = torch.ones(lanes.state.shape[:2], dtype=torch.bool, device=lanes.state.device)  # [S, N]
     for epoch in range(epochs):
-        columns = {**batch.columns, "obs": lanes.obs, "goes_on": lanes.goes_on}
-        folded = {name: x.unflatten(1, (-1, everyone.shape[1])).transpose(1, 2) for name, x in columns.items()}
-        folded |= {"state": lanes.state, "played": folded["valid"]}  # [S, N, T, ...], but for the state
+        rows = Batch(**batch.columns, obs=lanes.obs, goes_on=lanes.goes_on)  # anew, since `recompute` may change some
         keys = random_keys(everyone, seeds, "minibatch", update, epoch)
-        for dealt in deal(Batch(**folded), keys, everyone.sum(1), count):
-            state, dealt.valid = dealt.state, dealt.played & dealt.valid.unsqueeze(-1)
-            rows = {name: getattr(dealt, name).transpose(1, 2).flatten(1, 2) for name in columns}
-            rows["obs"] = Sequences(rows["obs"], rows.pop("goes_on"), state)
-            yield Batch(**rows)
+        for b in deal_lanes(rows, everyone, keys, count, state=lanes.state):
+            b.obs = Sequences(b.obs, b.goes_on, b.state)
+            del b.goes_on, b.state
+            yield b
 
 
 def refuse(config: Config, tricks: Tricks) -> None:
     """Raise InputError if there are more minibatches than lanes."""
     if tricks.reuse and config.minibatches > config.lanes:
-        raise InputError(
-            f"recurrent deals whole lanes, and {config.minibatches} minibatches are more than {config.lanes} lanes: "
-            "lower --minibatches or raise --lanes"
-        )
+        what = f"{config.minibatches} minibatches are more than {config.lanes} lanes"
+        raise InputError(f"recurrent deals whole lanes, and {what}: lower --minibatches or raise --lanes")
 
 
 def memory(config: Config, tricks: Tricks, rows: int, row: int, features: int) -> Need:
     """The weights of both nets' recurrent layers, and what they hold of the rows that they see at once."""
-    size = config.recurrent_size
-    gates = GATES[config.recurrent_cell] * size
+    size, gates = config.recurrent_size, GATES[config.recurrent_cell] * config.recurrent_size
     weights = len(config.seed_list) * 2 * WEIGHT * (features + size) * gates
     at_once = max(rows, 2 * rows // config.minibatches)  # a whole rollout in one net; in both, also for gradients
     numbers = largest(config, "recurrent_size", "lanes", "horizon", "seeds")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,7 +11,7 @@ from tricks.config import Config
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
-from tricks.core.seeds import Index, argsort, draw
+from tricks.core.seeds import Index, draw
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
@@ -45,9 +46,9 @@ def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: Index
 
 
 def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Iterator[Batch]:
-    """Split the `rows` [S] rows with the smallest keys [S, B] into `count` minibatches [S, B', ...].
+    """Split the `rows` [S] rows with the smallest keys [S, B] evenly into `count` minibatches [S, B', ...].
 
-    Sizes differ by at most one row; seeds with fewer rows, or minibatches, are padded with rows whose valid is False.
+    Seeds with fewer rows, or minibatches, are padded with rows whose valid is False.
     """
     width = max(1, int((-(-rows // count)).max()))  # a rollout may have no experience at all
     k = torch.arange(int(torch.as_tensor(count).max()) + 1, device=rows.device).view(-1, 1)
@@ -56,7 +57,8 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Itera
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row
     seed = torch.arange(len(keys), device=rows.device).view(-1, 1)
-    index = argsort(keys)[seed, place] + seed * keys.shape[1]  # of S·B rows
+    order = torch.from_numpy(np.argsort(keys.numpy())) if keys.is_cpu else keys.argsort()  # numpy is faster
+    index = order[seed, place] + seed * keys.shape[1]  # of S·B rows
     columns = {  # one index_select is several times faster than indexing by seed and row
         name: column.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *column.shape[2:]).unbind()
         for name, column in batch.columns.items()
@@ -66,11 +68,17 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Itera
         yield Batch(**dict(zip(columns, picked, strict=True)))
 
 
-def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
-    """How far the policy has moved from the behavior policy: approximate KL in nats, and the largest ratio. [S].
+def deal_lanes(batch: Batch, chosen: Tensor, keys: Tensor, count: int, **of_lanes: Tensor) -> Iterator[Batch]:
+    """The same for the chosen lanes [S, N], as rows [S, T·L, ...], and columns that are given by lane, [S, N, ...]."""
+    lanes = {name: x.unflatten(1, (-1, chosen.shape[1])).transpose(1, 2) for name, x in batch.columns.items()}
+    for b in deal(Batch(**lanes | of_lanes, rows=lanes["valid"]), keys, chosen.sum(1), count):
+        b.valid = b.rows & b.valid.unsqueeze(2)
+        kept = {name: getattr(b, name) for name in of_lanes}
+        yield Batch(**{name: getattr(b, name).transpose(1, 2).flatten(1, 2) for name in lanes}, **kept)
 
-    KL ≈ mean((ρ − 1) − log ρ), never negative. Schulman 2020, "Approximating KL Divergence".
-    """
+
+def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
+    """KL(π_old ‖ π) ≈ mean((ρ − 1) − log ρ) in nats, never negative, and the largest ratio: [S]. Schulman 2020."""
     ratio = ratio.detach().clamp(min=torch.finfo(ratio.dtype).tiny)  # so that log ρ stays finite
     return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}
 
@@ -84,16 +92,12 @@ def refuse_endless(name: str, config: Config, rollouts: int = 1) -> None:
     """The same for the epochs of this name, over so many rollouts."""
     epochs, count, rows = getattr(config, name), config.minibatches, config.lanes * config.horizon
     if count > rows:
-        raise InputError(
-            f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
-            "lower --minibatches, or raise --lanes or --horizon"
-        )
+        how = "lower --minibatches, or raise --lanes or --horizon"
+        raise InputError(f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): {how}")
     if epochs * count * rollouts > MOST_STEPS:
-        phase = f" × {rollouts} rollouts" if rollouts > 1 else ""
-        raise InputError(
-            f"{epochs} {name} × {count} minibatches{phase} are more than {MOST_STEPS:,} gradient steps in one update, "
-            f"which would take hours; lower {switch(name)} or --minibatches"
-        )
+        steps = f"{epochs} {name} × {count} minibatches" + f" × {rollouts} rollouts" * (rollouts > 1)
+        most = f"more than {MOST_STEPS:,} gradient steps in one update, which would take hours"
+        raise InputError(f"{steps} are {most}; lower {switch(name)} or --minibatches")
 
 
 def noted(facts: Any) -> dict[str, Tensor]:

@@ -1,5 +1,6 @@
 """reward_scaling: rewards are divided by the running standard deviation of the discounted return."""
 
+from dataclasses import replace
 from typing import ClassVar, cast
 
 import torch
@@ -26,25 +27,19 @@ def scale_rewards_(agent: Agent, rollout: Rollout, gamma: PerSeed) -> tuple[Roll
     """The rollout with scaled rewards, and the σ [S] that the last of them was divided by. Scores stay as they are."""
     scale = cast(RewardScale, agent.reward_scale)
     reward = scale(rollout.reward, rollout.done, rollout.valid, gamma)
-    return rollout.having(reward=reward), scale.std
+    return replace(rollout, reward=reward), scale.std
 
 
 class RewardScale(nn.Module):
-    """The statistics that rewards are divided by: of each seed, over all steps of its lanes so far.
-
-    The sum of rewards runs on from one rollout to the next, as far as its episode does.
-    """
+    """The statistics that rewards are divided by: of each seed, over all steps of its lanes so far."""
 
     OWNERS: ClassVar[dict[str, Owner]] = {"sums": "episode", "moments": "seed", "std": "seed"}
-    sums: Tensor  # [S, N]: each lane's discounted sum of the rewards so far in its episode
-    moments: Tensor  # [S, 3]: count, mean, and sum of squared deviations of these sums
-    std: Tensor  # [S]: what the last reward was divided by
 
     def __init__(self, seeds: int, lanes: int) -> None:
         super().__init__()
-        self.register_buffer("sums", torch.zeros(seeds, lanes, dtype=torch.float64))
-        self.register_buffer("moments", torch.tensor([[PRIOR, 0, PRIOR]], dtype=torch.float64).repeat(seeds, 1))
-        self.register_buffer("std", torch.ones(seeds, dtype=torch.float64))
+        self.sums: Tensor = nn.Buffer(torch.zeros(seeds, lanes, dtype=torch.float64))  # so far, of each lane's episode
+        self.moments: Tensor = nn.Buffer(torch.tensor([[PRIOR, 0, PRIOR]] * seeds, dtype=torch.float64))
+        self.std: Tensor = nn.Buffer(torch.ones(seeds, dtype=torch.float64))  # what the last reward was divided by
 
     def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: PerSeed) -> Tensor:
         """clip(r/σ, ±10) with the σ of each row's own time. reward, done, valid [S, T, N] -> [S, T, N]."""
@@ -58,20 +53,14 @@ class RewardScale(nn.Module):
 
 
 def running_sums(reward: Tensor, fresh: Tensor, before: Tensor, gamma: PerSeed) -> Tensor:
-    """Rₜ = γ(1 − freshₜ)·Rₜ₋₁ + rₜ, forward in time. reward, fresh [S, T, N], before R₋₁ [S, N] -> [S, T, N].
-
-    Engstrom et al. 2020, arXiv:2005.12729, algorithm 1; the tests hold it against stable-baselines3 and Gymnasium.
-    """
+    """Rₜ = γ(1 − freshₜ)·Rₜ₋₁ + rₜ, [S, T, N], from R₋₁ = before [S, N]. Engstrom et al. 2020, arXiv:2005.12729."""
     first = reward[:, :1] + per_seed(gamma, reward) * (before.unsqueeze(1) * ~fresh[:, :1])
     reward = torch.cat([first, reward[:, 1:]], 1)
     return reward_to_go(reward.flip(1), fresh.flip(1), gamma).flip(1)  # the same sum, with time reversed
 
 
 def variance_so_far(x: Tensor, valid: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
-    """Running variance after each step, of all lanes' valid rows up to it. x, valid [S, T, N] -> [S, T].
-
-    moments [S, 3]: count, mean and sum of squared deviations before; also returned as they are afterwards.
-    """
+    """Running variance after each step, of all lanes' valid rows up to it, [S, T], and the moments [S, 3] then."""
     count, mean, squares = moments.unsqueeze(2).unbind(1)  # [S, 1] each
     off = (x - mean.unsqueeze(2)) * valid  # from a mean that is near, so that the squares lose no digits
     count = count + valid.sum(2).cumsum(1)  # [S, T]

@@ -20,9 +20,9 @@ def epochs_of_each_net(batch: Batch, config: Config, update: Index) -> Iterable[
     for step, b in enumerate(dealt):
         epoch = step // config.minibatches
         if epoch >= config.value_epochs:
-            b.value_rows = Batch(**b.columns | {"valid": torch.zeros_like(b.valid)})
+            b.others = Batch(**b.columns | {"valid": torch.zeros_like(b.valid)})
         elif epoch >= config.epochs:
-            b.value_rows, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
+            b.others, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
         yield b
 
 

@@ -21,19 +21,15 @@ def add_obs_stats_(agent: Agent) -> None:
 
 
 def follow_observations_(agent: Agent, batch: Batch, decay: PerSeed) -> None:
-    """Merge a batch, obs [S, B, D], into the agent's statistics.
-
-    Only after the update: if the nets saw its states differently than when they played, no ratio would begin at 1.
-    """
+    """Merge a batch, obs [S, B, D], into the agent's statistics; after the update, so that its ratios begin at 1."""
     stats = cast(ObsStats, agent.obs_stats)
     stats.moments = merge_moments(stats.moments, observations(batch.obs), batch.valid, decay)
 
 
 class ObsStats(nn.Module):
-    """Running moments of the observations of S seeds; called, it standardizes: [S, B, D] -> [S, B, D].
+    """Running moments of S seeds' observations; called, it standardizes, once there are any: [S, B, D] -> [S, B, D].
 
-    The nets see clip((s − mean)/√(variance + ε), ±10), and observations as they are until there are moments.
-    Andrychowicz et al. 2020, arXiv:2006.05990, C64.
+    The nets see clip((s − mean)/√(variance + ε), ±10). Andrychowicz et al. 2020, arXiv:2006.05990, C64.
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"rows": "seed", "average": "seed", "squares": "seed"}
@@ -47,7 +43,6 @@ class ObsStats(nn.Module):
             self.register_buffer(name, x)
         for name in ("mean", "scale"):  # derived, because the rollout needs them at every step
             self.register_buffer(name, None, persistent=False)
-        self.register_load_state_dict_post_hook(_see_again)  # type: ignore[no-untyped-call]
 
     @property
     def moments(self) -> Moments:
@@ -59,25 +54,23 @@ class ObsStats(nn.Module):
         self.rows, self.average, self.squares = moments
         self.mean, self.scale = moments.view()
 
+    def _load_from_state_dict(self, *given: Any) -> None:
+        super()._load_from_state_dict(*given)
+        if self.rows.any():
+            self.moments = self.moments
+
     def forward(self, obs: Tensor) -> Tensor:
         if self.mean is None:
             return obs
         return ((obs - self.mean) * self.scale).clamp(-LIMIT, LIMIT)
 
 
-def _see_again(stats: ObsStats, _: Any) -> None:
-    """After loading, standardize with the loaded moments, if there are any."""
-    if stats.rows.any():
-        stats.moments = stats.moments
-
-
 def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0.0) -> Moments:
     """Update the running moments with the valid rows of x [S, B, D], valid [S, B].
 
     n ← n₀ + k,  mean ← mean + δ·k/n,  M₂ ← M₂ + Σ(x − x̄)² + δ²·n₀k/n,  with δ = x̄ − mean. Chan et al. 1979.
-    Before that, all rows so far lose the share `decay` of their weight, n₀ and M₂, unless the seed has no new ones.
-    With batches of k rows, n approaches k/decay, and each batch then moves the mean by decay·δ: an exponential moving
-    average.
+    Before that, all rows so far lose the share `decay` of their weight, n₀ and M₂, unless the seed has no new ones:
+    with batches of k rows, n approaches k/decay, and the mean becomes an exponential moving average.
     """
     keep = 1 - per_seed(decay, moments.rows) * valid.any(1, keepdim=True).to(moments.rows)
     moments = Moments(keep * moments.rows, moments.mean, keep * moments.squares)
@@ -87,11 +80,8 @@ def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0
     batch_squares = ((x - batch_mean.unsqueeze(1)).square() * weight).sum(1)
     total = (moments.rows + count).clamp(min=1e-12)
     delta = batch_mean - moments.mean
-    return Moments(
-        moments.rows + count,
-        moments.mean + delta * count / total,
-        moments.squares + batch_squares + delta.square() * moments.rows * count / total,
-    )
+    squares = moments.squares + batch_squares + delta.square() * moments.rows * count / total
+    return Moments(moments.rows + count, moments.mean + delta * count / total, squares)
 
 
 def refuse_env(env: Env) -> None:

@@ -77,7 +77,7 @@ def test_each_seed_of_nature_and_of_shallow_is_the_net_of_torch() -> None:
 def test_images_too_small_get_shallow_with_their_brightness_or_are_refused() -> None:
     def body(low: int, high: int | np.ndarray, *shape: int) -> Any:
         space = gym.spaces.Box(low, high, shape, np.uint8)
-        return image_body(generators(1), Spaces("x", space, gym.spaces.Discrete(2)))
+        return image_body(generators(1), Spaces("x", space, gym.spaces.Discrete(2)).leaves[0])
 
     assert isinstance(body(0, 255, 4, 36, 36), Nature)
     assert [body(0, high, 2, 36, 35).brightest for high in (1, 255)] == [1, 255]

@@ -97,7 +97,7 @@ def test_the_first_ratio_is_one_though_lives_are_lost_and_on_images(tricks: Any,
 
 
 def test_an_evaluation_forgets_with_a_life_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    lives_lost = lambda state: (state.env.now.ended & ~state.env.now.resetting, state.before())  # noqa: E731
+    lives_lost = lambda state: (state.env.now.terminated & ~state.env.now.resetting, state.before())  # noqa: E731
     seen = spied(monkeypatch, RecurrentState, "look", lives_lost)
     train(LIVES, TRICKS, env=Lives).evaluate(3)
     assert sum(int(lost.sum()) for lost, _ in seen) >= 2 * 3 * 2

@@ -83,7 +83,7 @@ def test_the_memory_of_a_checkpoint_goes_where_new_rows_are_and_forgets_the_olde
     for update in range(3):
         memory.add(rows(), IDENTITY, update)
     again.load_state_dict(memory.state_dict())
-    assert again.length == 20 and again.rows.born.unique().tolist() == [1, 2]
+    assert again.rows.obs.shape == (2, 40, 4) and again.rows.born.unique().tolist() == [1, 2]
     new = Batch(**{name: column.to(elsewhere) for name, column in rows().columns.items()})
     again.add(new, ReturnStats(*(x.to(elsewhere) for x in IDENTITY[:2])), 3)
     assert {column.device for column in again.rows.columns.values()} == {elsewhere}

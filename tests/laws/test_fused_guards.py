@@ -138,7 +138,7 @@ LEARNING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
 
 
 def more_outputs(head: Head) -> Head:
-    weight, bias = (nn.Parameter(longer(x.detach())) for x in head.layer)
+    weight, bias = (nn.Parameter(longer(x.detach())) for x in (head.weight, head.bias))
     head.weight, head.bias = weight, bias
     return head
 

@@ -186,7 +186,7 @@ def their_weights(agent: Any, policy: Any) -> list[tuple[nn.Parameter, nn.Parame
         (agent.policy_net, policy.lstm_actor, policy.action_net),
         (agent.value_net, policy.lstm_critic, policy.value_net),
     ):
-        cell, (weight, bias) = mine.body.cell, mine.head.layer
+        cell, weight, bias = mine.body.cell, mine.head.weight, mine.head.bias
         pairs += [(lstm.weight_ih_l0, cell.inward), (lstm.weight_hh_l0, cell.onward), (lstm.bias_ih_l0, cell.bias)]
         pairs += [(head.weight, weight), (head.bias, bias)]
         lstm.bias_hh_l0.data.zero_()

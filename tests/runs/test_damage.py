@@ -18,7 +18,8 @@ from tricks.runs.files import RUN as FILES
 from tricks.version import ALGORITHM
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
-ONE: dict[str, Any] = {"action": {"kind": "Discrete", "n": 2, "start": 0}, "tasks": 1}
+SPACE: dict[str, Any] = {"kind": "Discrete", "shape": [], "dtype": "int64", "n": [2], "start": [0]}
+ONE: dict[str, Any] = {"action": SPACE, "tasks": 1}
 CUT = Path("cut", CHECKPOINT)
 OLD = {"tricks": "0.1.0", "algorithm": 4, "commit": None}
 NEW = {"tricks": "9.9.9", "algorithm": ALGORITHM + 1, "commit": None}
@@ -68,7 +69,7 @@ def test_any_flipped_byte_is_damage() -> None:
         ({"config": {"lanes": "8"}}, "lanes must be a whole number, not '8'"),
         ({"config": {"gamma": 3}}, "gamma"),
         ({"config": {"hidden": [10**9, 10**9]}}, "too small for the agents"),
-        ({"spaces": ONE | {"observation": {"kind": "Discrete", "n": 10**12, "start": 0}}}, "too small for the agents"),
+        ({"spaces": ONE | {"observation": SPACE | {"n": [10**12]}}}, "too small for the agents"),
         ({"spaces": ONE | {"observation": {"kind": "Text"}}}, "unknown space 'Text'"),
         ({"own": ["agent"]}, "Invalid enum value 'agent'"),
         ({"checksums": None}, "Expected `object`, got `null`"),

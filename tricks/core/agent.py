@@ -28,40 +28,31 @@ from tricks.values import fitted, shown
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    Vectors go through dense layers, images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they are
-    small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes is a part that
-    it sets: `family` (the distribution of actions), `mask`, `obs_stats`, `return_stats`, or a module of its own.
+    What a trick changes is a part that it sets: `family`, `mask`, `obs_stats`, `return_stats`, or a module of its own.
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}
-    return_mean: Tensor
-    return_variance: Tensor
-    mask: Callable[[Tensor, Tensor], Tensor] | None = None
-    """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
-    obs_stats: Callable[[Tensor], Tensor] | None
-    """What the nets see instead of an observation: [S, B, D] -> [S, B, D]. Without it, the observation itself."""
-    origin: str = ""
-    """The folder that they were loaded from."""
-    acting_state: Tensor | None = None
-    """A recurrent policy's state after the last `act`, [S, N, 1, K]."""
+    mask: Callable[[Tensor, Tensor], Tensor] | None = (
+        None  # logits, legal [..., A] -> logits; without it, all are legal
+    )
+    obs_stats: Callable[[Tensor], Tensor] | None  # what the nets see instead of observations: [S, B, D] -> [S, B, D]
+    origin: str = ""  # the folder that they were loaded from
+    acting_state: Tensor | None = None  # a recurrent policy's after the last `act`, [S, N, 1, K]
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
-        self.spaces, self.seeds, self.family = spaces, config.seed_list, spaces.family
-        generators = [stream(seed, "init") for seed in self.seeds]
-
-        def net(outputs: int, exact: bool = False) -> Net:
+        self.spaces, self.seeds, self.family, self.obs_stats = spaces, config.seed_list, spaces.family, None
+        generators, nets = [stream(seed, "init") for seed in self.seeds], list[Net]()
+        for outputs, exact in ((spaces.actions, False), (spaces.tasks, True)):
             features = make_body(generators, spaces, config, body)
-            return Net(features, Head(generators, features.width, outputs, exact))
-
-        self.policy_net, self.value_net = net(spaces.actions), net(spaces.tasks, exact=True)
+            nets.append(Net(features, Head(generators, features.width, outputs, exact)))
+        self.policy_net, self.value_net = nets
         if not spaces.discrete:  # the standard deviation does not depend on the state
             start = torch.tensor(config.each("log_std_init"), dtype=torch.float32).view(-1, 1, 1)
             self.log_std = nn.Parameter(start.repeat(1, 1, spaces.actions))
-        self.obs_stats = None
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
-        self.register_buffer("return_mean", torch.zeros(shape, dtype=torch.float64))
-        self.register_buffer("return_variance", torch.ones(shape, dtype=torch.float64))
+        self.return_mean: Tensor = nn.Buffer(torch.zeros(shape, dtype=torch.float64))
+        self.return_variance: Tensor = nn.Buffer(torch.ones(shape, dtype=torch.float64))
 
     @property
     def return_stats(self) -> ReturnStats:
@@ -99,10 +90,7 @@ class Agent(nn.Module):
         return found
 
     def policy(self, given: Given | Features, legal: Tensor | None = None) -> Tensor:
-        """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
-
-        legal [S, B, A] says which actions are; without a `mask`, all count as legal.
-        """
+        """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian; legal [S, B, A]."""
         logits = self.output(self.policy_net, given)
         if not self.spaces.discrete:
             return torch.cat([logits, self.log_std.expand_as(logits)], -1)
@@ -150,17 +138,16 @@ class Agent(nn.Module):
         shape, then A, or is a tuple of one such array for each component of the action. With `rng`, actions are
         sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a single agent, `agent[k]`.
         A recurrent agent goes on in the state after the last call; `begins`, one bool or one for each row, says where
-        an episode begins, and so a new state. Raises InputError for observations that are not of the environment's
-        space or of several agents at once, and for a mask that does not fit or leaves no action.
+        an episode begins, and so a new state. Raises InputError for what does not fit, or leaves no action.
         """
-        parts, leads = zip(*(part_array(leaf, obs, len(self.seeds)) for leaf in self.spaces.leaves), strict=True)
+        leads = tuple(leading_axes(leaf, obs, len(self.seeds)) for leaf in self.spaces.leaves)
         if len(set(leads)) > 1:
             raise InputError(f"the parts of observations of {self.spaces.env} lead with different axes, {shown(leads)}")
         rows = leads[0]
         if not isinstance(rng, np.random.Generator | None):
             raise InputError(f"rng must be a np.random.Generator or None, not {shown(rng)}")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
-        given: Given | Features = self.spaces.joined(parts, full)
+        given: Given | Features = self.spaces.encode(obs, full)
         if self.state_size:
             state = state_before(self.acting_state, begins, full, self.state_size)
             lanes = Sequences(observations(given), torch.ones(full, dtype=torch.bool), state)
@@ -209,11 +196,9 @@ class RecurrentState:
         return Features(lanes, hidden)
 
     def before(self) -> Tensor:
-        """The states before the current observations; zero also where a lost life has ended an episode.
-
-        Wherever else one has ended, the row that resets the lane still sees the state, for the value at the end.
-        """
-        begins = self.env.now.ended & torch.as_tensor(~self.env.now.resetting)
+        """The states before the current observations; zero after a lost life, but not in rows that reset a lane."""
+        now = self.env.now
+        begins = (now.terminated | now.truncated) & torch.as_tensor(~now.resetting)
         return self.now.masked_fill(begins.view(*begins.shape, 1, 1), 0)
 
     def end_rollout(self) -> Tensor:
@@ -235,14 +220,14 @@ def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config:
             raise InputError(f"body= must be a function of the seeds' generators and the spaces, not {body!r}")
         return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
-        return image_body(generators, spaces)
+        return image_body(generators, spaces.leaves[0])
     if spaces.images:
         return Joined(generators, spaces, config.hidden, config.activation)
     return Dense(generators, (spaces.features, *config.hidden), config.activation)
 
 
-def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """One part of raw observations as an array, checked for `Agent.act`, and the axes that lead: (), (N,) or (S, N)."""
+def leading_axes(leaf: Leaf, obs: Any, agents: int) -> tuple[int, ...]:
+    """The axes that lead in one part of raw observations, which is checked for `Agent.act`: (), (N,) or (S, N)."""
     at, shape = leaf.name.removeprefix("observation"), leaf.space.shape or ()
     try:
         array = number_array(f"observations{at}", part := leaf.of(obs))
@@ -262,7 +247,7 @@ def part_array(leaf: Leaf, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int
         if ((array < first) | (array >= first + counts) | (array % 1 != 0)).any():
             whole = f"whole numbers from {first} to {first + counts - 1}"
             raise InputError(f"observations{at} of {leaf.env} are {whole}, not {shown(part)}")
-    return array, array.shape[:lead]
+    return array.shape[:lead]
 
 
 def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
@@ -283,10 +268,7 @@ def mask_of(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> Tensor:
 
 
 def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size: int) -> Tensor:
-    """A recurrent policy's state before it acts on rows [S, N], given that after its last ones: [S, N, 1, K = size].
-
-    Zero where an episode begins: one bool, or one for each row. With other rows than before, all must.
-    """
+    """A recurrent policy's state, [S, N, 1, K = size], before it acts on rows [S, N]; zero where an episode begins."""
     first = torch.from_numpy(number_array("begins", begins).astype(bool))
     if first.dim() and first.numel() != prod(rows):
         raise InputError(f"begins must be one bool, or one for each of {list(rows)} rows, not {list(first.shape)}")

@@ -1,8 +1,6 @@
-"""One interface for all environments: [S, N] lanes that step together.
+"""One interface for all environments: [S, N] lanes that step together, with Gymnasium's NEXT_STEP autoreset.
 
-Every lane follows Gymnasium's NEXT_STEP autoreset: the step that ends an episode returns its true last observation,
-and the step after it ignores the action and returns the reset observation. That second step is not experience;
-`resetting` marks the lanes that are about to take it.
+The step after an episode's last ignores the action and returns the reset observation, which is no experience.
 """
 
 from collections.abc import Callable
@@ -18,16 +16,14 @@ MakeEnv = Callable[[], gym.Env]  # a user's alternative to an id: makes the envi
 
 
 class Step(NamedTuple):
-    """The current observations, and the outcome of the last step: zeros right after a reset.
+    """The current observations, and the outcome of the last step: zeros right after a reset. It is never modified.
 
-    Each step makes new tensors and never modifies earlier ones. legal is all True if the environment gives no action
-    mask, and for Box actions. The agent learns from terminated, truncated and reward; curves report over and score.
-    The two agree unless `Config` says otherwise: with `life_ends` an episode can end before its game does, and
-    `reward_sign` changes the reward but not the score.
+    The agent learns from terminated, truncated and reward; curves report over and score, which differ from these only
+    with `Config.life_ends` and `reward_sign`.
     """
 
     obs: Tensor  # [S, N, D] float32, or [S, N, C, H, W] uint8 (float32 for images of floats)
-    legal: Tensor  # [S, N, A] bool; [S, N, 1] for Box actions
+    legal: Tensor  # [S, N, A] bool; [S, N, 1] for Box actions; all True without a mask
     resetting: Tensor  # [S, N] bool: the next step ignores the action and begins an episode
     over: Tensor  # [S, N] bool: those of them whose game has ended, so the next step begins a new game
     reward: Tensor  # [S, N] float64
@@ -36,11 +32,6 @@ class Step(NamedTuple):
     score: Tensor  # [S, N] float64: the reward as the game counts it
     lives: Tensor | None = None  # [S, N] int64, where the environment counts them
     record: Tensor | None = None  # [S, N, R] float64: the numbers of `Config.record`; NaN where the step gave none
-
-    @property
-    def ended(self) -> Tensor:
-        """Where the last step ended an episode, in whatever way: [S, N] bool."""
-        return self.terminated | self.truncated
 
     @classmethod
     def first(cls, obs: Tensor, legal: Tensor, lives: Tensor | None = None) -> "Step":
@@ -54,12 +45,7 @@ class Step(NamedTuple):
 
 
 class Env(Protocol):
-    """The interface between an environment and the loop.
-
-    `reset` begins a new episode in every lane. `step` steps each seed whose playing [S] is True; the other seeds'
-    results do not count; action [S, N(, A)]. `load_state_dict` restores the state that `state_dict` saved; if not
-    resumable, it starts episodes that the run has not seen yet. `close` ends what it holds, such as processes.
-    """
+    """The interface between an environment and the loop."""
 
     id: str
     seeds: tuple[int, ...]
@@ -69,9 +55,9 @@ class Env(Protocol):
     now: Step  # that `reset` or `step` returned last
 
     @property
-    def resumable(self) -> bool: ...  # whether `load_state_dict` can restore lanes in mid-episode
+    def resumable(self) -> bool: ...  # whether lanes can be restored in mid-episode; otherwise they start new ones
     def reset(self) -> Step: ...
-    def step(self, action: Tensor, playing: Tensor) -> Step: ...
+    def step(self, action: Tensor, playing: Tensor) -> Step: ...  # [S, N(, A)]; [S]: other seeds' results don't count
     def close(self) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...

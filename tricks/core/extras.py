@@ -23,10 +23,7 @@ def how_to_install(name: str) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What an exception says; its type and place, too, if the user's own code raised it.
-
-    If Gymnasium misses a package that an extra installs, this project's own advice.
-    """
+    """What an exception says, and where in the user's own code; how to install what Gymnasium misses as an extra."""
     message = said(error)
     for package, name in DRIVERS.items():
         if message.startswith(f"{package} is not installed"):

@@ -27,8 +27,7 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def over_time(cell: Any, given: Tensor, goes_on: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     """hₜ, the states' first H numbers, for all rows, [S, T, L, H], and the states after the last, [S, L, K].
 
-    given [S, T, L, G·H]: what the features contribute. goes_on [S, T, L, 1] bool: where it is False, the state that the
-    next row begins with is zero. cell: given and state of a row -> the next state.
+    given [S, T, L, G·H]: what features contribute. goes_on [S, T, L, 1] bool: False where the next row's state is zero.
     """
     rows = []
     for contribution, stays in zip(given.unbind(1), goes_on.unbind(1), strict=True):

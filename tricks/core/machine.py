@@ -1,8 +1,4 @@
-"""What this machine has: devices, a compiler, memory; and worker processes that end with the one that started them.
-
-A training that cannot fit is refused before it takes any memory. The bounds are low on purpose: what fits is never
-refused.
-"""
+"""What this machine has: devices, a compiler, and memory, without which a training is refused at once."""
 
 import multiprocessing
 import os
@@ -127,11 +123,7 @@ def in_words(size: float) -> str:
 
 
 def follow_parent(patience: float = 0.0) -> None:
-    """Make this worker process exit when its parent does, however the parent ends.
-
-    With `patience`, the worker first gets SIGTERM and that many seconds to clean up. A daemon thread watches the
-    parent, so it works even if the worker is busy.
-    """
+    """Make this worker process exit when its parent does; with `patience`, after SIGTERM and that many seconds."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "follow_parent is for worker processes"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Protocol, cast
@@ -13,16 +12,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tricks.core.layers import affine, dense
-from tricks.core.spaces import Spaces
+from tricks.core.spaces import Leaf, Spaces
 from tricks.errors import InputError
 from tricks.fast.passes import in_passes
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
 SMALL = 36  # pixels: images with a shorter side are too small for `Nature`
-CHANNELS = 8
-KERNEL = 3
-WIDTH = 64
+CHANNELS, KERNEL, WIDTH = 8, 3, 64  # of `Shallow`
 ROWS = 3  # on which a body of one's own is tried
 
 Generators = Sequence[np.random.Generator]  # one for each seed
@@ -32,9 +29,8 @@ Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1,
 class Body(Protocol):
     """A module that computes features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
 
-    Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent. Nor do
-    those of a row depend on other rows, or on chance. `width` is H. An initialization may set `layers`, weights [S, in,
-    out] and biases [S, 1, out], and no other parameter.
+    Every parameter leads with S, and no features depend on another seed's, on other rows, or on chance. `width` is H.
+    An initialization may set `layers`, weights [S, in, out] and biases [S, 1, out], and no other parameter.
     """
 
     width: int
@@ -48,20 +44,13 @@ MakeBody = Callable[[Generators, Spaces], Body]
 
 
 class Head(nn.Module):
-    """One linear layer, [S, B, H] -> [S, B, out]; an exact one has a float64 bias, for values far from 0.
-
-    Under PopArt the bias can be huge and the outputs small, which float32 cannot represent together.
-    """
+    """One linear layer, [S, B, H] -> [S, B, out]; an exact one has a float64 bias, as PopArt's can be huge."""
 
     def __init__(self, generators: Generators, inputs: int, outputs: int, exact: bool = False) -> None:
         super().__init__()
         weight, bias = linear(generators, inputs, outputs)
         self.weight, self.bias = nn.Parameter(weight.float()), nn.Parameter(bias if exact else bias.float())
         self.exact = exact
-
-    @property
-    def layer(self) -> Layer:
-        return self.weight, self.bias
 
     def forward(self, x: Tensor) -> Tensor:
         return affine(x, self.weight, self.bias)
@@ -80,21 +69,20 @@ class Dense(nn.Module):
 
 
 class Nature(nn.Module):
-    """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] uint8 -> [S, B, 512].
+    """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] -> [S, B, 512].
 
-    Pixels are scaled to [0, 1]. A convolution's weight is stored as the matrix [S, C·k·k, out] that multiplies each
-    patch, so it is initialized like any other layer. Raises InputError for images smaller than 36×36.
-    Mnih et al. 2015, 10.1038/nature14236.
+    Pixels are scaled to [0, 1], where those of `unit` images are. A convolution's weight is stored as the matrix
+    [S, C·k·k, out] that multiplies each patch, for initializations. Mnih et al. 2015, 10.1038/nature14236.
     """
 
-    def __init__(self, generators: Generators, shape: Sequence[int]) -> None:
+    def __init__(self, generators: Generators, shape: Sequence[int], unit: bool = False) -> None:
         super().__init__()
-        self.width: int = NATURE_WIDTH
+        self.width, self.unit = NATURE_WIDTH, unit
         self.layers = registered(self, image_layers(generators, shape, NATURE, SMALL, self.width))
 
     def forward(self, x: Tensor) -> Tensor:
         *convolutions, (weight, bias) = self.layers
-        seeds = []
+        x, seeds = 255 * x.double() if self.unit else x, []  # a copy, since `div_` is in place
         for s, image in enumerate(x):  # on a CPU, a loop over seeds is faster than one convolution with S groups
             y = image.to(torch.float32, memory_format=torch.channels_last).div_(255)  # faster on a CPU
             for (w, b), (_, kernel, stride) in zip(convolutions, NATURE, strict=True):
@@ -104,10 +92,9 @@ class Nature(nn.Module):
 
 
 class Shallow(nn.Module):
-    """A 3×3 convolution with 8 channels and a layer of 64, with ReLU: [S, B, C, H, W] -> [S, B, 64].
+    """A 3×3 convolution with 8 channels and a layer of 64, with ReLU, for small images: [S, B, C, H, W] -> [S, B, 64].
 
-    Pixels are divided by `brightest`. Weights are stored as in `Nature`. Raises InputError for images smaller than 3×3.
-    The body for small images of Young & Tian 2019, arXiv:1903.03176, at half its width.
+    That of Young & Tian 2019, arXiv:1903.03176, at half its width. Pixels are divided by `brightest`.
     """
 
     def __init__(self, generators: Generators, shape: Sequence[int], brightest: float) -> None:
@@ -123,13 +110,6 @@ class Shallow(nn.Module):
         return torch.baddbmm(bias, torch.stack(seen).flatten(2), weight).relu_()
 
 
-class UnitNature(Nature):
-    """`Nature` for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(255 * x.double())  # which `Nature` copies as float32 before it divides in place
-
-
 def image_layers(
     generators: Generators, shape: Sequence[int], kinds: Sequence[tuple[int, int, int]], smallest: int, width: int
 ) -> list[tuple[Tensor, Tensor]]:
@@ -143,27 +123,21 @@ def image_layers(
     return [linear(generators, *size) for size in (*sizes, (channels * prod(sides), width))]
 
 
-def image_body(generators: Generators, spaces: Spaces) -> Body:
+def image_body(generators: Generators, leaf: Leaf) -> Body:
     """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for either."""
-    if min(spaces.shape[1:]) < SMALL:
-        return Shallow(generators, spaces.shape, spaces.leaves[0].brightest)
-    kind = Nature if spaces.leaves[0].space.dtype == np.uint8 else UnitNature
-    return kind(generators, spaces.shape)
+    if min(leaf.shape[1:]) < SMALL:
+        return Shallow(generators, leaf.shape, leaf.brightest)
+    return Nature(generators, leaf.shape, unit=leaf.space.dtype != np.uint8)
 
 
 class Joined(nn.Module):
-    """Convolutions for each image and, after them, dense layers for all parts: [S, B, D] -> [S, B, H].
-
-    In an observation, each image lies flat between the other parts. Raises InputError for images that are too small.
-    """
+    """Convolutions for each image, which lies flat between other parts, then dense layers: [S, B, D] -> [S, B, H]."""
 
     def __init__(self, generators: Generators, spaces: Spaces, hidden: Sequence[int], activation: str) -> None:
         super().__init__()
         self.sizes = [leaf.size for leaf in spaces.leaves]
-        leaves = [(i, leaf) for i, leaf in enumerate(spaces.leaves) if leaf.axes]
-        images = [(i, replace(spaces, observation=leaf.space, tasks=1)) for i, leaf in leaves]
-        self.images = [(i, image.shape, image.dtype) for i, image in images]
-        bodies = [image_body(generators, image) for _, image in images]
+        self.images = [(i, leaf) for i, leaf in enumerate(spaces.leaves) if leaf.axes]
+        bodies = [image_body(generators, leaf) for _, leaf in self.images]
         self.bodies = nn.ModuleList(cast(list[nn.Module], bodies))
         width = sum(leaf.size for leaf in spaces.leaves if not leaf.axes) + sum(body.width for body in bodies)
         self.dense = Dense(generators, (width, *hidden), activation)
@@ -172,8 +146,8 @@ class Joined(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         parts = list(x.split(self.sizes, -1))
-        for body, (i, shape, dtype) in zip(self.bodies, self.images, strict=True):
-            parts[i] = body(parts[i].unflatten(-1, shape).to(dtype))
+        for body, (i, leaf) in zip(self.bodies, self.images, strict=True):
+            parts[i] = body(parts[i].unflatten(-1, leaf.shape).to(leaf.dtype))
         features: Tensor = self.dense(torch.cat(parts, -1))  # [S, B, Σ]
         return features
 
@@ -188,7 +162,7 @@ class Net(nn.Module):
     @property
     def layers(self) -> list[Layer]:
         """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
-        return [*self.body.layers, self.head.layer]
+        return [*self.body.layers, (self.head.weight, self.head.bias)]
 
     def forward(self, x: Tensor) -> Tensor:
         return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
@@ -209,11 +183,10 @@ def linear(generators: Generators, inputs: int, outputs: int) -> tuple[Tensor, T
 
 def registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> list[Layer]:
     """Register the layers as float32 parameters; returned as plain tuples, which are cheaper than a ParameterList."""
-    layers = []
-    for i, (weight, bias) in enumerate(drawn):
-        layers.append((nn.Parameter(weight.float()), nn.Parameter(bias.float())))
-        module.register_parameter(f"weight{i}", layers[i][0])
-        module.register_parameter(f"bias{i}", layers[i][1])
+    layers = [(nn.Parameter(weight.float()), nn.Parameter(bias.float())) for weight, bias in drawn]
+    for i, (weight, bias) in enumerate(layers):
+        module.register_parameter(f"weight{i}", weight)
+        module.register_parameter(f"bias{i}", bias)
     return layers
 
 
@@ -228,11 +201,29 @@ def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
     space = deepcopy(spaces.observation)
     space.seed(0)
     obs = torch.stack([spaces.encode(space.sample(), ()) for _ in range(seeds * ROWS)]).unflatten(0, (seeds, ROWS))
+    again = "gives other features the second time, so no ratio would begin at 1 (dropout?)"
+    mixes = "mixes rows: an observation's features depend on the others of its batch (batch norm?)"
     with torch.no_grad():
         features = tried(body, obs)
-        each_alone(body, obs, features)
+        for part, fault in ((slice(ROWS), again), (slice(1), mixes), (slice(1, ROWS), mixes)):
+            if not alike(tried(body, obs[:, part]), features[:, part]):
+                raise InputError(f"the body {fault}")
+        for s in range(seeds):
+            others = obs.flip(1)
+            others[s] = obs[s]
+            if not alike(tried(body, others)[s], features[s]):
+                raise InputError("the body mixes seeds: one seed's features depend on another's observations")
     with torch.enable_grad():
-        each_of_its_own(body, obs, features)
+        learned, free = tried(body, obs), [p for p in body.parameters() if p.requires_grad]
+        if not alike(learned.detach(), features):
+            raise InputError("the body gives other features where gradients are computed than where it plays")
+        if free and not learned.requires_grad:
+            how = "if that is meant, give them requires_grad=False"
+            raise InputError(f"no gradient reaches the body's parameters; {how}")
+        for s in range(seeds if free else 0):
+            grads = torch.autograd.grad(learned[s].sum(), free, retain_graph=True, materialize_grads=True)
+            if any(g[:s].any() or g[s + 1 :].any() for g in grads):
+                raise InputError("the body mixes seeds: one seed's features depend on another's parameters")
     return body
 
 
@@ -252,33 +243,6 @@ def tried(body: Body, obs: Tensor) -> Tensor:
     if kind is not torch.float32:
         raise InputError(f"the body's features must be float32, and are {str(kind).removeprefix('torch.')}")
     return features
-
-
-def each_alone(body: Body, obs: Tensor, features: Tensor) -> None:
-    """Raise InputError unless a row's features are the same again, in any batch, and beside other seeds' rows."""
-    again = "gives other features the second time, so no ratio would begin at 1 (dropout?)"
-    mixes = "mixes rows: an observation's features depend on the others of its batch (batch norm?)"
-    for part, fault in ((slice(ROWS), again), (slice(1), mixes), (slice(1, ROWS), mixes)):
-        if not alike(tried(body, obs[:, part]), features[:, part]):
-            raise InputError(f"the body {fault}")
-    for s in range(len(obs) if len(obs) > 1 else 0):
-        others = obs.flip(1)
-        others[s] = obs[s]
-        if not alike(tried(body, others)[s], features[s]):
-            raise InputError("the body mixes seeds: one seed's features depend on another's observations")
-
-
-def each_of_its_own(body: Body, obs: Tensor, features: Tensor) -> None:
-    """Raise InputError unless gradients reach the body's parameters, and each seed's only its own."""
-    learned, free = tried(body, obs), [p for p in cast(nn.Module, body).parameters() if p.requires_grad]
-    if not alike(learned.detach(), features):
-        raise InputError("the body gives other features where gradients are computed than where it plays")
-    if free and not learned.requires_grad:
-        raise InputError("no gradient reaches the body's parameters; if that is meant, give them requires_grad=False")
-    for s in range(len(obs) if free else 0):
-        grads = torch.autograd.grad(learned[s].sum(), free, retain_graph=True, materialize_grads=True)
-        if any(g[:s].any() or g[s + 1 :].any() for g in grads):
-            raise InputError("the body mixes seeds: one seed's features depend on another's parameters")
 
 
 def alike(mine: Tensor, other: Tensor) -> bool:

@@ -1,8 +1,7 @@
 """What a training's state belongs to: the run, a seed, a lane, or an episode. Each part says so in its OWNERS.
 
-A checkpoint saves all of it. While a seed waits, its state stays as it is, and so does that of its lanes and episodes.
-Where episodes can't be resumed, their state starts over. A training that starts from other agents takes over what
-belongs to their seeds.
+What is not the run's leads with S, and stays as it is while its seed waits. Where episodes can't be resumed, theirs
+starts over. A training that starts from other agents takes over what belongs to their seeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,10 +14,7 @@ Owner = Literal["run", "seed", "lane", "episode"]
 
 
 def owners_of(part: Any) -> dict[str, Owner]:
-    """The owner of each entry of a part's state. In a module, undeclared entries belong to the seeds.
-
-    What is not the run's leads with S.
-    """
+    """The owner of each entry of a part's state. In a module, undeclared entries belong to the seeds."""
     if not isinstance(part, nn.Module):
         return dict(getattr(part, "OWNERS", {}))
     declared: dict[str, Owner] = {
@@ -69,19 +65,12 @@ def forget_episodes(part: Any) -> None:
 
 
 class Waiting:
-    """The seeds that have finished or diverged while others go on: what they own stays as it was at that time.
-
-    The loop steps and updates all seeds alike, and what that does to a seed that waits is undone here. active [S].
-    """
+    """The seeds that are not active [S]: what the loop, which treats all alike, does to what is theirs is undone."""
 
     def __init__(self, parts: Iterable[Any], active: Tensor) -> None:
-        self.parts = list(parts)
-        self._keep(active)
-
-    def _keep(self, active: Tensor) -> None:
-        self.seeds = (~active).nonzero()[:, 0]
-        parts = self.parts if len(self.seeds) else []
-        self.kept = [(part, {name: self._of(x) for name, x in owned(part).items()}) for part in parts]
+        self.parts, self.seeds = list(parts), torch.zeros(0, dtype=torch.int64)
+        self.kept = list[tuple[Any, dict[str, Tensor]]]()
+        self.end_update(active)
 
     def _of(self, x: Tensor) -> Tensor:
         return x[self.seeds.to(x.device)].clone()
@@ -94,4 +83,5 @@ class Waiting:
             moved = {name: rows for name, rows in kept.items() if not torch.equal(self._of(now[name]), rows)}
             restore(part, self.seeds, moved)
         if int((~active).sum()) > len(self.seeds):
-            self._keep(active)
+            self.seeds = (~active).nonzero()[:, 0]
+            self.kept = [(part, {name: self._of(x) for name, x in owned(part).items()}) for part in self.parts]

@@ -1,8 +1,4 @@
-"""The policy families: Categorical for Discrete actions, several of them at once for MultiDiscrete and MultiBinary
-ones, and a diagonal Gaussian for Box actions.
-
-All take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
-"""
+"""The policy families. All take the policy net's output, called logits, and sample by adding noise drawn in advance."""
 
 import math
 from functools import cache
@@ -65,10 +61,7 @@ class Categorical:
 
 
 class MultiCategorical(Categorical):
-    """π(a) = Πₖ softmax(logitsₖ)ₐₖ: K independent components with nₖ choices each, so log π, entropies, and KL add.
-
-    logits [..., Σnₖ], one component after the other; action [..., K] int64.
-    """
+    """π(a) = Πₖ softmax(logitsₖ)ₐₖ of K independent components with nₖ choices. logits [..., Σnₖ], action [..., K]."""
 
     sizes: ClassVar[tuple[int, ...]]  # nₖ of each component
     places: ClassVar[np.ndarray]  # of each choice among the logits, [K, max nₖ]; past their end, Σnₖ, if it has none
@@ -121,10 +114,7 @@ class DiagonalGaussian:
         mean, log_std = logits.chunk(2, -1)
         return mean + log_std.exp() * noise
 
-    @staticmethod
-    def played(action: Tensor) -> Tensor:
-        """What the environment is given: the action itself, which it cuts off at its bounds."""
-        return action
+    played = staticmethod(Categorical.played)  # the environment cuts it off at its bounds
 
     @staticmethod
     def mode(logits: Tensor) -> Tensor:

@@ -25,9 +25,8 @@ ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that 
 class Rollout:
     """Rows of experience [S, T, N, ...], and filler rows, in which a lane waits or is reset.
 
-    Filler rows have valid False, reward 0, and weight 0 in every loss, statistic and step count. The agent learns from
-    reward and terminated; curves report score and over. With `Config.life_ends`, losing a life terminates the episode
-    but not the game; the row between two episodes of a game still counts toward its score.
+    Filler rows have valid False, reward 0, and weight 0 in every loss, statistic and step count; but one between two
+    episodes of a game, as after a lost life, counts toward its score.
     """
 
     obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W]: row t+1 follows row t, even at an end
@@ -52,16 +51,13 @@ class Rollout:
         """Rows that end an episode, in whatever way: [S, T, N] bool."""
         return self.terminated | self.truncated
 
-    def having(self, **changes: Any) -> "Rollout":
-        """The same rollout with some columns or facts replaced."""
-        return replace(self, **changes)
-
     def trimmed(self) -> "Rollout":
         """Without the rows at the end that are experience of no seed; at least one row is left."""
         rows = torch.arange(1, self.valid.shape[1] + 1, device=self.valid.device) * self.valid.any(2).any(0)
         length = max(1, int(rows.max()))
         columns = [(name, x) for name, x in vars(self).items() if isinstance(x, Tensor) and name != "state"]
-        return self.having(**{name: x[:, : length + (name == "obs")] for name, x in columns})
+        shorter: dict[str, Any] = {name: x[:, : length + (name == "obs")] for name, x in columns}
+        return replace(self, **shorter)
 
 
 class Batch(SimpleNamespace):
@@ -73,7 +69,7 @@ class Batch(SimpleNamespace):
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
-    _value_rows = None
+    others: "Batch | None" = None  # rows of its own for the value net, as some tricks have them
 
     @classmethod
     def of(cls, rollout: Rollout) -> "Batch":
@@ -90,12 +86,8 @@ class Batch(SimpleNamespace):
 
     @property
     def value_rows(self) -> "Batch":
-        """The rows that the value net learns from: these, unless it has others of its own."""
-        return self._value_rows or self
-
-    @value_rows.setter
-    def value_rows(self, rows: "Batch") -> None:
-        self._value_rows = rows
+        """The rows that the value net learns from."""
+        return self.others or self
 
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""
@@ -122,8 +114,7 @@ class Player:
         start, row = divmod(self._row, self.block)
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
-            index = (self.rollouts, start)
-            noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
+            noise = draw(env.seeds, self.purpose, self.rollouts, start, by=lambda rng: family.noise(rng, shape))
             self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
         logits = policy(now.obs if self.state is None else self.state.look(), now.legal)
         action = family.sample(logits, self._noise[row])
@@ -137,11 +128,7 @@ class Player:
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
 
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
-        """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
-
-        So do the seeds with the indices `endless`, whose games are longer than the limit. If more rows of the same
-        rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a fault.
-        """
+        """The rows since the last call; those with indices in `endless` have a fault. If not `last`, noise goes on."""
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
         std = DiagonalGaussian.std(torch.stack(self._logits, 1)) if self._logits else None
@@ -153,32 +140,34 @@ class Player:
         self, obs: Tensor, columns: Sequence[Tensor], std: Tensor | None, record: Tensor | None = None,
         last: bool = True, endless: Sequence[int] = (),
     ) -> Rollout:  # fmt: skip
-        """The rollout of rows as `step` notes them: obs [S, T+1, N, ...], and the columns after it [S, T, N, ...]."""
+        """The rollout of rows as `step` notes them, [S, T, N, ...] each; InputError if every seed has invalid ones."""
         legal, action, reward, terminated, truncated, score, over, playing, resetting, between = columns
         valid, in_game = playing & ~resetting, playing & ~between
         over = over & in_game
-        found = dict.fromkeys(endless, (ENDLESS.format(self.limit), ""))
-        possible = self.env.spaces.possible(legal).unsqueeze(-1)
-        found |= find_faults(obs, possible, reward, valid, max(0, self._row - valid.shape[1]))
+        seeds, spaces = self.env.seeds, self.env.spaces
+        found = {i: f"{ENDLESS.format(self.limit)} (seed {seeds[i]})" for i in endless}
+        first = max(0, self._row - valid.shape[1])
+        for i, (fault, row) in find_faults(obs, spaces.possible(legal), reward, valid).items():
+            found[i] = f"{fault} (seed {seeds[i]}, step {first + row} of rollout {self.rollouts[i]})"
+        faults = {seeds[i]: found[i] for i in sorted(found)}
+        if len(faults) == len(seeds):
+            raise InputError(f"{self.env.id}: {faults[seeds[0]]}")
         if found:
             sound = torch.ones(len(valid), 1, 1, dtype=torch.bool, device=valid.device)
             sound[list(found)] = False
             valid, in_game, over = valid & sound, in_game & sound, over & sound
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
-        faults = self._named(found)
         if last:
             self.rollouts, self._row = later(self.rollouts), 0
         obs.masked_fill_(~observed(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
-        spaces = self.env.spaces
         cut = valid & ~(terminated | truncated)
         cut[:, :-1] = False
-        played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
-        ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
         state = self.state.end_rollout() if self.state is not None else None
         record = record if record is None else record.masked_fill(~in_game.unsqueeze(-1), torch.nan)
         task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
-        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, record=record, state=state, faults=faults)
+        rows = obs, legal, action, reward, terminated, truncated, valid, cut, score, over, task, std, clipped, record
+        return Rollout(*rows, state, faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""
@@ -196,49 +185,29 @@ class Player:
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         self.rollouts = tuple(state["rollouts"].tolist())
 
-    def _named(self, found: dict[int, tuple[str, str]]) -> dict[int, str]:
-        """The faults by seed. Raises InputError if every seed has one."""
-        seeds = self.env.seeds
-        faults = {
-            seeds[i]: f"{fault} (seed {seeds[i]}{f', {where} of rollout {self.rollouts[i]}' if where else ''})"
-            for i, (fault, where) in sorted(found.items())
-        }
-        if len(faults) == len(seeds):
-            raise InputError(f"{self.env.id}: {faults[seeds[0]]}")
-        return faults
-
 
 def observed(valid: Tensor) -> Tensor:
     """Which observations [S, T+1, N] a valid row [S, T, N] starts or ends with."""
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
 
-def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int) -> dict[int, tuple[str, str]]:
-    """What is wrong in the valid rows of each seed with a fault, and where, by the index of the seed.
-
-    obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N], first: the number of the first row.
-    """
-    checks = {
-        "the reward is not finite": valid & ~reward.isfinite(),
-        "the action mask leaves no legal action": valid & ~legal.any(-1),
-    }
+def find_faults(obs: Tensor, possible: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, int]]:
+    """What is wrong in a seed's valid rows, and in which, by its index; possible [S, T, N]: there is a legal action."""
+    checks = {}
     if obs.is_floating_point():  # uint8 is always finite
-        numbers = obs.flatten(3)
-        checks = {"the observation is not finite": observed(valid) & ~numbers.isfinite().all(-1)} | checks
-    found: dict[int, tuple[str, str]] = {}
+        checks["the observation is not finite"] = observed(valid) & ~obs.flatten(3).isfinite().all(-1)
+    checks["the reward is not finite"] = valid & ~reward.isfinite()
+    checks["the action mask leaves no legal action"] = valid & ~possible
+    found: dict[int, tuple[str, int]] = {}
     for fault, bad in checks.items():
         for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
-            found.setdefault(i, (fault, f"step {first + row}"))
+            found.setdefault(i, (fault, row))
     return found
 
 
 @faster("tricks.fused.playing")
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
-    """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
-
-    The seed's lanes then finish their current games and wait for the other lanes. A seed with a game of more than
-    `player.limit` steps gets a fault instead of rows.
-    """
+    """Play whole episodes, back to back, until each active seed [S] has `rows` rows of experience or more."""
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)

@@ -1,7 +1,6 @@
-"""Numbers of each seed: random ones, from one independent stream per seed and purpose, and those of a config.
+"""Numbers of each seed: those of a config, and random ones, from one independent stream per seed, purpose, and update.
 
-A stream is identified by its seed, its purpose and the update that draws from it: adding a seed, switching a trick or
-playing a longer episode never changes the numbers of another.
+So adding a seed, switching a trick or playing a longer episode never changes the numbers of another.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +30,6 @@ def draw(seeds: Sequence[int], purpose: str, *index: Index, by: Callable[[np.ran
 def later(counts: Sequence[int], by: int = 1) -> tuple[int, ...]:
     """The counts of all seeds, each that much higher."""
     return tuple(count + by for count in counts)
-
-
-def argsort(keys: Tensor) -> Tensor:
-    """The order of each seed's keys, [S, B] -> [S, B] int64; on a CPU, numpy sorts several times faster than torch."""
-    return torch.from_numpy(np.argsort(keys.numpy())) if keys.device.type == "cpu" else keys.argsort()
 
 
 def per_seed(number: PerSeed, like: Tensor) -> float | Tensor:

@@ -18,11 +18,7 @@ class Sequences:
 
 
 def goes_on(valid: Tensor, done: Tensor) -> Tensor:
-    """Rows whose state the next row begins with: [S, T, N] each.
-
-    Not the rows that reset a lane, which are not valid, nor one that ends an episode if the next begins another, as
-    after a lost life.
-    """
+    """Rows with whose state the next row begins, unless it begins an episode, as after a lost life: [S, T, N] each."""
     return valid & ~(done & F.pad(valid[:, 1:], (0, 0, 0, 1)))
 
 
@@ -30,10 +26,7 @@ Given = Tensor | Sequences  # observations, as nets take them
 
 
 class Features:
-    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H], until its weights change.
-
-    Heads on that body read `hidden` instead of running the body again. A function runs when the first of them does.
-    """
+    """Observations [S, B, ...], and what the policy net's body makes of them once for all heads on it, [S, B, H]."""
 
     def __init__(self, obs: Given, hidden: Tensor | Callable[[], Tensor]) -> None:
         self.obs, self._made = obs, hidden

@@ -15,7 +15,8 @@ from torch import Tensor
 from tricks.core.policies import Categorical, DiagonalGaussian, Family, multi_categorical
 from tricks.errors import InputError
 
-PLAIN = (Box, Discrete, MultiDiscrete, MultiBinary)
+PLAIN: dict[Any, tuple[str, ...]] = {Box: ("low", "high"), Discrete: ("n", "start"), MultiDiscrete: ("nvec", "start")}
+PLAIN[MultiBinary] = ()  # the numbers that each kind is made of, beside its shape and dtype
 LARGEST_DTYPE = 8  # bytes of a number
 SMALLEST = 3  # pixels: the shorter side of an image
 SMALLEST_GRAY = 8  # the same without an axis of channels, which is easily something else, such as a stack of vectors
@@ -31,16 +32,12 @@ def as_array(given: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A part of an observation that is not nested: a Box, Discrete, MultiDiscrete or MultiBinary space.
-
-    path: the keys and indices that lead to it, () if it is the whole observation. axes: those of an image, CHW, HWC or
-    HW; empty for a vector.
-    """
+    """A part of an observation that is not nested: a Box, Discrete, MultiDiscrete or MultiBinary space."""
 
     env: str
-    path: tuple[str | int, ...]
+    path: tuple[str | int, ...]  # the keys and indices that lead to it, () if it is the whole observation
     space: gym.Space[Any]
-    axes: str = ""
+    axes: str = ""  # those of an image, CHW, HWC or HW
 
     @property
     def name(self) -> str:
@@ -60,9 +57,9 @@ class Leaf:
         return prod(self.shape)
 
     @property
-    def bytes(self) -> bool:
-        """Whether this is an image of bytes; bool ones are, with 0 and 1."""
-        return bool(self.axes) and self.space.dtype in (np.uint8, np.bool_)
+    def dtype(self) -> torch.dtype:
+        """The type of the encoded part's numbers: uint8 for images of bytes, and of bools, otherwise float32."""
+        return torch.uint8 if self.axes and self.space.dtype in (np.uint8, np.bool_) else torch.float32
 
     @property
     def brightest(self) -> float:
@@ -84,7 +81,7 @@ class Leaf:
                 raise InputError(f"{self.env}: the {self.name} {given[outside][0]} is not in {self.space}")
             places = torch.from_numpy(index + (np.cumsum(counts) - counts).astype(np.int64))
             return torch.zeros(*rows, self.size, dtype=torch.float32).scatter_(-1, places, 1)
-        array = np.asarray(obs, dtype=np.uint8 if self.bytes else np.float32)
+        array = np.asarray(obs, dtype=np.uint8 if self.dtype is torch.uint8 else np.float32)
         if self.axes == "HWC":
             array = np.ascontiguousarray(np.moveaxis(array.reshape(*rows, *self.space.shape), -1, -3))  # type: ignore[misc]
         return torch.from_numpy(array.reshape(*rows, *self.shape))
@@ -99,21 +96,18 @@ class Leaf:
 def leaves(
     env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
 ) -> Iterator[Leaf]:
-    """The parts of an observation space, in the order of Gymnasium's `flatten`. Raises InputError as `Spaces` does.
-
-    path, usable: where in a larger space this is, and which parts of that are made of numbers.
-    """
+    """The parts of a space at this path of a larger one, of which `usable` are made of numbers; see `Spaces`."""
     if isinstance(space, Dict | Tuple):
-        inner = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
+        inner: list[Any] = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
         usable = usable if path else [key for key, part in inner if isinstance(part, (*PLAIN, Dict, Tuple))]
         for key, part in inner:
-            if not isinstance(key, str | int) or (isinstance(space, Dict) and not isinstance(key, str)):
+            if isinstance(space, Dict) and not isinstance(key, str):
                 raise InputError(f"{env} has an observation space with the key {key!r}; keys must be strings")
             yield from leaves(env, part, as_vector, (*path, key), usable)
         return
     leaf = Leaf(env, path, space, image_axes(space, as_vector))
     at = f" ({leaf.name})" if path else ""
-    if not isinstance(space, PLAIN):
+    if not isinstance(space, tuple(PLAIN)):
         rest = [key for key in usable if key != path[0]]
         how = f'leave it out with --wrap "gymnasium.wrappers:FilterObservation({rest})", or ' if rest else ""
         what = f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers"
@@ -131,10 +125,7 @@ def refuse_unusable(env: str, role: str, space: gym.Space[Any], at: str = "") ->
 
 
 def image_axes(space: gym.Space[Any], as_vector: bool = False) -> str:
-    """How the axes of an image lie: CHW, HWC or HW; empty if the space does not look like one of images.
-
-    Images are uint8. With three axes they can also be bool, or floats in [0, 1]. C is smaller than H and W.
-    """
+    """How an image's axes lie, with C < H, W, if it is uint8, or with three axes bool or in [0, 1]; else empty."""
     if not isinstance(space, Box):
         return ""
     shape, of_bytes, axes = space.shape, space.dtype == np.uint8, ""
@@ -159,17 +150,14 @@ class Spaces:
     env: str
     observation: gym.Space[Any]
     action: gym.Space[Any]
-    tasks: int = 1
-    """K. With more than one, the first K features of an observation say which task it belongs to, one-hot."""
-    as_vector: bool = False
-    """Whether only uint8 images with their channels first are images, and all others vectors."""
+    tasks: int = 1  # K; if more, the first K features of an observation say which task it belongs to, one-hot
+    as_vector: bool = False  # only uint8 images with their channels first are images, and all others vectors
 
     def __post_init__(self) -> None:
-        if not isinstance(self.action, PLAIN):
-            raise InputError(
-                f"{self.env} has a {type(self.action).__name__} action space; actions are Discrete, MultiDiscrete, "
-                "MultiBinary or Box: turn yours into one of these with gymnasium.wrappers.TransformAction"
-            )
+        if not isinstance(self.action, tuple(PLAIN)):
+            known = "actions are Discrete, MultiDiscrete, MultiBinary or Box"
+            how = "turn yours into one of these with gymnasium.wrappers.TransformAction"
+            raise InputError(f"{self.env} has a {type(self.action).__name__} action space; {known}: {how}")
         refuse_unusable(self.env, "action", self.action)
         if not self.leaves:
             raise InputError(f"{self.env} has an empty observation space, {self.observation}")
@@ -228,8 +216,8 @@ class Spaces:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of an encoded observation's numbers: uint8 for an image of bytes, otherwise float32."""
-        return torch.uint8 if self.pixels and self.leaves[0].bytes else torch.float32
+        """The type of an encoded observation's numbers."""
+        return self.leaves[0].dtype if self.pixels else torch.float32
 
     @property
     def sizes(self) -> tuple[object, ...]:
@@ -245,18 +233,12 @@ class Spaces:
     @property
     def seen(self) -> list[str]:
         """A line on each image that is not one of bytes with its channels first, which goes without saying."""
-        return [
-            f"{leaf.name} is an image {list(leaf.space.shape or ())}"
-            + f", which becomes {list(leaf.shape)}" * (leaf.axes != "CHW")
-            for leaf in self.leaves
-            if leaf.axes and (leaf.axes != "CHW" or leaf.space.dtype != np.uint8)
-        ]
+        odd = [x for x in self.leaves if x.axes and (x.axes != "CHW" or x.space.dtype != np.uint8)]
+        become = [f", which becomes {list(leaf.shape)}" * (leaf.axes != "CHW") for leaf in odd]
+        return [f"{x.name} is an image {list(x.space.shape or ())}{more}" for x, more in zip(odd, become, strict=True)]
 
     def encode(self, obs: Any, rows: tuple[int, ...]) -> Tensor:
-        """Observations [*rows, ...], nested like their space, as float32 vectors [*rows, D]; pixels stay images.
-
-        Discrete and MultiDiscrete parts become one-hot. Raises InputError for a whole number out of range.
-        """
+        """Observations [*rows, ...], nested like their space, as [*rows, *shape]; whole numbers become one-hot."""
         return self.joined([leaf.of(obs) for leaf in self.leaves], rows)
 
     def joined(self, given: Sequence[Any], rows: tuple[int, ...]) -> Tensor:
@@ -292,11 +274,9 @@ class Spaces:
 
 
 def within(box: Box, numbers: np.ndarray) -> np.ndarray:
-    """Numbers as actions in the box: [..., *shape], of its dtype, finite, and whole if it is one of integers.
+    """Numbers [..., *shape] as actions in the box: of its dtype, finite, and whole if it is one of integers.
 
-    A number beyond a bound becomes the bound, and so does an infinite one; without a bound it becomes the largest of
-    its dtype. NaN becomes 0, or the bound next to it: the environment goes on, and the seed stops at the end of the
-    update, since then its loss is not finite.
+    One beyond a bound becomes the bound, and NaN 0, or the bound next to it; the seed stops at the end of the update.
     """
     whole = box.dtype.kind in "iub"
     largest = np.inf if whole else float(np.finfo(box.dtype).max)  # type: ignore[type-var]
@@ -308,48 +288,38 @@ def within(box: Box, numbers: np.ndarray) -> np.ndarray:
 
 
 def to_plain(space: gym.Space[Any]) -> dict[str, Any]:
-    """A space that `Spaces` accepts, as plain values; equal bounds become one number. The order of a Dict is kept."""
+    """A space that `Spaces` accepts, as plain values. The order of a Dict is kept."""
     if isinstance(space, Dict):
         return {"kind": "Dict", "spaces": [[key, to_plain(part)] for key, part in space.spaces.items()]}
     if isinstance(space, Tuple):
         return {"kind": "Tuple", "spaces": [to_plain(part) for part in space.spaces]}
-    if isinstance(space, Discrete):
-        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start), "dtype": space.dtype.name}
-    if isinstance(space, MultiDiscrete):
-        counts = {"nvec": space.nvec.ravel().tolist(), "start": space.start.ravel().tolist()}
-        return {"kind": "MultiDiscrete", "shape": list(space.shape), "dtype": space.dtype.name, **counts}
-    if isinstance(space, MultiBinary):
-        return {"kind": "MultiBinary", "shape": list(space.shape)}
-    assert isinstance(space, Box)
-    bounds = {"low": _plain_bound(space.low), "high": _plain_bound(space.high)}
-    return {"kind": "Box", "shape": list(space.shape), "dtype": space.dtype.name, **bounds}
+    kind = next(kind for kind in PLAIN if isinstance(space, kind))
+    numbers = {name: _in_row_order(getattr(space, name)) for name in PLAIN[kind]}
+    return {"kind": kind.__name__, "shape": list(space.shape or ()), "dtype": np.dtype(space.dtype).name, **numbers}
+
+
+def _in_row_order(given: Any) -> list[float | str]:
+    """The numbers of an array, or just one if they are all equal; infinities are strings, as JSON has none."""
+    array = np.asarray(given)
+    numbers = array.astype(np.uint8 if array.dtype == np.bool_ else array.dtype).ravel().tolist()
+    return [str(x) if np.isinf(x) else x for x in (numbers[:1] if len(set(numbers)) == 1 else numbers)]
 
 
 def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
     """The inverse of `to_plain`. Raises KeyError, TypeError or ValueError if the description is invalid."""
-    kind = plain["kind"]
-    if kind == "Dict":
+    if plain["kind"] == "Dict":
         return Dict([(key, from_plain(part)) for key, part in plain["spaces"]])
-    if kind == "Tuple":
+    if plain["kind"] == "Tuple":
         return Tuple([from_plain(part) for part in plain["spaces"]])
-    dtype: Any = np.dtype(plain.get("dtype", "int64")).type
-    if kind == "Discrete":
-        return Discrete(plain["n"], start=plain["start"], dtype=dtype)
-    if kind not in ("MultiBinary", "MultiDiscrete", "Box"):
-        raise ValueError(f"unknown space {kind!r}")
-    shape = tuple(plain["shape"])
-    if kind == "MultiBinary":
+    kind = next((kind for kind in PLAIN if kind.__name__ == plain["kind"]), None)
+    if kind is None:
+        raise ValueError(f"unknown space {plain['kind']!r}")
+    shape, dtype = tuple(plain["shape"]), np.dtype(plain["dtype"]).type
+    if kind is MultiBinary:
         return MultiBinary(shape if len(shape) != 1 else shape[0])
-    if kind == "MultiDiscrete":
-        nvec, start = (np.array(plain[name], dtype).reshape(shape) for name in ("nvec", "start"))
-        return MultiDiscrete(nvec, dtype, start=start)
-    bounds = (np.array([dtype(x) for x in plain[name]], dtype) for name in ("low", "high"))
-    low, high = (np.full(shape, x[0]) if len(x) == 1 else x.reshape(shape) for x in bounds)
-    return Box(low, high, shape, dtype)
-
-
-def _plain_bound(bound: np.ndarray) -> list[float | str]:
-    """A bound's numbers in row order, or just one if they are all equal; infinities are strings, as JSON has none."""
-    numbers = bound.astype(np.uint8 if bound.dtype == np.bool_ else bound.dtype).flatten().tolist()
-    numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
-    return [str(x) if np.isinf(x) else x for x in numbers]
+    arrays = {name: np.array([dtype(x) for x in plain[name]], dtype) for name in PLAIN[kind]}
+    full = {name: np.full(shape, x[0]) if len(x) == 1 else x.reshape(shape) for name, x in arrays.items()}
+    if kind is Discrete:
+        return Discrete(full["n"].item(), start=full["start"].item(), dtype=dtype)
+    made: gym.Space[Any] = kind(**full, dtype=dtype)
+    return made

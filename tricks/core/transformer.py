@@ -14,12 +14,11 @@ WIDER = 4  # times the width: the layer between two of a block
 
 
 class Transformer(nn.Module):
-    """What the last token of a window attends to: [S, B, C·V] -> [S, B, H], for C places and V tokens.
+    """What the last token of a window attends to: [S, B, C·V] -> [S, B, H], of V tokens at C ≤ 32 places.
 
     Each block adds attention to what it is given, then two layers with ReLU, both of a normalized input (Vaswani et al.
     2017, arXiv:1706.03762; normalized before, as in GPT-2). An empty place is all 0, so windows must not be
-    standardized, and no token sees those after it. `body=partial(Transformer, blocks=2)` trains a larger one. Raises
-    InputError for observations of another form or of more than 32 places, and for a width that the heads can't share.
+    standardized, and no token sees those after it. `body=partial(Transformer, blocks=2)` trains a larger one.
     """
 
     layers: tuple[Layer, ...] = ()  # its initialization is its own
@@ -34,9 +33,8 @@ class Transformer(nn.Module):
             shown = " ".join(str(spaces.observation).split())
             raise InputError(f"a Transformer reads {windows}, and {spaces.env} shows {shown}")
         if min(width, blocks, heads) < 1 or width % heads:
-            raise InputError(
-                f"a Transformer has width {width}, {blocks} blocks, and {heads} heads, which must share it"
-            )
+            size = f"width {width}, {blocks} blocks, and {heads} heads"
+            raise InputError(f"a Transformer has {size}, which must share it")
         self.shape, self.width, self.heads = shape, width, heads
         tables = [torch.stack([torch.from_numpy(g.normal(0, 1, (n, width))) for g in generators]) for n in shape]
         self.place, self.token = (nn.Parameter(x.float()) for x in tables)  # [S, C, H], [S, V, H]

@@ -7,8 +7,8 @@ DIGESTS: dict[str, str] = {
     "tricks.core.policies.Categorical.log_prob": "6975734dcf3a",
     "tricks.core.reductions.discounted_sum": "8dfb6725c8ec",
     "tricks.core.reductions.mean": "77b7e01dfb6c",
-    "tricks.core.rollout.play_episodes": "941c46875ee0",
-    "tricks.loop.policy_loss": "a146ec654459",
-    "tricks.loop.value_loss": "7f0336701dcd",
-    "tricks.segments.play_segment": "c595727c1361",
+    "tricks.core.rollout.play_episodes": "6af7a512fd0c",
+    "tricks.loop.policy_loss": "2b27ed75b109",
+    "tricks.loop.value_loss": "80c066147e70",
+    "tricks.segments.play_segment": "8222cfa0f362",
 }

@@ -110,7 +110,7 @@ def encoded(part: Tensor, leaf: Leaf) -> Tensor:
         hot = [index[:, k : k + 1] == torch.arange(int(count)) for k, count in enumerate(counts)]
         return torch.cat(hot, -1).float()
     image = part.movedim(-1, -3) if leaf.axes == "HWC" else part
-    return image.reshape(-1, *leaf.shape).to(torch.uint8 if leaf.bytes else torch.float32)
+    return image.reshape(-1, *leaf.shape).to(leaf.dtype)
 
 
 def inputs(policy: Policy, noise: bool) -> tuple[list[Tensor], dict[str, Tensor]]:
