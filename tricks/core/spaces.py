@@ -314,10 +314,10 @@ def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
     kind = next((kind for kind in PLAIN if kind.__name__ == plain["kind"]), None)
     if kind is None:
         raise ValueError(f"unknown space {plain['kind']!r}")
-    shape, dtype = tuple(plain["shape"]), np.dtype(plain["dtype"]).type
+    shape, dtype = tuple(plain.get("shape", ())), np.dtype(plain.get("dtype", "int8")).type  # older files lack them
     if kind is MultiBinary:
         return MultiBinary(shape if len(shape) != 1 else shape[0])
-    arrays = {name: np.array([dtype(x) for x in plain[name]], dtype) for name in PLAIN[kind]}
+    arrays = {name: np.array([dtype(x) for x in np.ravel(plain[name]).tolist()], dtype) for name in PLAIN[kind]}
     full = {name: np.full(shape, x[0]) if len(x) == 1 else x.reshape(shape) for name, x in arrays.items()}
     if kind is Discrete:
         return Discrete(full["n"].item(), start=full["start"].item(), dtype=dtype)
