@@ -32,9 +32,7 @@ class Agent(nn.Module):
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}
-    mask: Callable[[Tensor, Tensor], Tensor] | None = (
-        None  # logits, legal [..., A] -> logits; without it, all are legal
-    )
+    mask: Callable[[Tensor, Tensor], Tensor] | None = None  # logits, legal [..., A] -> logits; else, all are legal
     obs_stats: Callable[[Tensor], Tensor] | None  # what the nets see instead of observations: [S, B, D] -> [S, B, D]
     origin: str = ""  # the folder that they were loaded from
     acting_state: Tensor | None = None  # a recurrent policy's after the last `act`, [S, N, 1, K]
