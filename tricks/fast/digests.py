@@ -1,14 +1,14 @@
 """What each compiled form was written for, see `formulas`. Written by `PYTHONPATH=tests python -m support.digests`."""
 
 DIGESTS: dict[str, str] = {
-    "tricks.core.adam.Adam.move": "8e0fb0e002f3",
-    "tricks.core.layers.affine": "579695a4a58f",
-    "tricks.core.layers.dense": "3cf1b139a887",
-    "tricks.core.policies.Categorical.log_prob": "6975734dcf3a",
-    "tricks.core.reductions.discounted_sum": "8dfb6725c8ec",
-    "tricks.core.reductions.mean": "77b7e01dfb6c",
-    "tricks.core.rollout.play_episodes": "6af7a512fd0c",
-    "tricks.loop.policy_loss": "2b27ed75b109",
-    "tricks.loop.value_loss": "80c066147e70",
-    "tricks.segments.play_segment": "8222cfa0f362",
+    "tricks.core.adam.Adam.move": "9f90364745bb",
+    "tricks.core.layers.affine": "df15ba067d1d",
+    "tricks.core.layers.dense": "4cac1841df69",
+    "tricks.core.policies.Categorical.log_prob": "efd7ce4f9659",
+    "tricks.core.reductions.discounted_sum": "dde5210d87d2",
+    "tricks.core.reductions.mean": "a3fd8c1a66a4",
+    "tricks.core.rollout.play_episodes": "feea92e53d35",
+    "tricks.loop.policy_loss": "5c4ce3abb9dd",
+    "tricks.loop.value_loss": "2139f0d05d0f",
+    "tricks.segments.play_segment": "d8bdae8c959f",
 }

@@ -1,7 +1,6 @@
 """Where a computation is compiled by numba, and where it takes its plain form, in PyTorch."""
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from tricks.fast.formulas import Formula
+from tricks.fast.formulas import Formula, say
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,11 +93,6 @@ def loaded(module: str) -> ModuleType | None:
         return None
     except Exception as error:  # there is no folder to keep them in, or this version of numba can't compile them
         folder = "numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"
-        say(f"not compiled ({folder if 'no locator' in str(error) else type(error).__name__})")
+        why = folder if "no locator" in str(error) else type(error).__name__
+        say(f"not compiled ({why}), so PyTorch computes the plain formulas, which is slower")
         return None
-
-
-@cache
-def say(why: str) -> None:
-    """On stderr, once."""
-    print(f"{why}, so PyTorch computes the plain formulas, which is slower", file=sys.stderr, flush=True)

@@ -1,31 +1,23 @@
 """How numba compiles a function and keeps it on the disk."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from numba import config, njit
 
 if getattr(config, "DISABLE_JIT", False):
     raise ImportError("NUMBA_DISABLE_JIT is set, so numba compiles nothing")
 
-F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
 FILES = *COMPILED, Path(__file__), Path(__file__).with_name("digests.py")
+EDITION = sha256(b"".join(each.read_bytes() for each in FILES)).hexdigest()[:8]
 
 
-def edition(files: Iterable[Path]) -> str:
-    """A digest of their texts."""
-    return sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:8]
-
-
-EDITION = edition(FILES)
-
-
-def kernel(signature: str | list[str] | None = None, contract: bool = True) -> Callable[[F], F]:
+def kernel(signature: str | list[str] | None = None, contract: bool = True) -> Callable[[Callable[..., Any]], Any]:
     """A function that numba compiles for this signature, or for each one that it is called with, and keeps on the disk.
 
     Its name ends with the edition of all such functions: numba finds what it kept by the name and by the function's own
@@ -35,12 +27,12 @@ def kernel(signature: str | list[str] | None = None, contract: bool = True) -> C
     if contract:
         options["fastmath"] = {"contract"}
 
-    def made(function: F) -> F:
+    def made(function: Callable[..., Any]) -> Any:
         function.__qualname__ = f"{function.__name__}_{EDITION}"
         kept = Path(njit(**options)(function).stats.cache_path)
         if not any(kept.glob(f"*.{function.__qualname__}-*.nbi")):
             announce()
-        return cast(F, njit(signature, **options)(function))
+        return njit(signature, **options)(function)
 
     return made
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache
-from types import FunctionType, NoneType
+from types import NoneType
 from typing import Any
 
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ def unhooked(module: nn.Module) -> bool:
     """Whether nobody asked to be called when this module, or a part of it, runs or is differentiated."""
     parts = [*module.modules()]
     hooks = [(x._forward_hooks, x._forward_pre_hooks, x._backward_hooks, x._backward_pre_hooks) for x in parts]
-    return not _has_any_global_hook() and not any(map(any, hooks)) and own(*parts)
+    return not (_has_any_global_hook() or any(map(any, hooks))) and own(*parts)
 
 
 def free(parameters: Iterable[Tensor]) -> bool:
@@ -41,6 +41,5 @@ def own(*objects: Any) -> bool:
 
 @cache
 def methods(kind: type) -> frozenset[str]:
-    """The names of its methods and properties."""
-    kinds = FunctionType, staticmethod, classmethod, property
-    return frozenset(name for each in kind.__mro__ for name, x in vars(each).items() if isinstance(x, kinds))
+    """The names of its methods."""
+    return frozenset(name for name in dir(kind) if callable(getattr(kind, name)))
