@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tricks.core.nets import Dense, Head
 from tricks.core.policies import Categorical
 from tricks.core.reductions import discounted_sum, mean
-from tricks.fast.dispatch import available, laid, loaded, plain, say, wanted
-from tricks.fast.formulas import FORMULAS
+from tricks.fast.dispatch import available, laid, loaded, plain, wanted
+from tricks.fast.formulas import FORMULAS, say
 
 pytest.importorskip("numba")
 

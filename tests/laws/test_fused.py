@@ -20,8 +20,8 @@ from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 pytest.importorskip("numba")
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0")
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
-PLAIN = {"recurrent", "squash", "clip_higher"}  # have no compiled form
-PLAIN_OBJECTIVE = {"kl_penalty", "reply_mean", "reply_ratio"}  # nor has a policy_loss with these
+PLAIN = {"recurrent", "squash"}  # have no compiled form
+PLAIN_OBJECTIVE = {"clip_higher", "kl_penalty", "reply_mean", "reply_ratio"}  # nor has a policy_loss with these
 SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= {*PPO.on, "imitate"}}
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tricks.cli.shell import parse
+from tricks.cli.shell import ALIASES, parse
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.flags import switch
@@ -80,7 +80,8 @@ class Output:
         for need, (what, names) in NEED.items():
             idle = [name for name in names.split() if getattr(self, name) != getattr(Output, name)]
             if idle and getattr(self, need) is None:
-                raise InputError(f"{switch(idle[0])} needs {switch(need).removesuffix('-from')}, {what}")
+                idle_one, needed = (ALIASES.get(name, switch(name)) for name in (idle[0], need))
+                raise InputError(f"{idle_one} needs {needed}, {what}")
         if self.eval_every is None:
             return None
         best = self.keep_best if self.keep_best_by is None else self.keep_best_by

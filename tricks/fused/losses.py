@@ -215,7 +215,7 @@ def both(t: Training) -> tuple[Gradients, Gradients] | None:
     if not sized or min(net.min(), value_net.min(), to_log_std) < 0:  # some parameter is not the optimizer's
         return None
     given = {name: config.each(name) for name in code.NUMBERS}
-    given |= {name: vars(t)[name].tolist() for name in ("clip_range", "value_clip_range")}
+    given |= {name: vars(t)[name].tolist() for name in ("clip_range", "value_clip_range") if name in vars(t)}
     on = np.array([getattr(tricks, flag) for flag in code.FLAGS])
     same, bias = (t.active.numpy(), on, np.array([*given.values()]).T.copy()), agent.value_net.head.bias.detach()
     of_policy = *same, net, policy.sizes, np.empty((seeds, 0)), log_std, to_log_std, tanh(agent.policy_net)
