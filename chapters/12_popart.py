@@ -291,7 +291,7 @@ stored
 # |---|---|
 # | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes |
 # | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer |
-# | **in the loop** | `batch.old_value = renormalize(batch.old_value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
+# | **in the loop** | `batch.old_value = renormalize(batch.old_value, before, stats)` <br> `preserve_outputs_(net, before, stats)` |
 # | **defaults** | `return_beta` and `return_first_batch`, from `return_norm` |
 # | **watch** | `return_mean` and `return_std`: do they jump? On a [shared trunk](17_shared_trunk.ipynb), a smaller $W$ sends it a smaller gradient |
 # | **skip it when** | a rough baseline will do, the statistics creep, or all returns grow by one factor |
