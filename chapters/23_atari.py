@@ -254,12 +254,12 @@ names = ("raw points", "signs", "return_norm", "with popart")
 colors = (style.SOFT, style.INK, style.COLORS["return_norm"], style.COLORS["popart"])
 figure, axis = plt.subplots(figsize=(6.5, 3))
 for arm, name, color in zip(ways.arms, names, colors, strict=True):
-    learning_curve(axis, name, study.grid(arm.tricks), color)
+    learning_curve(axis, name, study.grid(arm), color)
 over_steps(axis)
 axis.set_ylabel("points per game")
 plt.show()
 
-points = {name: area(study.grid(arm.tricks)).to_numpy() for arm, name in zip(ways.arms, names, strict=True)}
+points = {name: area(study.grid(arm)).to_numpy() for arm, name in zip(ways.arms, names, strict=True)}
 assert points["signs"].min() > points["return_norm"].max()
 assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points["raw points"].mean()
 
