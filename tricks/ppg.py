@@ -103,6 +103,8 @@ class Memory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rows = Batch(**state["rows"])
+        if "filled" in state:  # an older file, where rows that are not filled yet are told by that alone
+            self.rows.born[(torch.arange(self.rows.born.shape[1]) // state["length"]) >= state["filled"][:, None]] = -1
 
     def owned(self) -> dict[str, Tensor]:
         """What the seeds own, see `core.owners`."""

@@ -22,7 +22,7 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
     for b, rows in zip(for_policy, for_value, strict=True):
-        b.others = rows
+        b.value_rows = rows
         yield b
 
 

@@ -20,7 +20,7 @@ def epochs_of_each_net(batch: Batch, config: Config, update: Index) -> Iterable[
     for step, b in enumerate(dealt):
         epoch = step // config.minibatches
         if epoch >= config.value_epochs:
-            b.others = Batch(**b.columns | {"valid": torch.zeros_like(b.valid)})
+            b.value_rows = Batch(**b.columns | {"valid": torch.zeros_like(b.valid)})
         elif epoch >= config.epochs:
             b.others, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
         yield b

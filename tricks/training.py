@@ -30,7 +30,9 @@ from tricks.core.nets import MakeBody
 from tricks.core.owners import Waiting, owned, owners_of
 from tricks.core.rollout import Batch, Player, Rollout
 from tricks.core.spaces import Spaces
+from tricks.envs.lane import repeatable
 from tricks.envs.make import announce, lane_need, make_env
+from tricks.envs.stepping import has_vector_version
 from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
 from tricks.runs.about import read_back, told
@@ -81,7 +83,7 @@ def open_env(
         refuse_too_large(found, config.device)  # now that its spaces are known
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
-        for line in remarks(env, config, tricks) if config.env not in WORLDS or env.id != config.env else ():
+        for line in remarks(env, config, tricks, make) if config.env not in WORLDS or env.id != config.env else ():
             say_once(line)
         stack.pop_all()
         return env
@@ -116,8 +118,11 @@ def say_once(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def remarks(env: Env, config: Config, tricks: Tricks) -> Iterator[str]:
-    """Masks that nobody looks at, and boxes that the policy hardly explores."""
+def remarks(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> Iterator[str]:
+    """Random numbers without a seed, masks that nobody looks at, and boxes that the policy hardly explores."""
+    if config.backend != "envpool" and not has_vector_version(config, make) and not repeatable(config, make):
+        draw = "draw from self.np_random alone, which reset(seed=...) seeds"
+        yield f"{env.id} plays two episodes from the same seed and actions, so its runs cannot be repeated: {draw}"
     if env.masks and not tricks.action_mask:
         yield f"{env.id} says which actions are legal, which has no effect without --action-mask (action_mask=True)"
     space, std = env.spaces.action, float(np.exp(max(config.each("log_std_init"))))

@@ -253,7 +253,7 @@ def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
     facts, returns, wanted = list[tuple[Any, ...]](), list[np.ndarray](), set(seeds)
     for job, reservation, found, arm, signed in done:
         config, made = job.config, found.made_with
-        setting = (arm, config.env, config.steps, numbers(config), flags(job.tricks, signed))
+        setting = (arm, config.env, config.steps, numbers(config, signed), flags(job.tricks, signed))
         clean = None if made.get("dirty") is None else not made["dirty"]
         known = [made.get("algorithm"), made.get("tricks"), made.get("commit"), clean, bool(made.get("numba"))]
         by = ["" if each is None else str(each) for each in (*known, made.get("machine"))]  # the columns MADE

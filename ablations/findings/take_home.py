@@ -21,7 +21,7 @@ from ablations.report.markup import plain
 from ablations.report.style import signed
 from ablations.report.tables import distinct
 from ablations.report.trials_section import tally
-from tricks.ladder import LADDER, NEEDS, named
+from tricks.ladder import LADDER, NEEDS, PRESETS, named
 from tricks.runs.learning_curve import read_table
 
 Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
@@ -193,7 +193,8 @@ def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
     found = list[pd.DataFrame]()
     for runs in (read_table(path) for path in sorted(folder.glob("*.sweep.csv"))):
         rung, on = str(runs.rung.iloc[0]), str(runs["flags"].iloc[0])
-        found.append(runs if flags(named(rung)) == on else runs.assign(rung=short_name(on)))
+        words = not {*rung.split("+")} <= {*PRESETS, *NEEDS}
+        found.append(runs if words or flags(named(rung)) == on else runs.assign(rung=short_name(on)))
     return sorted(found, key=place)
 
 

@@ -84,9 +84,10 @@ def own_numbers(config: Config) -> dict[str, Any]:
     return {name: value for name in NUMBERS if (value := getattr(config, name)) != getattr(Config, name)}
 
 
-def numbers(config: Config) -> str:
+def numbers(config: Config, signed: bool = False) -> str:
     """The numbers of a config that differ from the defaults, without the learning rate: `epochs=20 lanes=16`."""
-    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own_numbers(config).items() if name != "lr")
+    left = {name: x for name, x in own_numbers(config).items() if name not in ("lr", SIGN if signed else "")}
+    return " ".join(f"{name}={x}".replace(" ", "") for name, x in left.items())
 
 
 Pairs = Mapping[str, Any] | Iterable[tuple[str, Any]]

@@ -137,8 +137,8 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
     Its reservation is empty if it was tuned for this budget; else it says for which, or that it was not tuned.
     """
-    found = table()[table().tricks == flags(tricks)]
-    every = found[(found.env == config.env) & (found.numbers == numbers(config))]
+    found = table()[table().tricks == flags(tricks, config.reward_sign)]
+    every = found[(found.env == config.env) & (found.numbers == numbers(config, config.reward_sign))]
     if every.empty:
         return NOT_TUNED
     if (every.steps == config.steps).any():

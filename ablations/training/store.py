@@ -58,8 +58,9 @@ class Store:
         try:
             absent = self.look_only and not self.path.exists()
             disk = sqlite3.connect(":memory:" if absent else self.path, timeout=PATIENCE)
-            with disk:
-                disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
+            if absent or not self.look_only:
+                with disk:
+                    disk.execute(f"CREATE TABLE IF NOT EXISTS jobs ({COLUMNS})")
             disk.execute("SELECT key, what, about, curve, scoring, scores, checksum FROM jobs LIMIT 1")
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {self.path}: {error}; {REMEDY}") from error

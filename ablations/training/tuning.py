@@ -46,7 +46,8 @@ def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER
     """
     found, rows = searched(arms, store, workers, lambda seen: still_wanted(seen, seeds)), list[tuple[Any, ...]]()
     for arm, seen in found.items():
-        setting = (arm.config.env, arm.config.steps, numbers(arm.config), flags(arm.tricks))
+        config, signed = arm.config, arm.config.reward_sign
+        setting = (config.env, config.steps, numbers(config, signed), flags(arm.tricks, signed))
         for rate, each in seen.items():
             means = (float(f"{np.mean(values):.5g}") for values in each)
             rows.append((*setting, rate, *means, len(each.areas), joined(each.areas)))

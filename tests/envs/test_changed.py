@@ -17,7 +17,7 @@ from gymnasium.spaces import Box
 from matplotlib.figure import Figure
 from support.contracts import Counting
 from support.fixtures import Capture, refusal
-from support.probes import Endless
+from support.probes import AnySpace, Endless, like
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, Tricks, load, named, train, training
 from tricks.envs.lane import make_lane
@@ -281,3 +281,45 @@ def test_the_user_s_own_generators_are_left_alone() -> None:
         return np.random.uniform()
 
     assert drawn(lambda: train(DRAWN, PPO, env=Drawing)) == drawn(lambda: None)
+
+
+RNG = np.random.default_rng()
+InModule = like(AnySpace, "InModule", pay=lambda self, action: RNG.uniform())
+
+
+class InStep(AnySpace):
+    """Draws from a generator of its own, which begins alike in each lane."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = np.random.default_rng(0)
+
+    def pay(self, action: Any) -> float:
+        return float(self.own.uniform())
+
+
+class Unseeded(AnySpace):
+    """Begins where a generator of its own says, whatever the seed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = np.random.default_rng()
+
+    def reset(self, **options: Any) -> Any:
+        _, info = super().reset(**options)
+        return self.own.uniform(-1, 1, 3).astype(np.float32), info
+
+
+@pytest.mark.parametrize("make", [InModule, InStep, Unseeded])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_no_seed_reaches_is_told(make: Any, backend: str, capsys: Capture) -> None:
+    said = f"{make.__name__} plays two episodes from the same seed and actions, so its runs cannot be repeated: draw "
+    for _ in range(2):
+        train(replace(DRAWN, env=Config.env, backend=backend), PPO, env=make)
+    assert sum(line.startswith(said) for line in capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("env", ["Acrobot-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1"])
+def test_gymnasium_s_own_have_nothing_to_say(env: str, capsys: Capture) -> None:
+    train(Config(env, seeds=1, steps=40, lanes=2, horizon=10, minibatches=1, backend="gymnasium"), PPO)
+    assert "seed" not in capsys.readouterr().err

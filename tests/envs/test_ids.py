@@ -10,7 +10,7 @@ import pytest
 from support.fixtures import refusal
 
 from tricks import PPO, Config, train
-from tricks.envs.ids import make_named
+from tricks.envs.ids import call_plugins, make_named
 from tricks.envs.make import make_env
 
 MODULES = {
@@ -35,6 +35,18 @@ def one(): return only
 def several(): return gym.vector.SyncVectorEnv([Endless])
 gym.register("Room-v0", entry_point=Endless, max_episode_steps=5)
 """,
+    "calling/__init__.py": "",
+    "calling/games.py": """
+import gymnasium as gym
+from support.probes import Endless
+def register():
+    gym.register("Called-v0", entry_point=Endless, max_episode_steps=5)
+""",
+    "calling-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: calling\nVersion: 1\n",
+    "calling-1.dist-info/entry_points.txt": """[gymnasium.envs]
+__root__ = calling.games:register
+Room = calling.games:register
+""",
     "broken_one.py": 'raise ValueError("no such\\nmap")',
 }
 
@@ -42,6 +54,7 @@ gym.register("Room-v0", entry_point=Endless, max_episode_steps=5)
 @pytest.fixture(autouse=True)
 def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "rooms", raising=False)  # of another file of tests
@@ -54,6 +67,15 @@ def test_an_id_with_its_module_is_played_and_its_class_comes_before_an_id_withou
     assert type(make_named("rooms:Room-v0").unwrapped).__name__ == "Endless"
     refusal(r"got an unexpected keyword argument 'x'; it takes \(limit=5\)", make_named, "rooms:make", x=1)
     assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
+
+
+@pytest.mark.parametrize("backend", ["auto", "processes"])
+@pytest.mark.parametrize("id", ["calling:Called-v0", "calling.games:Room/Called-v0"])
+def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id: str, backend: str) -> None:
+    for known in ("Called-v0", "Room/Called-v0"):
+        gym.registry.pop(known, None)
+    call_plugins.cache_clear()
+    make_env(Config(env=id, backend=backend, seeds=1, lanes=1)).close()
 
 
 @pytest.mark.parametrize("backend", ["auto", "processes"])

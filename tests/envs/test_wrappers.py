@@ -16,7 +16,7 @@ from tricks import PPO, REINFORCE, Config, Spaces, Tricks, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.make import make_env
-from tricks.envs.wrappers import EnvWrapper, LifeEnds, RewardSign
+from tricks.envs.wrappers import EnvWrapper, HostEnv, LifeEnds, RewardSign
 
 EVERYONE = torch.ones(1, dtype=torch.bool)
 NO, ZERO = [False, False], [0.0, 0.0]
@@ -66,7 +66,7 @@ def column(steps: list[Step], name: str) -> list[list[float]]:
     return [getattr(step, name)[0].tolist() for step in steps]
 
 
-@pytest.mark.parametrize("wrapped", [EnvWrapper, RewardSign, LifeEnds])
+@pytest.mark.parametrize("wrapped", [EnvWrapper, RewardSign, LifeEnds, lambda env: HostEnv(env, torch.device("cpu"))])
 def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
     inner = Scripted(([7.0, -3.0], [3, 3], NO))
     env: Env = wrapped(inner)

@@ -75,7 +75,7 @@ def test_core_knows_no_trick_the_harness_no_finding_and_modules_are_in_no_circle
     assert known <= {"cli.py", "__init__.py"}
     for path in [*(ROOT / "tricks" / "core").glob("*.py"), *(ROOT / "tricks" / "fast").glob("*.py")]:
         assert not set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) & (set(NEEDS) - WORDS), path.name
-    assert list(Batch.__annotations__) == ["obs", "legal", "action", "valid", "advantage", "task", "others"]
+    assert list(Batch.__annotations__) == ["obs", "legal", "action", "valid", "advantage", "task"]
     graph = {parts[:-1] if parts[-1] == "__init__" else parts: imported(path) for path, parts in MODULES.items()}
     try:
         TopologicalSorter(graph).prepare()

@@ -99,7 +99,7 @@ class Learner:
         spoiled = choose([0, 1, 2])
         self.batches = [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))]
         for b in self.batches if self.flags.ppg_buffers else ():
-            b.others = self.batch(b.valid.shape[1])
+            b.value_rows = self.batch(b.valid.shape[1])
         for b in rng.sample(self.batches, min(spoiled, len(self.batches))) if odd else ():
             self.spoil(b, b.valid if rng.random() < 0.8 else ~b.valid)
         self.optimizers = [self.optimizer(self.agent)] * 2

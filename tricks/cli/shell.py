@@ -142,6 +142,7 @@ class Parser(ArgumentParser):
     def filled(self, arguments: Sequence[str]) -> list[Any]:
         """The dataclasses with what is given. Raises InputError for an unknown option or a value of the wrong type."""
         words = [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), word) for word in arguments]
+        words = [each for word in words for each in (word.split("=", 1) if re.match("--[^=]+=(?!-)", word) else [word])]
         found, rest = self.parse_known_intermixed_args(words)
         if rest:
             unknown = f"unknown option {rest[0]}{meant(rest[0], self._option_string_actions) or '; see --help'}"

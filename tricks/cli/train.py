@@ -80,8 +80,7 @@ class Output:
         for need, (what, names) in NEED.items():
             idle = [name for name in names.split() if getattr(self, name) != getattr(Output, name)]
             if idle and getattr(self, need) is None:
-                idle_one, needed = (ALIASES.get(name, switch(name)) for name in (idle[0], need))
-                raise InputError(f"{idle_one} needs {needed}, {what}")
+                raise InputError("{} needs {}, {}".format(*(ALIASES.get(x, switch(x)) for x in (idle[0], need)), what))
         if self.eval_every is None:
             return None
         best = self.keep_best if self.keep_best_by is None else self.keep_best_by

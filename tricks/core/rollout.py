@@ -69,7 +69,7 @@ class Batch(SimpleNamespace):
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
-    others: "Batch | None" = None  # rows of its own for the value net, as some tricks have them
+    _value_rows = None
 
     @classmethod
     def of(cls, rollout: Rollout) -> "Batch":
@@ -86,8 +86,12 @@ class Batch(SimpleNamespace):
 
     @property
     def value_rows(self) -> "Batch":
-        """The rows that the value net learns from."""
-        return self.others or self
+        """The rows that the value net learns from: these, unless it has others of its own."""
+        return self._value_rows or self
+
+    @value_rows.setter
+    def value_rows(self, rows: "Batch") -> None:
+        self._value_rows = rows
 
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""

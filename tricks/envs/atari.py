@@ -28,7 +28,7 @@ def is_atari(id: str) -> bool:
 def fire(id: str) -> int | None:
     """The FIRE action, if it is the game's second action, because some games wait for it; otherwise None."""
     with closing(_console(id)) as game:
-        return 1 if game.unwrapped.get_action_meanings()[1:2] == ["FIRE"] else None  # type: ignore[attr-defined]
+        return _fire(game)
 
 
 def make_games(id: str, lanes: int) -> VectorEnv:
@@ -47,7 +47,7 @@ def make_game(id: str, life_ends: bool = False, **args: Any) -> gym.Env:
     """
     extra("atari", "cv2")
     game = AtariPreprocessing(_console(id, **args), noop_max=NOOPS, frame_skip=SKIP, screen_size=SIZE)
-    return FrameStackObservation(Fire(game, fire(id), life_ends), STACK, padding_type="zero")
+    return FrameStackObservation(Fire(game, life_ends), STACK, padding_type="zero")
 
 
 def _console(id: str, **args: Any) -> gym.Env:
@@ -57,15 +57,19 @@ def _console(id: str, **args: Any) -> gym.Env:
     return gym.make(id, **{"frameskip": 1, "repeat_action_probability": 0.0} | args)
 
 
+def _fire(game: gym.Env) -> int | None:
+    return 1 if game.unwrapped.get_action_meanings()[1:2] == ["FIRE"] else None  # type: ignore[attr-defined]
+
+
 class Fire(gym.Wrapper):
-    """Presses FIRE after a reset, because some games wait for it.
+    """Presses FIRE after a reset if it is the game's second action, because some games wait for it.
 
     With `life_ends`, so does the step after a lost life, whatever the action, as in `LifeEnds`.
     """
 
-    def __init__(self, env: gym.Env, fire: int | None, life_ends: bool) -> None:
+    def __init__(self, env: gym.Env, life_ends: bool = False) -> None:
         super().__init__(env)
-        self._fire, self._life_ends, self._lives, self._lost = fire, life_ends, 0, False
+        self._fire, self._life_ends, self._lives, self._lost = _fire(env), life_ends, 0, False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)

@@ -1,4 +1,8 @@
-"""What Gymnasium's interface asks of an environment at every call; and masks of legal actions, which it lacks."""
+"""What Gymnasium's interface asks of an environment, and masks of legal actions, which are no part of it.
+
+Each lane is checked at every call, and each breach is explained. `gymnasium.utils.env_checker.check_env` looks for
+more, before any training. Masks all end up in `info["action_mask"]`, wherever an environment gives them.
+"""
 
 import traceback
 from collections.abc import Callable
@@ -7,8 +11,7 @@ from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Dict, Discrete, MultiBinary, MultiDiscrete
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from tricks.core.spaces import Leaf, as_array
 from tricks.errors import InputError, said
@@ -126,7 +129,7 @@ def part_of(leaf: Leaf, call: str, obs: Any) -> np.ndarray:
 def shows_mask(observation: gym.Space[Any], action: gym.Space[Any]) -> bool:
     """Whether observations are a Dict with the entry "action_mask", and that has a number for each action."""
     given = observation.spaces.get(KEY) if isinstance(observation, Dict) else None
-    return given is not None and 0 < choices(action) == in_one(create_empty_array(given)).size
+    return given is not None and choices(action) > 0 and choices(action) == numbers(given)
 
 
 def choices(action: gym.Space[Any]) -> int:
@@ -134,6 +137,13 @@ def choices(action: gym.Space[Any]) -> int:
     if isinstance(action, MultiBinary):
         return 2 * prod(action.shape)
     return gym.spaces.flatdim(action) if isinstance(action, Discrete | MultiDiscrete) else 0
+
+
+def numbers(space: gym.Space[Any]) -> int:
+    """How many numbers a mask in this space has; 0 if it cannot be one."""
+    if isinstance(space, Tuple):
+        return sum(numbers(part) for part in space.spaces)
+    return prod(space.shape) if isinstance(space, Box | MultiBinary | MultiDiscrete) else 0
 
 
 def in_one(mask: Any) -> np.ndarray:

@@ -3,12 +3,9 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
@@ -18,77 +15,13 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
 from tricks.core.extras import extra
-from tricks.core.machine import find_device
+from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.lane import Draws, refuse_changes
-from tricks.envs.stepping import Lane, VectorLanes, WorkerLane, naming
-from tricks.errors import InputError, in_words, said
+from tricks.envs.lane import IN_USE, Draws, refuse_changes
+from tricks.envs.stepping import Lanes, Start, make_lanes
+from tricks.errors import InputError, in_words
 from tricks.flags import meant
 from tricks.texts import recorded
-
-IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
-
-
-class PoolLanes(VectorLanes):
-    """The lanes of one seed in one pool of EnvPool, stepped in C++. Weng et al. 2022, arXiv:2206.10558.
-
-    Every lane has its own generator. EnvPool reports an episode that terminates exactly at its time limit as truncated,
-    and gives no action masks. MiniGrid's mission is text and is dropped from its Dict observations. Raises InputError
-    if that differs between episodes, because then it matters.
-    """
-
-    def __init__(self, config: Config, draws: Draws) -> None:
-        refuse_changes(config, "env_args")
-        envpool = extra("envpool", "envpool")
-        if config.env not in (known := envpool.list_all_envs()):
-            raise InputError(f"backend envpool has no {config.env!r}{meant(config.env, known)}")
-        threads = -(-thread_count() // len(config.seed_list))  # all pools play at the same time
-        seeds = draws.seeds.integers(2**31, size=config.lanes)  # now: a pool cannot be reseeded
-        how = {"num_envs": config.lanes, "seed": seeds, "num_threads": threads}
-        try:
-            pool = envpool.make_gymnasium(config.env, **how, **config.env_kwargs)
-        except Exception as error:  # a system library or an asset is missing, or an argument does not fit
-            raise InputError(f"cannot make the environment {config.env!r}: {said(error)}") from error
-        if (players := pool.config["max_num_players"]) > 1:
-            raise InputError(f"{config.env} has {players} players; only one is supported")
-        with warnings.catch_warnings():  # the pool keeps its spaces once it was asked
-            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
-            super().__init__(config, pool, draws)
-        draws.first_seed()
-        if isinstance(space := self.spaces.observation, gym.spaces.Dict):
-            rest = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
-            self.spaces = replace(self.spaces, observation=rest)
-        self._mission: Any = None
-
-    def look_at(self, obs: Any) -> None:
-        if isinstance(obs, dict) and "mission" in obs:
-            self._mission = obs["mission"][0] if self._mission is None else self._mission
-            if (obs["mission"] != self._mission).any():
-                raise InputError("the mission differs between episodes; text observations are not supported")
-
-
-def thread_count() -> int:
-    """OMP_NUM_THREADS, which workers that share a machine set to 1; without it, one per core open to this process."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return int(given) if given.isdecimal() and int(given) else cores or 1
-
-
-Lanes = Lane | VectorLanes | WorkerLane
-
-
-def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Iterable[Lanes]:
-    """The lanes of one seed, each with its own draws, which `make` makes if it is given; made as they are asked for.
-
-    An environment with a vector version of its own is used as that, unless the config changes it.
-    """
-    if config.backend == "envpool":
-        return [PoolLanes(config, draws[0])]
-    if config.backend == "processes":
-        return map(partial(WorkerLane, config, make), draws)
-    with naming(config, make):
-        own = VectorLanes.of(config, make, draws[0])
-    return [own] if own else map(partial(Lane, config, make), draws)
 
 
 class GymnasiumEnv:
@@ -102,10 +35,9 @@ class GymnasiumEnv:
     resumable = False
 
     def __init__(self, config: Config, purpose: str = "env", make: MakeEnv | None = None) -> None:
-        self.device = find_device(config.device)  # of the agents; environments are on the CPU
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
-        self._config, self._make, self._resumed = config, make, 0  # so often
-        self.spaces = self._open()
+        self._resumed = 0  # number of resumptions
+        self.spaces = self._open(config, make)
         self.id = self.spaces.env  # of an environment without a name, its class's
         self._rows = (len(self.seeds), config.lanes)
         forms = [((*self._rows, *(leaf.space.shape or ())), leaf.space.dtype) for leaf in self.spaces.leaves]
@@ -115,18 +47,16 @@ class GymnasiumEnv:
         self._lives: Tensor | None = None  # as each lane reported them last; None if none has
         self._names = tuple(recorded(config.record))
         self._missing, self._ended = set(self._names), 0  # not found so far, in so many episodes
-        self.reset()
+        self._begin()
         self.masks = any(name == "action_mask" for name, *_ in self.told)
 
-    def _open(self) -> Spaces:
-        """Make every lane, with random numbers of its own if the run is resumed; returns the spaces that all have."""
-        self._lanes, self._claimed = list[tuple[int, Lanes]](), list[int]()  # each with the place of its seed
+    def _open(self, config: Config, make: MakeEnv | None) -> Spaces:
+        """Make every lane; returns the spaces that all have."""
+        self._lanes, self._claimed = list[Lanes](), list[int]()
         try:
-            for i, seed in enumerate(self.seeds):
-                draws = [Draws(seed, self.purpose, self._resumed, lane) for lane in range(self.lanes)]
-                for lanes in make_lanes(self._config, self._make, draws):
-                    self._lanes.append((i, lanes))
-            spaces = self._common()
+            for seed in self.seeds:
+                self._lanes.append(make_lanes(config, make, self._draws(seed)))
+            spaces = self._common([spaces for lanes in self._lanes for spaces in lanes.spaces])
             self._claim()
         except BaseException:
             self.close()
@@ -139,27 +69,37 @@ class GymnasiumEnv:
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Start new episodes from a new stream each time; the original one would repeat the run's first episodes."""
         self._resumed = state["resumed"] + 1
-        self.close()
-        self._open()
-        self.reset()
+        self._begin()
 
-    def reset(self) -> Step:
-        self._call("reset", dict.fromkeys(range(len(self.seeds)), ()))
+    def reset(self, starts: Sequence[Sequence[Start]] = ()) -> Step:
+        self._call("reset", dict(enumerate(starts or [[Start()] * self.lanes] * len(self.seeds))))
         obs, legal, lives, _ = self._seen()
-        self.now = Step.first(obs, legal, lives).to(self.device)
+        self.now = Step.first(obs, legal, lives)
         return self.now
+
+    def _begin(self) -> None:
+        """Reset every lane with a seed of its own, and with draws of its own if the run is resumed."""
+        index, starts = (self._resumed,) if self._resumed else (), []
+        for seed in self.seeds:
+            first = int(stream(seed, self.purpose, *index).integers(2**31))
+            draws = self._draws(seed) if self._resumed else [None] * self.lanes
+            starts.append([Start(first + j, own) for j, own in enumerate(draws)])
+        self.reset(starts)
+
+    def _draws(self, seed: int) -> list[Draws]:
+        return [Draws(seed, self.purpose, self._resumed, lane) for lane in range(self.lanes)]
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step the playing seeds; the others don't move."""
-        actions, playing, before = self.spaces.decode(action), playing.cpu(), self.now.over.cpu()
-        self._call("step", {i: actions[i] for i in playing.nonzero()[:, 0].tolist()})
+        actions = self.spaces.decode(action)
+        seeds = playing.numpy()
+        self._call("step", {i: actions[i] for i in np.flatnonzero(seeds).tolist()})
         score, terminated, truncated = (torch.from_numpy(column.copy()) for column in self._outcome)
-        ended = torch.where(playing.unsqueeze(1), terminated | truncated, before)
+        ended = torch.where(playing.unsqueeze(1), terminated | truncated, self.now.over)
         obs, legal, lives, record = self._seen()
         if record is not None:
             self._look_for_missing(record, int(ended[playing].sum()))
-        step = Step(obs, legal, ended, ended, score, terminated, truncated, score, lives, record)
-        self.now = step.to(self.device)
+        self.now = Step(obs, legal, ended, ended, score, terminated, truncated, score, lives, record)
         return self.now
 
     def _seen(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
@@ -189,27 +129,23 @@ class GymnasiumEnv:
         self.told = list[tuple[str, int, int, Any]]()  # what, by which seed and lane
         for column in self._outcome:
             column.fill(0)
-        called = [(i, lanes) for i, lanes in self._lanes if i in given]
         try:
-            for i, lanes in called:
-                lanes.ask(call, given[i][lanes.place])
-            for i, lanes in called:
-                parts, *outcome, told = lanes.hear()
-                self.told += [(name, i, k, x) for k, each in told.items() for name, x in each.items()]
+            for i, each in given.items():
+                self._lanes[i].ask(call, each)
+            for i in given:
+                parts, *outcome, told = self._lanes[i].hear()
+                self.told += [(name, i, lane, x) for lane, each in enumerate(told) for name, x in each.items()]
                 for column, came in zip([*self._parts, *self._outcome], [*parts, *outcome], strict=True):
-                    column[i, lanes.place] = came
+                    column[i] = came
         except (Exception, SystemExit) as error:
             self.close()
             raise InputError(f"{self.id}: {in_words(error)} (seed {self.seeds[i]})") from error
 
     def close(self) -> None:
         """Close every environment. One that fails to close costs a line on stderr."""
-        for _, lanes in self._lanes:
-            if isinstance(lanes, WorkerLane):
-                lanes.end()
         try:
             with ExitStack() as stack:
-                for _, lanes in self._lanes:
+                for lanes in self._lanes:
                     stack.callback(lanes.close)
         except (Exception, SystemExit) as error:  # the training that it served may be finished
             print(f"{self.id}: close() failed, which changes no result: {in_words(error)}", file=sys.stderr)
@@ -219,7 +155,7 @@ class GymnasiumEnv:
 
     def _claim(self) -> None:
         """Refuse objects that are another lane, here or in a training in progress (worker processes have copies)."""
-        for env in (lane.env.unwrapped for _, lane in self._lanes if isinstance(lane, Lane)):
+        for env in (lane.env.unwrapped for lanes in self._lanes for lane in lanes.lanes):
             if id(env) in IN_USE:
                 raise InputError(
                     f"env= made the same {type(env).__name__} object for two lanes, which would step it in turn; it "
@@ -228,12 +164,86 @@ class GymnasiumEnv:
             IN_USE[id(env)] = env
             self._claimed.append(id(env))
 
-    def _common(self) -> Spaces:
+    def _common(self, each: Sequence[Spaces]) -> Spaces:
         """The spaces of all lanes. Raises InputError if they are not the same."""
-        first, *others = [lanes.spaces for _, lanes in self._lanes]
-        for (i, lane), other in zip(self._lanes[1:], others, strict=True):
+        first = each[0]
+        for k, other in enumerate(each):
             if (other.observation, other.action) != (first.observation, first.action):
+                lane = f"lane {k % self.lanes} of seed {self.seeds[k // self.lanes]}"
                 theirs, ours = (f"{spaces.observation} and {spaces.action}" for spaces in (other, first))
-                different = f"lane {lane.place.start} of seed {self.seeds[i]} has {theirs}, and the first {ours}"
-                raise InputError(f"{first.env}: all lanes must have the same spaces, but {different}")
+                said = f"all lanes must have the same spaces, but {lane} has {theirs}, and the first {ours}"
+                raise InputError(f"{first.env}: {said}")
         return first
+
+
+class EnvPoolEnv(GymnasiumEnv):
+    """S seeds × N lanes of one EnvPool id, in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558.
+
+    Every lane has its own generator, and a seed that isn't playing is not stepped, so seeds don't affect each other.
+    EnvPool's autoreset is NEXT_STEP. It reports an episode that terminates exactly at its time limit as truncated, and
+    gives no action masks. MiniGrid's mission is text and is dropped from its Dict observations. Raises InputError if
+    that differs between episodes, because then it matters.
+    """
+
+    def _open(self, config: Config, make: MakeEnv | None) -> Spaces:
+        refuse_changes(config, "env_args")
+        self._args, self._mission = config.env_kwargs, None
+        self._fill()
+        space, action = self._pool.observation_space, self._pool.action_space
+        if isinstance(space, gym.spaces.Dict):
+            space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
+        return Spaces(self.id, space, action, as_vector=config.as_vector)
+
+    def _fill(self) -> None:
+        """Make a pool with a seed for each lane."""
+        envpool = extra("envpool", "envpool")
+        if self.id not in (known := envpool.list_all_envs()):
+            raise InputError(f"backend envpool has no {self.id!r}{meant(self.id, known)}")
+        index, count = (self._resumed,) if self._resumed else (), len(self.seeds) * self.lanes
+        streams = [stream(seed, self.purpose, *index) for seed in self.seeds]
+        seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
+        how = {"num_envs": count, "seed": seeds, "num_threads": thread_count()}
+        try:
+            self._pool = envpool.make_gymnasium(self.id, **how, **self._args)
+        except Exception as error:  # a system library or an asset is missing, or an argument does not fit
+            raise InputError(f"cannot make the environment {self.id!r}: {' '.join(str(error).split())}") from error
+        if (players := self._pool.config["max_num_players"]) > 1:
+            raise InputError(f"{self.id} has {players} players; only one is supported")
+        with warnings.catch_warnings():  # the pool keeps its spaces once it was asked
+            warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
+            _ = self._pool.observation_space, self._pool.action_space
+
+    def _begin(self) -> None:
+        if self._resumed:  # a pool cannot be reseeded
+            self.close()
+            self._fill()
+        self.reset()
+
+    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
+        seeds, shape = [*given], (len(given), self.lanes)
+        ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(-1, self.lanes)[seeds].ravel()
+        stepping = call == "step"  # a reset has no outcome
+        came = self._pool.step(np.concatenate([*given.values()]), ids) if stepping else self._pool.reset()
+        obs, *outcome, info = came
+        missions = obs.get("mission", np.zeros(1)) if isinstance(obs, dict) else np.zeros(1)
+        self._mission = missions[0] if self._mission is None else self._mission
+        if (missions != self._mission).any():
+            raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
+        for column in self._outcome:
+            column.fill(0)
+        columns = [*[leaf.of(obs) for leaf in self.spaces.leaves], *outcome]
+        for whole, column in zip([*self._parts, *self._outcome], columns, strict=False):
+            whole[seeds] = column.reshape(*shape, *whole.shape[2:])
+        lives = info["lives"].reshape(shape) if "lives" in info else []  # of Atari
+        self.told = [("lives", i, j, x) for i, row in zip(seeds, lives, strict=False) for j, x in enumerate(row)]
+
+    def close(self) -> None:
+        self._pool.close()
+        del self._pool  # this ends its threads
+
+
+def thread_count() -> int:
+    """OMP_NUM_THREADS, which workers that share a machine set to 1; without it, one per core open to this process."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return int(given) if given.isdecimal() and int(given) else cores or 1

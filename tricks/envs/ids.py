@@ -3,11 +3,14 @@
 import importlib
 import inspect
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import cache
+from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import namespace
 
 from tricks.errors import NOT_THEIRS, InputError
 from tricks.flags import meant
@@ -45,7 +48,7 @@ def maker_of(name: str) -> Callable[..., gym.Env] | None:
     try:
         found = attrgetter(id)(home)
     except AttributeError:
-        if not id.replace(".", "").isidentifier() or any(id == full.rpartition("-v")[0] for full in gym.registry):
+        if not id.replace(".", "").isidentifier() or _is_known(id):
             return None
         there = [key for key, each in vars(home).items() if callable(each) and not key.startswith("_")]
         hint = meant(id, [*there, *gym.registry], before=f"{module}:")
@@ -75,8 +78,27 @@ def import_module_of(id: str) -> str:
             where = f"it must be installed, or be {module.replace('.', '/')}.py in the current folder"
             raise _unmade(id, f"{error}; {where}") from error
         raise
+    if not _is_known(name):
+        call_plugins(module.partition(".")[0])
     return name
 
 
 def _unmade(name: str, why: str) -> InputError:
     return InputError(f"cannot make the environment {name!r}: {why}")
+
+
+def _is_known(id: str) -> bool:
+    """Whether an id is registered, with its version or without."""
+    return any(id in (full, full.rpartition("-v")[0]) for full in gym.registry)
+
+
+@cache
+def call_plugins(package: str) -> None:
+    """Let the installed package register its ids by the functions that it names in its metadata.
+
+    Some still count on it: Gymnasium did so before 1.0, each within the namespace that is the entry point's name.
+    """
+    for entry in entry_points(group="gymnasium.envs"):
+        if entry.module.partition(".")[0] == package and callable(register := entry.load()):
+            with nullcontext() if entry.name == "__root__" else namespace(entry.name):
+                register()

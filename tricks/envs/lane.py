@@ -2,7 +2,12 @@
 
 import pkgutil
 import re
+from contextlib import closing, suppress
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import gymnasium as gym
 import numpy as np
@@ -23,6 +28,8 @@ from tricks.texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 RUNNING = re.compile("running.?(mean|std|var|stat|norm|moment)", re.IGNORECASE)  # names that leave no doubt
+IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now, by their id
+ALIKE = 20  # steps in which two episodes with the same seed and actions are compared
 
 
 def changes(config: Config) -> list[str]:
@@ -44,11 +51,11 @@ def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`.
     """
     if make is not None:
-        env = an_env(make(**config.env_kwargs), "env=")
+        env = make_checked(make, config.env_kwargs)
     elif is_atari(config.env):
         env = make_game(config.env, **config.env_kwargs)
     else:
-        env = an_env(make_named(config.env, **config.env_kwargs), repr(config.env))
+        env = make_checked(partial(make_named, config.env), config.env_kwargs, repr(config.env))
     for name in config.wrap:
         env = wrapped(env, name)
     if config.rescale_actions:
@@ -59,15 +66,16 @@ def make_lane(config: Config, make: MakeEnv | None = None) -> gym.Env:
     return Contract(env)
 
 
-def an_env(made: Any, name: str) -> gym.Env:
-    """What was made. Raises InputError, with the name of what made it, if it is not a gymnasium.Env."""
-    if not isinstance(made, gym.Env):
-        old = any(kind.__module__.split(".")[0] == "gym" for kind in type(made).__mro__)
+def make_checked(make: MakeEnv, args: dict[str, Any], name: str = "env=") -> gym.Env:
+    """Call `make` and return its environment. Raises InputError, with the name, if it is not a gymnasium.Env."""
+    env = make(**args)
+    if not isinstance(env, gym.Env):
+        old = any(kind.__module__.split(".")[0] == "gym" for kind in type(env).__mro__)
         hint = "; shimmy turns environments of the package gym into it (pip install shimmy)" if old else ""
-        hint = "; each lane is one environment, and --lanes says how many" if isinstance(made, VectorEnv) else hint
-        what = "None: does it return what it makes?" if made is None else type(made).__name__
+        hint = "; each lane is one environment, and --lanes says how many" if isinstance(env, VectorEnv) else hint
+        what = "None: does it return what it makes?" if env is None else type(env).__name__
         raise InputError(f"{name} must make a gymnasium.Env, not {what}{hint}")
-    return made
+    return env
 
 
 def wrapped(env: gym.Env, name: str) -> gym.Env:
@@ -77,7 +85,9 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
         around = pkgutil.resolve_name(target)(env, *args, **named)
     except (Exception, SystemExit) as error:  # imports and constructors can raise anything
         raise InputError(f"cannot wrap the environment in {name}: {advice(error)}") from error
-    return an_env(around, f"wrap: {name}")
+    if not isinstance(around, gym.Env):
+        raise InputError(f"wrap: {name} must make a gymnasium.Env, not {type(around).__name__}")
+    return around
 
 
 def with_rescaled_actions(env: gym.Env) -> gym.Env:
@@ -130,20 +140,11 @@ def refuse_statistics(env: Any) -> None:
 
 
 class Draws:
-    """A lane's random numbers: the seed of its first episode, and what it draws from NumPy's global generator.
-
-    The latter as if it had a process of its own: `with draws: env.step(a)`.
-    """
+    """What a lane draws from NumPy's global generator, as if it had a process of its own: `with draws: env.step(a)`."""
 
     def __init__(self, seed: int, purpose: str, resumed: int, lane: int) -> None:
-        self.place, self.seeds = slice(lane, lane + 1), stream(seed, purpose, *[resumed] * bool(resumed))
         rng = stream(seed, "globals", PURPOSES.index(purpose), resumed, lane)
-        self._own, self._fresh = np.random.MT19937(int(rng.integers(2**32))), True
-
-    def first_seed(self) -> int | None:
-        """The seed of the first episode; None for those that follow."""
-        fresh, self._fresh = self._fresh, False
-        return int(self.seeds.integers(2**31)) + self.place.start if fresh else None
+        self._own = np.random.MT19937(int(rng.integers(2**32)))
 
     def __enter__(self) -> None:
         self._outer = np.random.get_bit_generator()  # type: ignore[attr-defined]
@@ -151,3 +152,41 @@ class Draws:
 
     def __exit__(self, *_: object) -> None:
         np.random.set_bit_generator(self._outer)  # type: ignore[attr-defined]
+
+
+def repeatable(config: Config, make: MakeEnv | None) -> bool:
+    """Whether an environment, of which one more is made, without config.wrap, repeats an episode that begins anew.
+
+    It does not if it draws from a generator that no seed reaches. What fails is left to fail in training.
+    """
+    episodes, actions = list[list[Any]](), list[Any]()
+    try:
+        with Draws(0, "env", 0, 0):
+            env = make_lane(replace(config, wrap=(), stack=1, rescale_actions=False), make)
+        if id(env.unwrapped) in IN_USE:  # there is only this one
+            return True
+        with closing(env):
+            for _ in range(2):
+                with Draws(0, "env", 0, 0):
+                    episodes.append(episode(env, actions))
+        one, other = episodes  # one that fails is the shorter one
+        np.testing.assert_equal(one[: len(other)], other[: len(one)])  # NaN is NaN
+    except AssertionError:
+        return False
+    except (Exception, SystemExit):
+        return True
+    return True
+
+
+def episode(env: gym.Env, actions: list[Any]) -> list[Any]:
+    """The observations and rewards of an episode, of ALIKE steps at most, by these actions or random ones."""
+    seen: list[Any] = []
+    with suppress(Exception):  # what an environment does wrong is said when it is trained in
+        seen.append(deepcopy(env.reset(seed=0)[0]))
+        for t in range(ALIKE):
+            actions += [env.action_space.sample()] if len(actions) == t else []
+            obs, reward, terminated, truncated, _ = env.step(actions[t])
+            seen += [deepcopy(obs), np.float64(reward)]
+            if terminated or truncated:
+                break
+    return seen

@@ -6,12 +6,12 @@ import gymnasium as gym
 
 from tricks.config import Config
 from tricks.core.env import Env, MakeEnv
-from tricks.core.machine import Need, find_compiler, largest
+from tricks.core.machine import Need, find_compiler, find_device, largest
 from tricks.envs.atari import fire, is_atari
-from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.envs.gymnasium import EnvPoolEnv, GymnasiumEnv
 from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
-from tricks.envs.wrappers import LifeEnds, RewardSign
+from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
 from tricks.errors import InputError
 from tricks.worlds import CLASSIC, WORLDS
 
@@ -23,10 +23,11 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
 
     A tensor world takes no arguments and no wrappers, and has no infos to record: with any of these, "auto" picks
-    gymnasium. If `make` is given, it makes every lane, and config.env is only a label. Raises InputError for what the
-    backend, the environment, or the machine does not have.
+    gymnasium. If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend
+    does not have the environment, if that does not report the lives that config.life_ends needs, or if the machine does
+    not have the device.
     """
-    backend = config.backend
+    device, backend = find_device(config.device), config.backend
     if make is not None and backend in ("tensor", "envpool"):
         raise InputError(f"backend {backend} has only its own environments; env= needs gymnasium or processes")
     if lane_kind(config, make) == "tensor":
@@ -35,7 +36,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     elif backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
     else:
-        env = GymnasiumEnv(config, purpose, make)
+        env = (EnvPoolEnv if backend == "envpool" else GymnasiumEnv)(config, purpose, make)
     try:
         if config.life_ends:
             env = LifeEnds(env, press=fire(config.env) if make is None and is_atari(config.env) else None)
@@ -44,7 +45,7 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
     except BaseException:
         env.close()
         raise
-    return env
+    return env if env.now.obs.device.type == device.type else HostEnv(env, device)
 
 
 def lane_kind(config: Config, make: MakeEnv | None = None) -> str:

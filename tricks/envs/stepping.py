@@ -1,7 +1,7 @@
-"""How lanes are stepped: each one in this process or in a process of its own, or all of a seed as one object.
+"""The lanes of one seed: one by one or as one object in this process, or in a process each.
 
-Each kind has `spaces`; `place`, which lanes of its seed it is; `ask`, which begins a call, reset or step, with one
-argument for each lane; `hear`, which returns what comes of it; and `close`.
+Each kind has `spaces`; `ask`, which begins a call, reset or step, of every lane with its own argument; `hear`, which
+returns what comes of it; and `close`.
 """
 
 import contextlib
@@ -11,15 +11,17 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from math import isfinite, nan
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import gymnasium as gym
+import numpy as np
 import torch
+from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import CloudpickleWrapper
 
@@ -40,8 +42,15 @@ from tricks.values import shown
 PATIENCE = 5.0  # seconds a worker has to close its environment
 
 Told = dict[str, Any]  # what `read` finds in one lane's info
-Outcome = tuple[Sequence[Any], Any, Any, Any, dict[int, Told]]
-"""Parts of the observation, reward, terminated, truncated, of one lane or [N, ...] of many; what each lane told."""
+Outcome = tuple[Sequence[Any], Any, Any, Any, Any]
+"""Parts of the observation, reward, terminated, truncated, and what was told: of one lane, or of N, [N, ...] each."""
+
+
+class Start(NamedTuple):
+    """How a lane is reset: with this seed, and with other draws from then on, if they are given."""
+
+    seed: int | None = None
+    draws: Draws | None = None
 
 
 def read(info: Mapping[str, Any], spaces: Spaces, record: Sequence[str]) -> Told:
@@ -51,11 +60,12 @@ def read(info: Mapping[str, Any], spaces: Spaces, record: Sequence[str]) -> Told
     """
     told: Told = {}
     if spaces.discrete and (mask := info.get("action_mask")) is not None:
-        told["action_mask"] = legal = in_one(mask).astype(bool)
+        told["action_mask"] = legal = np.asarray(in_one(mask) if isinstance(mask, tuple | list) else mask, bool)
         if legal.shape != (spaces.actions,):
             shape = f"{legal.shape}, not ({spaces.actions},): one entry per action"
             raise InputError(f'info["action_mask"] has shape {shape}')
-    if (lives := number(info.get("lives"))) is not None and isfinite(lives):
+    lives = number(info["lives"]) if "lives" in info else None
+    if lives is not None and isfinite(lives):
         told["lives"] = int(lives)
     if record:
         given = {name: found(info, name) for name in record}
@@ -73,7 +83,7 @@ class Lane:
     """
 
     def __init__(self, config: Config, make: MakeEnv | None, draws: Draws) -> None:
-        self.place, self._draws, self._over = draws.place, draws, False
+        self._draws, self._over = draws, False
         with naming(config, make), draws:
             self.env = make_lane(config, make)
         named = make is None or config.env != Config.env
@@ -81,58 +91,91 @@ class Lane:
         tasks = (self.env.metadata or {}).get("tasks", 1)
         self.spaces = Spaces(label, self.env.observation_space, self.env.action_space, tasks, config.as_vector)
         self._record = tuple(recorded(config.record))
-        self.close = self.env.close
+
+    def reset(self, start: Start) -> Outcome:
+        """Start a new episode."""
+        self._draws, self._over = start.draws or self._draws, False
+        with self._draws:
+            obs, info = self.env.reset(seed=start.seed)
+        parts = [part_of(leaf, "reset()", obs) for leaf in self.spaces.leaves]
+        return parts, 0.0, False, False, read(info, self.spaces, ())
+
+    def step(self, action: Any) -> Outcome:
+        """Step, or start the next episode if the last one is over."""
+        if self._over:
+            return self.reset(Start())
+        with self._draws:
+            obs, reward, terminated, truncated, info = self.env.step(action)
+        self._over = terminated or truncated
+        parts = [part_of(leaf, "step()", obs) for leaf in self.spaces.leaves]
+        return parts, reward, terminated, truncated, read(info, self.spaces, self._record)
+
+
+def together(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of N lanes from that of each."""
+    parts, reward, terminated, truncated, told = zip(*outcomes, strict=True)
+    return [*zip(*parts, strict=True)], reward, terminated, truncated, told
+
+
+class LocalLanes:
+    """The lanes of one seed in this process, stepped one after the other."""
+
+    def __init__(self, config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> None:
+        self.lanes: list[Lane] = []
+        try:
+            for each in draws:
+                self.lanes.append(Lane(config, make, each))
+        except BaseException:
+            with contextlib.suppress(Exception, SystemExit):  # what made it fail says more
+                self.close()
+            raise
+        self.spaces = [lane.spaces for lane in self.lanes]
 
     def ask(self, call: str, each: Sequence[Any]) -> None:
         self._asked = call, each
 
     def hear(self) -> Outcome:
         call, each = self._asked
-        return getattr(self, call)(*each)  # type: ignore[no-any-return]
+        return together(getattr(lane, call)(given) for lane, given in zip(self.lanes, each, strict=True))
 
-    def reset(self) -> Outcome:
-        """Start a new episode."""
-        self._over = False
-        with self._draws:
-            obs, info = self.env.reset(seed=self._draws.first_seed())
-        parts = [part_of(leaf, "reset()", obs) for leaf in self.spaces.leaves]
-        return parts, 0.0, False, False, {self.place.start: read(info, self.spaces, ())}
+    def close(self) -> None:
+        """Close every lane, also if some fail to; raises what they raise."""
+        with contextlib.ExitStack() as stack:
+            for lane in self.lanes:
+                stack.callback(lane.env.close)
 
-    def step(self, action: Any) -> Outcome:
-        """Step, or start the next episode if the last one is over."""
-        if self._over:
-            return self.reset()
-        with self._draws:
-            obs, reward, terminated, truncated, info = self.env.step(action)
-        self._over = terminated or truncated
-        parts = [part_of(leaf, "step()", obs) for leaf in self.spaces.leaves]
-        return parts, reward, terminated, truncated, {self.place.start: read(info, self.spaces, self._record)}
+
+def has_vector_version(config: Config, make: MakeEnv | None = None) -> bool:
+    """Whether the environment has a class for many lanes, which serves unless the config changes it."""
+    if make is not None or changes(config) or maker_of(config.env):
+        return False
+    if is_atari(config.env):
+        return True
+    name = import_module_of(config.env)
+    namespace, plain, version = parse_env_id(name)
+    if version is None:  # as for Gymnasium, the highest
+        name = get_env_id(namespace, plain, find_highest_version(namespace, plain))
+    return name in gym.registry and gym.registry[name].vector_entry_point is not None
 
 
 class VectorLanes:
-    """The lanes of one seed in one object, with NEXT_STEP autoreset; those of ale-py and EnvPool play in threads."""
+    """The lanes of one seed in one object, with NEXT_STEP autoreset; those of ale-py play in threads."""
+
+    lanes = ()
 
     def __init__(self, config: Config, env: VectorEnv, draws: Draws) -> None:
-        self.env, self._draws, self.close, self.place = env, draws, env.close, slice(0, config.lanes)
+        self.env, self._draws, self.close = env, draws, env.close
         kinds = env.single_observation_space, env.single_action_space
-        self.spaces = Spaces(config.env, *kinds, (env.metadata or {}).get("tasks", 1), config.as_vector)
+        self.spaces = [Spaces(config.env, *kinds, (env.metadata or {}).get("tasks", 1), config.as_vector)]
         self._record = tuple(recorded(config.record))
         self._read = {"action_mask", "lives", *self._record, *(name.partition(".")[0] for name in self._record)}
 
     @classmethod
-    def of(cls, config: Config, make: MakeEnv | None, draws: Draws) -> "VectorLanes | None":
-        """Those of config.env; None if it has no such class or the config changes it.
-
-        Nor does a class serve that resets in another way, or shows masks in observations.
-        """
-        if make is not None or changes(config) or maker_of(config.env):
-            return None
+    def of(cls, config: Config, draws: Draws) -> "VectorLanes | None":
+        """Those of config.env; None if its class resets in another way, or shows masks in observations."""
         with draws:
             if is_atari(config.env):
                 return cls(config, make_games(config.env, config.lanes), draws)
-            spec = gym.registry.get(import_module_of(config.env))
-            if spec is None or spec.vector_entry_point is None:
-                return None
             env = gym.make_vec(config.env, num_envs=config.lanes)
         refuse_statistics(env)
         shown = shows_mask(env.single_observation_space, env.single_action_space)
@@ -144,23 +187,20 @@ class VectorLanes:
     def ask(self, call: str, each: Sequence[Any]) -> None:
         self._finish: Callable[[], tuple[Any, ...]] = partial(self.env.step, each)
         if call == "reset":
-            self._finish = partial(self.env.reset, seed=self._draws.first_seed())
-        elif hasattr(self.env, "recv"):  # threads: those of all seeds play side by side
+            self._draws = each[0].draws or self._draws
+            self._finish = partial(self.env.reset, seed=each[0].seed)
+        elif hasattr(self.env, "recv"):  # ale-py's threads: those of all seeds play side by side
             self.env.send(each)  # type: ignore[attr-defined]
             self._finish = self.env.recv
 
     def hear(self) -> Outcome:
         with self._draws:
             obs, *outcome, info = self._finish()
-        self.look_at(obs)
-        info = {name: x for name, x in info.items() if name.removeprefix("_") in self._read}
-        asked, record = range(self.env.num_envs if info else 0), self._record if outcome else ()
-        told = {lane: read(_own(info, lane), self.spaces, record) for lane in asked}
+        spaces, record = self.spaces[0], self._record if outcome else ()
+        asked = range(0 if info.keys().isdisjoint(self._read) else self.env.num_envs)
+        told = [read(_own(info, lane), spaces, record) for lane in asked]
         reward, terminated, truncated = outcome or (0.0, False, False)  # of a reset
-        return [leaf.of(obs) for leaf in self.spaces.leaves], reward, terminated, truncated, told
-
-    def look_at(self, obs: Any) -> None:
-        """Raise InputError for observations that no agent can learn from."""
+        return [leaf.of(obs) for leaf in spaces.leaves], reward, terminated, truncated, told
 
 
 def _own(info: Mapping[str, Any], lane: int) -> dict[str, Any]:
@@ -172,66 +212,76 @@ def _own(info: Mapping[str, Any], lane: int) -> dict[str, Any]:
     }
 
 
-class WorkerLane:
-    """A lane in a process of its own, which ends when this one does, however it ends.
+class WorkerLanes:
+    """The lanes of one seed, in a process each. They end when this process does, however it ends.
 
-    Where possible, it is forked: it starts fast and shares this one's registrations. `hear` and `spaces` raise
-    InputError with what the lane raised, or if its process has died.
+    Where possible, processes are forked: they start fast and share this one's registrations. `hear` and `spaces` raise
+    InputError with what a lane raised, or if its process has died.
     """
 
-    def __init__(self, config: Config, make: MakeEnv | None, draws: Draws) -> None:
+    lanes = ()
+
+    def __init__(self, config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> None:
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         if method is None:
             with naming(config, make):  # what cannot be sent to a worker
                 cloudpickle.dumps(make)
-        context: Any = multiprocessing.get_context(method)
-        self._id, self.place = config.env, draws.place
-        self._pipe, theirs = context.Pipe()
-        given = theirs, config, CloudpickleWrapper(make), draws  # type: ignore[arg-type]
-        self._worker = context.Process(target=work, args=given, daemon=True)
-        self._worker.start()
-        theirs.close()  # so that the pipe closes when the worker dies
+        context = multiprocessing.get_context(method)
+        self._id, self._pipes, self._workers = config.env, list[Connection](), list[Any]()
+        for each in draws:
+            ours, theirs = context.Pipe()
+            given = theirs, config, CloudpickleWrapper(make), each  # type: ignore[arg-type]
+            worker = context.Process(target=work, args=given, daemon=True)  # type: ignore[attr-defined]
+            worker.start()
+            theirs.close()  # so that the pipe closes when the worker dies
+            self._pipes.append(ours)
+            self._workers.append(worker)
 
     @cached_property
-    def spaces(self) -> Spaces:
-        """Those of the lane, once it has been made."""
-        return cloudpickle.loads(self.hear(f"{self._id}: "))  # type: ignore[no-any-return]
+    def spaces(self) -> list[Spaces]:
+        """Those of each lane, once it has been made."""
+        return [cloudpickle.loads(self._answer(lane, f"{self._id}: ")) for lane in range(len(self._pipes))]
 
     def ask(self, call: str, each: Sequence[Any]) -> None:
-        try:
-            self._pipe.send((call, each))
-        except OSError as error:
-            raise self._died(error) from error
+        for lane, (pipe, given) in enumerate(zip(self._pipes, each, strict=True)):
+            try:
+                pipe.send((call, given))
+            except OSError as error:
+                raise self._died(lane, error) from error
 
-    def hear(self, before: str = "") -> Any:
+    def hear(self) -> Outcome:
+        return together(self._answer(lane) for lane in range(len(self._pipes)))
+
+    def _answer(self, lane: int, before: str = "") -> Any:
         try:
-            well, answer = self._pipe.recv()
+            well, answer = self._pipes[lane].recv()
         except (EOFError, OSError) as error:
-            raise self._died(error, before) from error
+            raise self._died(lane, error, before) from error
         if not well:
             raise InputError(answer)
         return answer
 
-    def _died(self, error: Exception, before: str = "") -> InputError:
+    def _died(self, lane: int, error: Exception, before: str = "") -> InputError:
         """What became of a worker whose pipe is closed."""
-        self._worker.join(1.0)  # its pipe closes just before it exits
-        code, reason = self._worker.exitcode, type(error).__name__
+        worker = self._workers[lane]
+        worker.join(1.0)  # its pipe closes just before it exits
+        code, reason = worker.exitcode, type(error).__name__
         if code is not None:
             reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        return InputError(f"{before}the worker process of lane {self.place.start} has died ({reason})")
-
-    def end(self) -> None:
-        """Tell the worker to close its environment and exit, even in mid-step."""
-        self._worker.terminate()
-        self._deadline = time.monotonic() + PATIENCE
+        return InputError(f"{before}the worker process of lane {lane} has died ({reason})")
 
     def close(self) -> None:
-        """Wait for the worker, once it was told to `end`; kill it if it does not close its environment in time."""
-        self._worker.join(max(0.0, self._deadline - time.monotonic()))
-        if self._worker.is_alive():
-            self._worker.kill()
-            self._worker.join()
-        self._pipe.close()
+        """Terminate the workers, even in mid-step, and wait for them; kill those that do not close in time."""
+        for worker in self._workers:
+            worker.terminate()
+        deadline = time.monotonic() + PATIENCE
+        for worker in self._workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
+        for pipe in self._pipes:
+            pipe.close()
 
 
 def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draws) -> None:
@@ -241,8 +291,9 @@ def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draw
     parent reports what an environment raises.
     """
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open for the worker's lifetime
-    for name in {"SIGINT", "SIGHUP"} & {*dir(signal)}:  # not every platform has both
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in ("SIGINT", "SIGHUP"):
+        with contextlib.suppress(AttributeError):  # not every platform has both
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
@@ -254,11 +305,26 @@ def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draw
             pipe.send((True, cloudpickle.dumps(lane.spaces)))
             while True:
                 call, given = pipe.recv()
-                pipe.send((True, getattr(lane, call)(*given)))
+                pipe.send((True, getattr(lane, call)(given)))
     except EOFError:  # the parent is gone
         return
     except Exception as error:
         pipe.send((False, in_words(error)))
+
+
+Lanes = LocalLanes | VectorLanes | WorkerLanes
+
+
+def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Lanes:
+    """The lanes of one seed, each with its own draws, which `make` makes if it is given.
+
+    An environment with a vector version of its own is used as that, unless the config changes it.
+    """
+    if config.backend == "processes":
+        return WorkerLanes(config, make, draws)
+    with naming(config, make):
+        own = VectorLanes.of(config, draws[0]) if has_vector_version(config, make) else None
+    return own or LocalLanes(config, make, draws)
 
 
 @contextlib.contextmanager

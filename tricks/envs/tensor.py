@@ -69,19 +69,16 @@ class TensorEnv:
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
         self._group = torch.arange(self.lanes, device=self.device) // config.group  # [N]
         self._resets = (0,) * len(self.seeds)  # so many each seed has had
-        self._begin()
+        self._begin(self._first_chances())
 
     def reset(self) -> Step:
         """Start a new episode in every lane; carried features keep their values."""
         self._resets = later(self._resets)
-        return self._begin(self._state[..., self._kept :])
+        carried = self._state[..., self._kept :]
+        return self._begin(torch.cat([self._first_chances()[..., : self._kept], carried], -1))
 
-    def _begin(self, *carried: Tensor) -> Step:
-        self._draw((0,) * len(self.seeds), 0)
-        self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
-        state = self._fresh_states()
-        self._kept = state.shape[-1] - self.world.carried  # features that a reset redraws
-        self._state = state = torch.cat([state[..., : self._kept], *carried], -1) if carried else state
+    def _begin(self, state: Tensor) -> Step:
+        self._state, self._kept = state, state.shape[-1] - self.world.carried  # features that a reset redraws
         self._wide = (*state.shape[:2], *(1,) * (state.dim() - 2))  # the shape of one number per lane, to go with it
         self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
         self.now = Step.first(*self._shown())
@@ -157,6 +154,12 @@ class TensorEnv:
     def _shown(self) -> tuple[Tensor, Tensor]:
         legal = self.world.legal(self._state)
         return self.world.observe(self._state), self._all if legal is None else legal
+
+    def _first_chances(self) -> Tensor:
+        """The states in which all lanes begin."""
+        self._draw((0,) * len(self.seeds), 0)
+        self._episode = torch.zeros(len(self.seeds), self.lanes, dtype=torch.int64, device=self.device)
+        return self._fresh_states()
 
     def _fresh_states(self) -> Tensor:
         """The states in which lanes begin an episode at the present step."""

@@ -45,6 +45,20 @@ class EnvWrapper:
         self.now = self.seen(self.env.now)
 
 
+class HostEnv(EnvWrapper):
+    """Moves data between an Env on the CPU and an agent on another device."""
+
+    def __init__(self, env: Env, device: torch.device) -> None:
+        self._device = device
+        super().__init__(env)
+
+    def seen(self, step: Step) -> Step:
+        return step.to(self._device)
+
+    def step(self, action: Tensor, playing: Tensor) -> Step:
+        return super().step(action.cpu(), playing.cpu())
+
+
 class RewardSign(EnvWrapper):
     """Replaces the reward by its sign (−1, 0 or 1) and keeps the score. Mnih et al. 2015, 10.1038/nature14236.
 

@@ -63,7 +63,8 @@ def in_one_line(made: MadeWith) -> str:
     commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
     ours = f"tricks {made.get('tricks')}{commit}{', with changes' * bool(made.get('dirty'))}"
     versions = [f"{name} {made[name]}" for name in (*BENEATH, "python") if made.get(name)]
-    return ", ".join([str(made.get("date"))[:10], ours, *versions, f"on {made.get('device')}"])
+    date = str(made.get("date") or "")[:10]
+    return ", ".join(filter(None, [date, ours, *versions, f"on {made.get('device')}"]))
 
 
 def _commit() -> str | None:
