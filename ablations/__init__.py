@@ -1,7 +1,6 @@
 """Which trick matters where: designs, runs, statistics and figures over many seeds.
 
-Other packages, such as the chapters, import the harness from here, and this project's own results from
-`ablations.findings`.
+The chapters import the harness from here, and this project's own results from `ablations.findings`.
 """
 
 from importlib import import_module

@@ -1,7 +1,6 @@
 """What each trick does: the scores of every run, the differences between arms, and what can be said of them.
 
-Of crossed tricks, too: a factorial's effects and interactions. Each is computed per seed, so its interval is Student's
-t over seeds.
+Also a factorial's effects and interactions, each computed per seed, so that its interval is Student's t over seeds.
 """
 
 from collections.abc import Iterable, Mapping
