@@ -101,7 +101,7 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
         tried = study.tuning(arm) if study.about.get("tuning") else ()  # rates of one's own question
         at_end = not first.arm and at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)
-        row |= {"edge": first.lr in (min(tried), max(tried)) if tried else at_end}
+        row |= {"edge": len(tried) > 1 and first.lr in (min(tried), max(tried)) if tried else at_end}
         row |= {"score": found.score.mean(skipna=False) if study.env in SCALES else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
         row |= {"solved": np.nan if goal is None else found.reached.notna().mean()} | failures(late, study.env)

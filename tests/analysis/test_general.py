@@ -236,7 +236,7 @@ def test_a_difference_is_the_arm_minus_its_reference_also_where_a_trick_is_taken
 
 
 def test_a_best_rate_at_the_end_of_those_that_were_tried_is_marked() -> None:
-    for rates, marked in (((0.01, 0.02), True), ((0.01, 0.02, 0.03), False)):
+    for rates, marked in (((0.01, 0.02), True), ((0.01, 0.02, 0.03), False), ((0.02,), False)):
         made = tuned(ENVS[0], {arm.name: {lr: [1.0] * 5 for lr in rates} for arm in ONE.arms})
         made.runs["arm"] = made.runs.tricks.map({"": "reinforce", "baseline": "+ baseline"})
         assert ("| 0.02 (the grid's edge) |" in Answer((made,)).tables[0]) == marked
