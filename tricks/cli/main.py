@@ -156,7 +156,7 @@ def save_policy(arguments: list[str]) -> None:
 
 
 def check(arguments: list[str]) -> None:
-    """Print what an environment has. Raises InputError for what `train` refuses, or Gymnasium's own checker finds."""
+    """Print what an environment has. Raises InputError for what no trick can learn in, or Gymnasium finds."""
     parser = Parser("python -m tricks check ENV")
     making = ("env", "env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend")
     parser.takes(Config(env="", seeds=1, lanes=1), only=making)
