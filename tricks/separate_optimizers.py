@@ -22,7 +22,7 @@ def epochs_of_each_net(batch: Batch, config: Config, update: Index) -> Iterable[
         if epoch >= config.value_epochs:
             b.value_rows = Batch(**b.columns | {"valid": torch.zeros_like(b.valid)})
         elif epoch >= config.epochs:
-            b.others, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
+            b.value_rows, b.valid = Batch(**b.columns), torch.zeros_like(b.valid)
         yield b
 
 
