@@ -106,7 +106,7 @@ assert (len(claims), len(agreed), (claims.verdict == "can't tell").sum()) == (38
 # %% [markdown]
 # Of 38 [statements by others](../docs/results/robots.md) (Andrychowicz et al. 2020; Engstrom et al. 2020,
 # arXiv:2005.12729), 4 hold up here, and 34 stay open. One of the four is about the clip: without it, their agents scored
-# 13% less on Walker2d, and ours score less there, too.
+# 13% less on Walker2d, and ours score less as well.
 
 # %% [markdown]
 # ## Exercises

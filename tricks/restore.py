@@ -142,7 +142,7 @@ def load(
     if "body" in there.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make, evaluation = _placed(folder, there, env, wrap, eval_env)
-    file = CHECKPOINT if there.remark else "agent.pt"
+    file = "agent.pt" if finished(folder) else CHECKPOINT
     with judged(f"the run in {folder}", file, passing=InputError):  # of a body that does not fit
         spaces = there.spaces.of(config)
         widths = () if body is not None or spaces.images else (spaces.features, *config.hidden)

@@ -69,7 +69,7 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Itera
 
 
 def deal_lanes(batch: Batch, chosen: Tensor, keys: Tensor, count: int, **of_lanes: Tensor) -> Iterator[Batch]:
-    """The same for the chosen lanes [S, N], as rows [S, T·L, ...], and columns that are given by lane, [S, N, ...]."""
+    """`deal` whole lanes, as rows [S, T·L, ...]: those chosen, with their keys and columns of_lanes, [S, N, ...]."""
     lanes = {name: x.unflatten(1, (-1, chosen.shape[1])).transpose(1, 2) for name, x in batch.columns.items()}
     for b in deal(Batch(**lanes | of_lanes, rows=lanes["valid"]), keys, chosen.sum(1), count):
         b.valid = b.rows & b.valid.unsqueeze(2)
@@ -78,7 +78,10 @@ def deal_lanes(batch: Batch, chosen: Tensor, keys: Tensor, count: int, **of_lane
 
 
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
-    """KL(π_old ‖ π) ≈ mean((ρ − 1) − log ρ) in nats, never negative, and the largest ratio: [S]. Schulman 2020."""
+    """KL(π_old ‖ π) ≈ mean((ρ − 1) − log ρ) in nats, never negative, and the largest ratio: [S] each, from [S, B].
+
+    Schulman 2020, "Approximating KL Divergence".
+    """
     ratio = ratio.detach().clamp(min=torch.finfo(ratio.dtype).tiny)  # so that log ρ stays finite
     return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}
 

@@ -60,7 +60,10 @@ def running_sums(reward: Tensor, fresh: Tensor, before: Tensor, gamma: PerSeed) 
 
 
 def variance_so_far(x: Tensor, valid: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
-    """Running variance after each step, of all lanes' valid rows up to it, [S, T], and the moments [S, 3] then."""
+    """Variance of all lanes' valid rows up to each step, [S, T], and the moments at the end. x, valid [S, T, N].
+
+    moments [S, 3]: count, mean, and sum of squared deviations.
+    """
     count, mean, squares = moments.unsqueeze(2).unbind(1)  # [S, 1] each
     off = (x - mean.unsqueeze(2)) * valid  # from a mean that is near, so that the squares lose no digits
     count = count + valid.sum(2).cumsum(1)  # [S, T]

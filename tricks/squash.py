@@ -61,7 +61,7 @@ def log_slope(u: Tensor) -> Tensor:
 
 
 def mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
-    """E[log tanh′(u)], u ~ N(mean, std²), by an even grid over ±5.5 σ, off by 2·10⁻⁶ up to σ = 2, at 5 by 3·10⁻³."""
+    """E[log tanh′(u)], u ~ N(mean, std²), by an even grid over ±5.5 σ; off by 2·10⁻⁶ for σ ≤ 2, 3·10⁻³ at 5."""
     z = torch.linspace(-REACH, REACH, POINTS, dtype=mean.dtype, device=mean.device)
     weight = (-z.square() / 2).softmax(0)
     return (log_slope(mean.unsqueeze(-1) + std.unsqueeze(-1) * z) * weight).sum(-1)
@@ -74,7 +74,7 @@ def refuse_env(env: Env) -> None:
 
 def squashed(space: gym.Space[Any]) -> SquashedGaussian:
     """The policy family for a Box with finite bounds. Raises InputError, saying what to do, for any other space."""
-    most = np.finfo(np.float32).max  # that the policy computes
+    most = np.finfo(np.float32).max  # the largest number that the policy computes
     if not isinstance(space, Box) or not ((-most <= space.low) & (space.low < space.high) & (space.high <= most)).all():
         given = " ".join(str(space).split())
         how = "leave it off with --no-squash (squash=False)"

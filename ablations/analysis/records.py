@@ -334,7 +334,7 @@ def _parse(text: str, path: Path) -> Study:
     about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
     check_sum(text, about.pop("sha256", None))
     if "games" in about:
-        raise InputError("has scores of whole games, which are no study any more")
+        raise InputError("has scores of whole games, which are no longer a study")
     runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, ""))[COLUMNS]
     designs = tuple(as_design(each) for each in about.pop("designs"))
     return Study(path.name.removesuffix(SUFFIX), designs, runs, cast(About, about))

@@ -64,7 +64,7 @@ def place(world: str, numbers: str, rate: float | None = None) -> str:
     return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])
 
 
-SIGN = "reward_sign"  # a number that stands among the flags of an arm that has it as its own
+SIGN = "reward_sign"  # a number that is listed among the flags of an arm that sets it
 SHARED = ("env", "steps", "seeds", "backend", "device", "compile")  # of a config: the same for all arms
 NUMBERS = tuple(each.name for each in fields(Config) if each.name not in SHARED)  # the others
 

@@ -27,7 +27,7 @@ def test_list_listing_and_diff_print(told: Told) -> None:
 
 
 def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
-    written = "--steps 1e5 --lanes=1.6e1 --seeds 1e0 --lr 1e-3 --hidden 1e1 20"
+    written = "--steps 1e5 --lanes=1.6e1 --seeds 1e0 --lr 1e-3 --hidden=1e1 20"
     _, (config,) = parse(written.split(), "train", Config)
     assert config == Config(steps=100_000, lanes=16, seeds=1, lr=1e-3, hidden=(10, 20))
     refusal("--steps: takes a whole number", parse, ["--steps", "1.23e1"], "train", Config)

@@ -84,6 +84,10 @@ def test_the_memory_of_a_checkpoint_goes_where_new_rows_are_and_forgets_the_olde
         memory.add(rows(), IDENTITY, update)
     again.load_state_dict(memory.state_dict())
     assert again.rows.obs.shape == (2, 40, 4) and again.rows.born.unique().tolist() == [1, 2]
+    older = {"length": 20, "filled": torch.tensor([1, 2]), **memory.state_dict()}  # which said it beside the rows
+    again.load_state_dict(older | {"rows": {name: x.clone() for name, x in memory.rows.columns.items()}})
+    assert again.filled.tolist() == [[1], [2]]
+    again.load_state_dict(memory.state_dict())
     new = Batch(**{name: column.to(elsewhere) for name, column in rows().columns.items()})
     again.add(new, ReturnStats(*(x.to(elsewhere) for x in IDENTITY[:2])), 3)
     assert {column.device for column in again.rows.columns.values()} == {elsewhere}

@@ -70,6 +70,8 @@ def test_a_listing_has_no_flag_left_imports_only_what_it_uses_and_forgets_no_val
     assert "tricks." not in text.split("def train")[1]
     assert "def train(config: Config) -> Run:" in text
     assert "heckpoints" not in text
+    ranges = {"clip_range": setting.clip, "clip_high": setting.clip_higher, "value_clip_range": setting.value_clip}
+    assert {name: f"t.{name} = " in text or f"t.{name}, " in text for name in ranges} == ranges
     names = [alias.asname or alias.name for node in tree.body for alias in getattr(node, "names", [])]
     assert all(text.count(name) > 1 for name in names)
     blocks = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", None), list)]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.chance_spaces import boxes, discrete, nested
@@ -170,6 +170,13 @@ def test_a_space_is_read_as_it_was_written(space: gym.Space[Any], action: gym.Sp
     if isinstance(space, Dict):
         assert isinstance(again, Dict)
         assert list(again.spaces) == list(space.spaces)
+
+
+def test_a_space_of_an_older_file_is_read() -> None:
+    assert from_plain({"kind": "Discrete", "n": 6, "start": 2, "dtype": "int64"}) == Discrete(6, start=2)
+    assert from_plain({"kind": "MultiBinary", "shape": [3]}) == MultiBinary(3)
+    many = {"kind": "MultiDiscrete", "shape": [2], "dtype": "int64", "nvec": [3, 4], "start": [0, 1]}
+    assert from_plain(many) == MultiDiscrete([3, 4], start=[0, 1])
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize <= 8, reason="long doubles are doubles here")

@@ -322,6 +322,13 @@ def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s(rates: Path, tol
     rate_table.use(None)
 
 
+def test_a_rate_is_known_by_the_sign_of_the_reward_as_if_that_were_a_flag(rates: Path) -> None:
+    store(("Other-v0", 100, "", "reward_sign", 0.1, 1.0, 1.0, 1, "1"))
+    config = Config("Other-v0", steps=100)
+    assert best_rate(replace(config, reward_sign=True), REINFORCE) == (0.1, "")
+    assert best_rate(config, REINFORCE).reservation == "not tuned"
+
+
 CARTPOLE = replace(TINY, env="CartPole-v1")
 PAIR = (Arm("ppo", PPO), Arm("other", REINFORCE))
 

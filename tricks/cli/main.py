@@ -53,12 +53,6 @@ def _dispatch(arguments: list[str]) -> int:
     return 0
 
 
-RIGHT = {  # what would be, if Gymnasium's checker says this
-    "eterministic": "call super().reset(seed=seed) in reset, and draw from self.np_random alone",
-    "not within the observation space": "clip observations, or make the space larger",
-}
-
-
 @dataclass(frozen=True)
 class Which:
     """Which agent of which saved run."""
@@ -155,8 +149,14 @@ def save_policy(arguments: list[str]) -> None:
         print(f"the input state is {writer.STATE.format(run.agent.state_size)}")
 
 
+RIGHT = {  # how to mend it, if Gymnasium's checker says this
+    "eterministic": "call super().reset(seed=seed) in reset, and draw from self.np_random alone",
+    "not within the observation space": "clip observations, or make the space larger",
+}
+
+
 def check(arguments: list[str]) -> None:
-    """Print what an environment has. Raises InputError for what no trick can learn in, or Gymnasium finds."""
+    """Print an environment's spaces. Raises InputError if it can't be made, or breaks Gymnasium's interface."""
     parser = Parser("python -m tricks check ENV")
     making = ("env", "env_args", "wrap", "rescale_actions", "stack", "as_vector", "life_ends", "backend")
     parser.takes(Config(env="", seeds=1, lanes=1), only=making)

@@ -32,7 +32,7 @@ class Agent(nn.Module):
     """
 
     OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}
-    mask: Callable[[Tensor, Tensor], Tensor] | None = None  # logits, legal [..., A] -> logits; else, all are legal
+    mask: Callable[[Tensor, Tensor], Tensor] | None = None  # logits, legal [..., A] -> logits; None: all are legal
     obs_stats: Callable[[Tensor], Tensor] | None  # what the nets see instead of observations: [S, B, D] -> [S, B, D]
     origin: str = ""  # the folder that they were loaded from
     acting_state: Tensor | None = None  # a recurrent policy's after the last `act`, [S, N, 1, K]
@@ -136,7 +136,7 @@ class Agent(nn.Module):
         shape, then A, or is a tuple of one such array for each component of the action. With `rng`, actions are
         sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a single agent, `agent[k]`.
         A recurrent agent goes on in the state after the last call; `begins`, one bool or one for each row, says where
-        an episode begins, and so a new state. Raises InputError for what does not fit, or leaves no action.
+        an episode begins, and so a new state. Raises InputError for observations or masks that don't fit.
         """
         leads = tuple(leading_axes(leaf, obs, len(self.seeds)) for leaf in self.spaces.leaves)
         if len(set(leads)) > 1:

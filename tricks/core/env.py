@@ -1,6 +1,6 @@
 """One interface for all environments: [S, N] lanes that step together, with Gymnasium's NEXT_STEP autoreset.
 
-The step after an episode's last ignores the action and returns the reset observation, which is no experience.
+The step after an episode's last ignores the action and returns the reset observation; it isn't experience.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ MakeEnv = Callable[[], gym.Env]  # a user's alternative to an id: makes the envi
 
 
 class Step(NamedTuple):
-    """The current observations, and the outcome of the last step: zeros right after a reset. It is never modified.
+    """The current observations, and the outcome of the last step: zeros right after a reset. Never modified in place.
 
     The agent learns from terminated, truncated and reward; curves report over and score, which differ from these only
     with `Config.life_ends` and `reward_sign`.
@@ -45,7 +45,12 @@ class Step(NamedTuple):
 
 
 class Env(Protocol):
-    """The interface between an environment and the loop."""
+    """The interface between an environment and the loop.
+
+    `reset` begins a new episode in every lane. `step` steps each seed whose playing [S] is True; the other seeds'
+    results do not count; action [S, N(, A)]. `load_state_dict` restores the state that `state_dict` saved; if not
+    resumable, it starts episodes that the run has not seen yet. `close` ends what it holds, such as processes.
+    """
 
     id: str
     seeds: tuple[int, ...]
@@ -55,9 +60,9 @@ class Env(Protocol):
     now: Step  # that `reset` or `step` returned last
 
     @property
-    def resumable(self) -> bool: ...  # whether lanes can be restored in mid-episode; otherwise they start new ones
+    def resumable(self) -> bool: ...  # whether `load_state_dict` can restore lanes in mid-episode
     def reset(self) -> Step: ...
-    def step(self, action: Tensor, playing: Tensor) -> Step: ...  # [S, N(, A)]; [S]: other seeds' results don't count
+    def step(self, action: Tensor, playing: Tensor) -> Step: ...
     def close(self) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...

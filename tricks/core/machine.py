@@ -1,4 +1,4 @@
-"""What this machine has: devices, a compiler, and memory, without which a training is refused at once."""
+"""What this machine has: devices, a compiler, and memory. A training that can't fit is refused before it takes any."""
 
 import multiprocessing
 import os

@@ -44,7 +44,7 @@ MakeBody = Callable[[Generators, Spaces], Body]
 
 
 class Head(nn.Module):
-    """One linear layer, [S, B, H] -> [S, B, out]; an exact one has a float64 bias, as PopArt's can be huge."""
+    """One linear layer, [S, B, H] -> [S, B, out]; an exact one has a float64 bias, since PopArt's can be huge."""
 
     def __init__(self, generators: Generators, inputs: int, outputs: int, exact: bool = False) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class Dense(nn.Module):
 class Nature(nn.Module):
     """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] -> [S, B, 512].
 
-    Pixels are scaled to [0, 1], where those of `unit` images are. A convolution's weight is stored as the matrix
-    [S, C·k·k, out] that multiplies each patch, for initializations. Mnih et al. 2015, 10.1038/nature14236.
+    Pixels are scaled to [0, 1], unless `unit` says that they already are. A convolution's weight is stored as the
+    matrix [S, C·k·k, out] that multiplies each patch, for initializations. Mnih et al. 2015, 10.1038/nature14236.
     """
 
     def __init__(self, generators: Generators, shape: Sequence[int], unit: bool = False) -> None:
@@ -131,7 +131,7 @@ def image_body(generators: Generators, leaf: Leaf) -> Body:
 
 
 class Joined(nn.Module):
-    """Convolutions for each image, which lies flat between other parts, then dense layers: [S, B, D] -> [S, B, H]."""
+    """Convolutions for each image, which lies flat among other parts, then dense layers: [S, B, D] -> [S, B, H]."""
 
     def __init__(self, generators: Generators, spaces: Spaces, hidden: Sequence[int], activation: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """What a training's state belongs to: the run, a seed, a lane, or an episode. Each part says so in its OWNERS.
 
-What is not the run's leads with S, and stays as it is while its seed waits. Where episodes can't be resumed, theirs
-starts over. A training that starts from other agents takes over what belongs to their seeds.
+All but the run's leads with S, and stays as it is while its seed waits. An episode's starts over where episodes can't
+be resumed. A training that starts from other agents takes over what belongs to their seeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ def forget_episodes(part: Any) -> None:
 
 
 class Waiting:
-    """The seeds that are not active [S]: what the loop, which treats all alike, does to what is theirs is undone."""
+    """Undoes what the loop, which updates all seeds alike, does to those that are not active. active [S]."""
 
     def __init__(self, parts: Iterable[Any], active: Tensor) -> None:
         self.parts, self.seeds = list(parts), torch.zeros(0, dtype=torch.int64)

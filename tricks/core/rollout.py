@@ -132,7 +132,11 @@ class Player:
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
 
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
-        """The rows since the last call; those with indices in `endless` have a fault. If not `last`, noise goes on."""
+        """The rows since the last call. Seeds with something invalid in them have a fault and no rows.
+
+        So do the seeds with the indices `endless`, whose games are longer than the limit. Unless `last`, more rows of
+        the same rollout follow, with the noise that is left. Raises InputError if every seed has a fault.
+        """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
         std = DiagonalGaussian.std(torch.stack(self._logits, 1)) if self._logits else None
@@ -144,7 +148,7 @@ class Player:
         self, obs: Tensor, columns: Sequence[Tensor], std: Tensor | None, record: Tensor | None = None,
         last: bool = True, endless: Sequence[int] = (),
     ) -> Rollout:  # fmt: skip
-        """The rollout of rows as `step` notes them, [S, T, N, ...] each; InputError if every seed has invalid ones."""
+        """The rollout of rows as `step` notes them: obs [S, T+1, N, ...], and the columns after it [S, T, N, ...]."""
         legal, action, reward, terminated, truncated, score, over, playing, resetting, between = columns
         valid, in_game = playing & ~resetting, playing & ~between
         over = over & in_game
@@ -170,8 +174,9 @@ class Player:
         state = self.state.end_rollout() if self.state is not None else None
         record = record if record is None else record.masked_fill(~in_game.unsqueeze(-1), torch.nan)
         task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
-        rows = obs, legal, action, reward, terminated, truncated, valid, cut, score, over, task, std, clipped, record
-        return Rollout(*rows, state, faults)
+        played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
+        ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
+        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, record=record, state=state, faults=faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""
@@ -196,7 +201,10 @@ def observed(valid: Tensor) -> Tensor:
 
 
 def find_faults(obs: Tensor, possible: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, int]]:
-    """What is wrong in a seed's valid rows, and in which, by its index; possible [S, T, N]: there is a legal action."""
+    """The first fault in the valid rows of each seed that has one, and its row, by the seed's index.
+
+    obs [S, T+1, N, ...]; reward, valid, and possible, whether there is a legal action, [S, T, N].
+    """
     checks = {}
     if obs.is_floating_point():  # uint8 is always finite
         checks["the observation is not finite"] = observed(valid) & ~obs.flatten(3).isfinite().all(-1)
@@ -211,7 +219,10 @@ def find_faults(obs: Tensor, possible: Tensor, reward: Tensor, valid: Tensor) ->
 
 @faster("tricks.fused.playing")
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
-    """Play whole episodes, back to back, until each active seed [S] has `rows` rows of experience or more."""
+    """Play whole episodes, back to back, until each active seed [S] has `rows` rows of experience or more.
+
+    A seed with a game of more than `player.limit` steps gets a fault instead of rows.
+    """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)

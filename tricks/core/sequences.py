@@ -18,7 +18,7 @@ class Sequences:
 
 
 def goes_on(valid: Tensor, done: Tensor) -> Tensor:
-    """Rows with whose state the next row begins, unless it begins an episode, as after a lost life: [S, T, N] each."""
+    """Where the next row begins with this row's state, as it does within an episode: [S, T, N] each."""
     return valid & ~(done & F.pad(valid[:, 1:], (0, 0, 0, 1)))
 
 
@@ -26,7 +26,7 @@ Given = Tensor | Sequences  # observations, as nets take them
 
 
 class Features:
-    """Observations [S, B, ...], and what the policy net's body makes of them once for all heads on it, [S, B, H]."""
+    """Observations [S, B, ...], and what the policy net's body makes of them, [S, B, H], once for all of its heads."""
 
     def __init__(self, obs: Given, hidden: Tensor | Callable[[], Tensor]) -> None:
         self.obs, self._made = obs, hidden

@@ -96,7 +96,7 @@ class Leaf:
 def leaves(
     env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
 ) -> Iterator[Leaf]:
-    """The parts of a space at this path of a larger one, of which `usable` are made of numbers; see `Spaces`."""
+    """The parts of the space at this path of a larger one. usable: which of that one's are numbers, for the message."""
     if isinstance(space, Dict | Tuple):
         inner: list[Any] = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
         usable = usable if path else [key for key, part in inner if isinstance(part, (*PLAIN, Dict, Tuple))]
@@ -125,7 +125,10 @@ def refuse_unusable(env: str, role: str, space: gym.Space[Any], at: str = "") ->
 
 
 def image_axes(space: gym.Space[Any], as_vector: bool = False) -> str:
-    """How an image's axes lie, with C < H, W, if it is uint8, or with three axes bool or in [0, 1]; else empty."""
+    """The order of an image's axes: CHW, HWC or HW, where C is smaller than H and W; empty if this is no image.
+
+    Images are uint8. With three axes they can also be bool, or floats in [0, 1].
+    """
     if not isinstance(space, Box):
         return ""
     shape, of_bytes, axes = space.shape, space.dtype == np.uint8, ""
@@ -276,7 +279,7 @@ class Spaces:
 def within(box: Box, numbers: np.ndarray) -> np.ndarray:
     """Numbers [..., *shape] as actions in the box: of its dtype, finite, and whole if it is one of integers.
 
-    One beyond a bound becomes the bound, and NaN 0, or the bound next to it; the seed stops at the end of the update.
+    One beyond a bound becomes the bound. NaN becomes 0 or the nearest bound; its seed stops at the end of the update.
     """
     whole = box.dtype.kind in "iub"
     largest = np.inf if whole else float(np.finfo(box.dtype).max)  # type: ignore[type-var]
