@@ -33,5 +33,5 @@ def refuse_env(env: Env) -> None:
     if getattr(env, "demonstrate", None) is None:
         raise InputError(
             f"imitate needs a world with demonstrations, such as tricks/Sums-v0, and {env.id} has none; "
-            "leave it off with --no-imitate (imitate=False)"
+            "leave imitate and imitate_steps off"
         )

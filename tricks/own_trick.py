@@ -17,12 +17,13 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tricks import ladder
-from tricks.config import Config
+from tricks.config import FINITE, Config
 from tricks.errors import InputError, in_words
 from tricks.flags import meant
 from tricks.ladder import OWN, Tricks, closed
@@ -44,6 +45,8 @@ def load_trick(path: str | Path) -> str:
     if known := [name for name, loaded in OWN.items() if loaded == (path.resolve(), digest)]:
         return known[0]
     home = f"tricks.{path.stem}"
+    if not path.stem.isidentifier() or iskeyword(path.stem):
+        raise InputError(f"{path} must have the name of a module, such as mine.py")
     if importlib.util.find_spec(home) and path.stem not in {loaded.stem for loaded, _ in OWN.values()}:
         raise InputError(f"{path} has the name of a file of this package; give it another name")
     module = module_from(path, home)
@@ -88,7 +91,7 @@ def module_from(path: Path, name: str) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:  # to read it anew, because an import could use stale bytecode
         exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path} cannot be run: {in_words(error)}") from error
     finally:
         sys.path.pop(0)
@@ -113,13 +116,13 @@ def _flag(module: ModuleType, path: Path) -> tuple[str, dataclasses.Field[bool]]
 
 
 def _number(module: ModuleType, number: str, path: Path) -> Any:
-    """A number's default."""
+    """A number's field: it must be positive, unless its default is not."""
     if hasattr(Config, number):
         raise InputError(f"{path}: Config has a number {number!r} already")
-    default = getattr(module, number, None)
+    default: Any = getattr(module, number, None)
     if type(default) not in (int, float):
         raise InputError(f"{path} must give {number} a default: {number}: float = 0.3")
-    return default
+    return dataclasses.field(default=default, metadata=FINITE if default <= 0 else {})
 
 
 def _with_lines(module: ModuleType, name: str, path: Path) -> str:
@@ -201,7 +204,7 @@ def _extend(kind: type, defaults: Mapping[str, Any]) -> None:
     """Give a frozen dataclass more fields, in place, so that all that knows the class knows them."""
     for each in GENERATED & vars(kind).keys():
         delattr(kind, each)
-    kind.__annotations__ |= {name: bool if kind is Tricks else type(x) for name, x in defaults.items()}
+    kind.__annotations__ |= {name: type(x.default) for name, x in defaults.items()}
     for name, default in {**vars(kind)["__dataclass_fields__"], **defaults}.items():
         setattr(kind, name, default)
     dataclasses.dataclass(frozen=True)(kind)

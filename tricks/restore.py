@@ -99,7 +99,8 @@ def further(
     with begun_again(as_path(folder)) as folder:
         refuse_unfinished(folder)
         saved = read(folder, LAST)
-        contents(folder)  # whose checksums say whether it is of this run
+        if finished(folder):  # else its `further` was killed
+            contents(folder)  # whose checksums say whether it is of this run
         return _trained_on(folder, longer(saved, steps, schedule), (env, wrap, eval_env), body, on_update)
 
 
@@ -164,7 +165,8 @@ def load(
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:
     """The run where its agents are to play: where its evaluations were, or, if only `env` is named, its training."""
     run = load(folder, env=env, wrap=wrap, eval_env=eval_env)
-    return run.as_evaluated() if env is None or eval_env is not None else replace(run, evaluation=None)
+    own = run.evaluation is not None and run.evaluation.env  # else `env` may only name the module
+    return replace(run, evaluation=None) if own and env is not None and eval_env is None else run.as_evaluated()
 
 
 def _placed(

@@ -232,9 +232,7 @@ class Training:
 
     def finished(self) -> Run:
         """The finished run."""
-        doors, log = self.doors, self.log
-        doors.checkpoints.end_update(log.steps)  # a signal may have come since
-        last = None
+        doors, log, last = self.doors, self.log, None
         with suppress(AttributeError):  # an optimizer of one's own may keep no state: this run can't be continued
             last = doors.checkpoints.now()
         ended = log.curve(), log.diverged, log.reasons, log.seconds, log.kept and log.kept.state, doors.env, doors.body
@@ -299,12 +297,16 @@ def training(
             other = "imitate imitates all the time" if tricks.imitate else "this training starts from another run"
             raise InputError(f"imitate_steps is for a training that has not imitated yet, and {other}")
         start = imitated(build.__globals__["train"], config, tricks, env, body)  # of the loop whose `build` this is
-    with torch.inference_mode(False), closing(open_env(config, tricks, env, body, evaluation)) as opened, kept.patience:
-        t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
-        build(t)
-        if start is not None:
-            for agents in [x for x in vars(t).values() if isinstance(x, Agent)]:  # a reference, too
-                take_over_(agents, start)
-            t.log.origin = {"from": Path(start.origin).resolve().name if start.origin else "agents in memory"}
-        t.begin()
-        yield t
+    with torch.inference_mode(False), ExitStack() as patient:
+        with closing(open_env(config, tricks, env, body, evaluation)) as opened:
+            patient.enter_context(kept.patience)
+            t = Training(opened, config, tricks, Doors(env, body, kept, on_update, evaluation))
+            build(t)
+            if start is not None:
+                for agents in [x for x in vars(t).values() if isinstance(x, Agent)]:  # a reference, too
+                    take_over_(agents, start)
+                origin = Path(start.origin).resolve().name if start.origin else "agents in memory"
+                t.log.origin = {"from": origin}
+            t.begin()
+            yield t
+        kept.end_update(t.log.steps)  # a signal may have come since the last update

@@ -57,7 +57,7 @@ def test_an_environment_must_be_named(refuses: Callable[..., None]) -> None:
 ROOM = [
     "observations: Box(-1.0, 1.0, (3,), float32); the net sees 3 numbers",
     "actions: Discrete(2)",
-    "test_checking:Room can be trained in",
+    "test_checking:Room: no fault found",
 ]
 
 

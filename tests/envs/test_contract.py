@@ -16,7 +16,7 @@ from support.commands import linux
 from support.contracts import Counting
 from support.fixtures import refusal
 from support.misbehaving import Misbehaving, play, processes
-from support.probes import register
+from support.probes import AnySpace, register
 
 from tricks import PPO, Config, switched, train
 from tricks.cli.main import main
@@ -103,6 +103,14 @@ def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -
     assert len(train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises")).curve)
     message = r"own: close\(\) failed, which changes no result: OSError: already gone, in misbehaving.py, line \d+\n"
     assert re.fullmatch(message, capsys.readouterr().err)
+
+
+def test_an_environment_that_is_wrong_from_the_start_is_closed() -> None:
+    lane, config = AnySpace(Discrete(3)), replace(CONFIG, lanes=1)
+    lane.see = lambda: 7  # type: ignore[method-assign]
+    refusal("7", train, config, PPO, env=lambda: lane)
+    del lane.see
+    assert len(train(config, PPO, env=lambda: lane).curve)  # which refuses a lane that is open elsewhere
 
 
 PACKAGES = {"envpool": "envpool", "ALE/Breakout-v5": "ale_py"}  # which a backend or an id needs

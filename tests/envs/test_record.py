@@ -21,7 +21,7 @@ from support.fixtures import Capture, Patch, refusal
 from support.probes import THREE, AnySpace, like, register
 from support.training import interrupted
 
-from tricks import PPO, REINFORCE, Checkpoints, Config, Tricks, further, load, resume, train
+from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.train import summary
 from tricks.envs.make import make_env
@@ -75,7 +75,8 @@ def test_a_run_with_records_is_resumed_saved_loaded_and_continued(monkeypatch: P
 
 @pytest.mark.parametrize("backend", ["gymnasium", "processes"])
 def test_a_name_that_no_info_has_is_said_once_and_what_is_no_number_an_error(backend: str, capsys: Capture) -> None:
-    curve = train(replace(SMALL, record=("sucess", "cost"), backend=backend), PPO, env=Telling).curve
+    config, often = replace(SMALL, record=("sucess", "cost"), backend=backend), Evaluation(100, 4)
+    curve = train(config, PPO, env=Telling, evaluation=often).curve
     assert curve["sucess"].isna().all()
     assert capsys.readouterr().err == "own: no info has had sucess in 4 episodes\n"
     for name, what in (("junk", "<object"), ("inner", "{'depth'"), ("level_", "'x'")):

@@ -24,7 +24,7 @@ from tricks import Checkpoints, Config, Evaluation, Run, further, load, resume, 
 from tricks.config import PerSeed
 from tricks.core.adam import Adam
 from tricks.core.owners import owned, owners_of
-from tricks.core.rollout import Batch, Player
+from tricks.core.rollout import Batch, Player, find_faults
 from tricks.envs.make import make_env
 from tricks.fast.dispatch import plain
 from tricks.ladder import CLEANRL, EXCLUDES, GRPO, PPG, PPO, REINFORCE, Tricks, closed, named, switched
@@ -33,6 +33,7 @@ from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 from tricks.runs import checkpoint
 from tricks.runs.checkpoint import State
 from tricks.runs.files import LAST
+from tricks.runs.log import added_up
 from tricks.training import take_over_
 
 SMALL = Config(env="ShortCartPole-v0", seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003, group=2)
@@ -245,6 +246,18 @@ def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_i
         if step == 3:
             assert player.rollout(last=False).faults == {}
     refusal(r"own: the reward is not finite \(seed 3, step 6 of rollout 0\)", player.rollout, last=False)
+
+
+def test_of_two_faults_the_earlier_is_told() -> None:
+    obs, reward = torch.zeros(1, 6, 1, 2), torch.zeros(1, 5, 1)
+    obs[0, 5], reward[0, 1] = torch.nan, torch.nan
+    sound = torch.ones(1, 5, 1).bool()
+    assert find_faults(obs, sound, reward, sound) == {0: ("the reward is not finite", 1)}
+
+
+def test_what_an_update_adds_up_does_not_depend_on_rows_after_it() -> None:
+    x = torch.rand(100, 333, 2, dtype=torch.float64)
+    assert torch.equal(added_up(x), added_up(torch.cat([x, torch.zeros_like(x)], 1)))
 
 
 def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:

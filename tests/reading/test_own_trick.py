@@ -55,7 +55,11 @@ assert found.runs.tricks.str.contains("rollback").sum() == 2
 
 
 def test_a_trick_from_a_file_is_trained_listed_compared_and_saved(tmp_path: Path) -> None:
-    (tmp_path / "rollback_trick.py").write_text(ROLLBACK)
+    two = (
+        ROLLBACK.replace('numbers=("rollback_slope",)', 'numbers=("rollback_slope", "below")')
+        + "\nbelow: float = -0.5\n"
+    )
+    (tmp_path / "rollback_trick.py").write_text(two)
     used = [sys.executable, "-c", USED]  # a process of its own: the flag stays in all that knows flags
     done = subprocess.run(used, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -82,6 +86,7 @@ def test_a_trick_from_a_file_is_trained_listed_compared_and_saved(tmp_path: Path
         ("if tricks.rollback:", "if tricks.clip:", "must stand under `if tricks.rollback:`"),
         ("    objective = rolled_back", "  objective = = rolled_back", "is no Python"),
         ("import torch\n", "import torchh\n", "cannot be run: ModuleNotFoundError"),
+        ("import torch\n", "import torch, sys; sys.exit(3)\n", "cannot be run: SystemExit"),
     ],
 )
 def test_what_a_file_lacks_is_one_line_and_changes_nothing(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -105,5 +110,8 @@ def test_only_a_file_that_is_there_and_has_a_name_of_its_own_is_loaded(tmp_path:
     path.write_text(ROLLBACK)
     for asked, said in ((["--trick", str(path)], "the name of a file of this package"), (["--trick"], "needs a file")):
         refusal(said, load_asked, ["train", *asked])
+    for name in ("my-trick.py", "2nd.py", "class.py"):
+        (tmp_path / name).write_text(ROLLBACK)
+        refusal("must have the name of a module, such as mine.py", load_trick, tmp_path / name)
     refusal(r"there is no file nowhere\.py", load_asked, ["--trick=nowhere.py"])
     assert load_asked(["train", "ppo", "--no-gae"]) == ["train", "ppo", "--no-gae"]

@@ -6,14 +6,16 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 from support.fixtures import refusal
-from support.training import SMALL, interrupted, same
+from support.probes import AnySpace
+from support.training import SMALL, Power, interrupted, same
 
-from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train
+from tricks import PPO, REINFORCE, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, resume, train
 from tricks.cli.main import main
 from tricks.cli.start import Stoppable
 from tricks.ladder import closed, switched
@@ -71,6 +73,18 @@ def test_a_signal_in_the_last_update_costs_nothing_and_a_second_one_does_not_wai
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_a_signal_while_environments_are_closed_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(SMALL, env="own", lanes=1, seeds=1)
+    with monkeypatch.context() as patch:
+
+        def listen(rows: Rows, agent: object) -> None:
+            patch.setattr(AnySpace, "close", lambda _: signal.raise_signal(signal.SIGINT))
+
+        with pytest.raises(KeyboardInterrupt):
+            train(config, STEADY, env=AnySpace, checkpoints=Checkpoints("x"), on_update=listen)
+    same(load("x", env=AnySpace), train(config, STEADY, env=AnySpace))
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_the_shell_says_what_is_kept_and_what_goes_on(
     name: str, told: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -99,6 +113,20 @@ def test_a_continuation_that_was_stopped_is_not_begun_again() -> None:
     assert load("x").config.steps == 900  # the finished run is still there
     refusal("holds an unfinished run; resume it with", further, "x", 300)
     same(resume("x"), train(replace(SMALL, steps=1200), STEADY))
+
+
+def test_what_ends_a_continuation_otherwise_leaves_all_rows_and_it_can_be_begun_again() -> None:
+    train(SMALL, REINFORCE).save("x")  # seeds have made different numbers of updates
+    rows, whole, file = Path("x/curve.csv").read_text().split(), further("x", 300), CurveFile(Path("x"))
+
+    def stop(*update: Any) -> None:
+        file(*update)
+        raise Power
+
+    with pytest.raises(Power):
+        further("x", 300, on_update=stop)
+    assert {*rows} < {*Path("x/curve.csv").read_text().split()} and not Path("x/run.json").exists()
+    same(further("x", 300), whole)
 
 
 def test_a_part_of_a_run_has_no_state_to_go_on_from() -> None:

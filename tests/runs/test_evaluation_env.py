@@ -166,6 +166,8 @@ def test_commands_take_it_and_play_in_it(told: Callable[..., str]) -> None:
     assert "mean return of the last greedy evaluation in rooms:make pay=2: 10.0" in said
     command = said.splitlines()[-1].partition("to watch an agent: python -m tricks ")[2]
     assert command == "play run --eval-env rooms:make"
+    told(f"{small} --eval-env-arg pay=2 --eval-every 50 --out args")
+    assert "mean return 10.0" in told("play args --no-gif --env rooms:EvalRoom-v0")  # which only names the module
     best = "best agent of seed 0 in rooms:make, sampled actions: mean return 10.0"
     assert best in told(f"{command} --no-gif --best")
     own = "in rooms:EvalRoom-v0, sampled actions: mean return 5.0"

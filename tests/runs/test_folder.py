@@ -223,6 +223,10 @@ def test_a_run_that_cannot_be_saved_where_it_should_is_kept_elsewhere(run: Run, 
     assert load("x").config == run.config
     other.save("x", overwrite=True)
     assert load("x").config == other.config
+    train(run.config, PPO, checkpoints=Checkpoints("later", 1))
+    elsewhere(other, "later", "another training's checkpoint")
+    run.save("later")
+    assert load("later").config == run.config
     Path("run/agent.pt").mkdir(parents=True)  # which PyTorch answers with a RuntimeError
     elsewhere(run, "run", r"agent\.pt: Is a directory")
     Path("file").touch()

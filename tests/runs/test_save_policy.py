@@ -135,6 +135,12 @@ def test_a_saved_run_becomes_a_policy_from_the_shell(told: Callable[..., str]) -
     assert "the input state is [batch, 128]: zeros where an episode begins" in told("save-policy remembers --out r.pt2")
 
 
+def test_bounds_that_float32_does_not_have_are_kept() -> None:
+    wide = AnySpace(VECTOR, Box(-(2**31), 2**31 - 1, (1,), np.int32))
+    policy = Policy(train(Config(**SMALL | {"seeds": 1, "lanes": 1}), PPO, env=lambda: wide))
+    assert policy.decoded(torch.tensor([[3e9]])).tolist() == [[2**31 - 1]]
+
+
 def test_a_body_that_pytorch_cannot_export_is_one_line() -> None:
     class Mine(Dense):
         """It calls what cannot be traced."""

@@ -48,7 +48,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0 if arguments else 2
     if not answered(arguments, USAGE):
         warnings.filterwarnings("ignore", module="gymnasium")
-        name, *rest = load_asked(arguments)
+        name, *rest = load_asked(arguments) or [""]
         chosen(name, COMMANDS)(rest)
     return 0
 
@@ -183,7 +183,7 @@ def check(arguments: list[str]) -> None:
     seen = f"an image {list(spaces.shape)}, its channels first" if spaces.pixels else f"{spaces.features} numbers"
     print(" ".join(f"observations: {spaces.observation}; the net sees {seen}".split()))
     print(" ".join(f"actions: {spaces.action}{'; --action-mask uses their masks' * masks}".split()))
-    print(f"{config.env} can be trained in")
+    print(f"{config.env}: no fault found")
 
 
 def _list(arguments: list[str]) -> None:

@@ -213,7 +213,7 @@ def find_faults(obs: Tensor, possible: Tensor, reward: Tensor, valid: Tensor) ->
     found: dict[int, tuple[str, int]] = {}
     for fault, bad in checks.items():
         for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
-            found.setdefault(i, (fault, row))
+            found[i] = min(found.get(i, (fault, row)), (fault, row), key=lambda each: each[1])
     return found
 
 

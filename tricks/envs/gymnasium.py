@@ -47,7 +47,11 @@ class GymnasiumEnv:
         self._lives: Tensor | None = None  # as each lane reported them last; None if none has
         self._names = tuple(recorded(config.record))
         self._missing, self._ended = set(self._names), 0  # not found so far, in so many episodes
-        self._begin()
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
         self.masks = any(name == "action_mask" for name, *_ in self.told)
 
     def _open(self, config: Config, make: MakeEnv | None) -> Spaces:
@@ -97,7 +101,7 @@ class GymnasiumEnv:
         score, terminated, truncated = (torch.from_numpy(column.copy()) for column in self._outcome)
         ended = torch.where(playing.unsqueeze(1), terminated | truncated, self.now.over)
         obs, legal, lives, record = self._seen()
-        if record is not None:
+        if record is not None and self.purpose == "env":
             self._look_for_missing(record, int(ended[playing].sum()))
         self.now = Step(obs, legal, ended, ended, score, terminated, truncated, score, lives, record)
         return self.now

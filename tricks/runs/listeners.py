@@ -1,12 +1,13 @@
 """Listeners for `train(on_update=...)` that write each update's rows while the run trains."""
 
 import csv
-from math import isnan
+from collections.abc import Mapping
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 from tricks.core.extras import extra
-from tricks.runs.files import PICTURE, trying, write_whole
+from tricks.runs.files import LAST, PICTURE, trying, write_whole
 from tricks.runs.log import Rows
 
 
@@ -20,8 +21,9 @@ class CurveFile:
         with trying(f"write {self.path}"):
             if not self.begun:
                 header = ",".join(rows[0]) + "\n"
-                kept = earlier_lines(self.path, int(rows[0]["update"]), header)
-                for name in ("run.json", "agent.pt", PICTURE):  # of an earlier run
+                kept = earlier_lines(self.path, {str(int(row["seed"])): int(row["update"]) for row in rows}, header)
+                last = [] if rows[0]["update"] else [LAST]  # a continued run goes on from it
+                for name in ("run.json", "agent.pt", PICTURE, *last):  # of an earlier run
                     (self.folder / name).unlink(missing_ok=True)
                 write_whole(self.path, header + "".join(kept))
                 self.begun = True
@@ -30,13 +32,14 @@ class CurveFile:
                 csv.writer(file, lineterminator="\n").writerows(lines)  # exactly as pandas writes them
 
 
-def earlier_lines(path: Path, update: int, header: str) -> list[str]:
-    """The complete lines in curve.csv from updates before this one; none if there is no such file."""
-    if update == 0 or not path.is_file():
+def earlier_lines(path: Path, updates: Mapping[str, int], header: str) -> list[str]:
+    """The complete lines in curve.csv of each seed before its update, and of others; none if there is no such file."""
+    if not any(updates.values()) or not path.is_file():
         return []
     first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
     whole = [line for line in lines if line.endswith("\n") and line.count(",") == header.count(",")]
-    before = [line for line in whole if (of := line.split(",")[1]).isdecimal() and int(of) < update]
+    rows = [(line, *line.split(",")[:2]) for line in whole]
+    before = [line for line, seed, at in rows if at.isdecimal() and int(at) < updates.get(seed, inf)]
     return before if first == header else []
 
 

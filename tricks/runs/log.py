@@ -44,6 +44,11 @@ OF_POLICY = {"policy_loss", "entropy", "grad_norm"}.union(*declared(FILES, "OF_P
 WATCHED = ("policy_loss", "grad_norm", *chain(*declared(FILES, "WATCHED")))  # a seed ends if one is not finite
 
 
+def added_up(x: Tensor) -> Tensor:
+    """The sum over the second dimension, in order: its digits do not depend on zeros after it (others' longer rows)."""
+    return x.double().cumsum(1)[:, -1:].sum(1)
+
+
 def tallied(rules: Mapping[str, str], open: Tensor, rollout: Rollout) -> tuple[Tensor, Tensor]:
     """Of episodes that ended in the rollout: the sum of their numbers, how many had one; then `open` at its end.
 
@@ -152,8 +157,8 @@ class Log:
         taken = rollout.valid.flatten(1).sum(1)
         for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
             if played is not None:  # NaN where a seed has no rows
-                self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
-        self.note(reward=rollout.score.flatten(1).sum(1) / taken)  # of tasks that never end, there is no return
+                self.note(**{name: added_up(torch.where(rollout.valid, played, 0).flatten(1)) / taken})
+        self.note(reward=added_up(rollout.score.flatten(1)) / taken)  # of tasks that never end, there is no return
         self.steps += taken
         with suppress(OSError):  # a log file on a full disk ends no training
             self._bar.update(int(taken.sum()))
@@ -234,9 +239,9 @@ class Log:
         done = rollout.over
         tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
         later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the lane's last end of a game
-        unfinished = (tally * later.unsqueeze(-1)).sum(1)  # [S, N, 2]
+        unfinished = added_up(tally * later.unsqueeze(-1))  # [S, N, 2]
         ended = done.any(1).unsqueeze(-1)
-        finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
+        finished = torch.where(ended, self.open + added_up(tally) - unfinished, 0).sum(1)  # [S, 2]
         self.open = torch.where(ended, 0, self.open) + unfinished
         count = done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended

@@ -20,8 +20,9 @@ from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import NEEDS, PRESETS, Tricks
 from tricks.runs.about import ORIGIN, Own, digest, tensor_bytes, told, write_about
+from tricks.runs.checkpoint import read
 from tricks.runs.evaluation import Evaluation, play_games
-from tricks.runs.files import LAST, as_path, put
+from tricks.runs.files import CHECKPOINT, LAST, as_path, put
 from tricks.runs.learning_curve import FEWEST, late_return, over, students_interval
 from tricks.runs.log import Tensors, named_best
 from tricks.runs.provenance import MadeWith, provenance_of_a_run
@@ -76,8 +77,9 @@ class Run:
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write run.json, curve.csv, agent.pt and last.pt to the folder `path`, all or none; remove its checkpoint.
 
-        Raises InputError if the folder is in use by another process, cannot be written, or holds a finished run and
-        `overwrite` is off. The run then is not lost, but saved in a temporary folder, which the message names.
+        Raises InputError if the folder is in use by another process, cannot be written, or, with `overwrite` off,
+        holds a finished run or another training's checkpoint. The run then is not lost, but saved in a temporary
+        folder, which the message names.
         """
         tensors = dict(self.agent.state_dict()) | named_best(self.best or {})
         curve = self.curve.to_csv(index=False, lineterminator="\n")
@@ -94,7 +96,12 @@ class Run:
         }
         files["run.json"] = write_about(about)
         try:
-            put(as_path(path), files, overwrite)
+            folder = as_path(path)
+            if (folder / CHECKPOINT).is_file() and not overwrite:
+                of = read(folder)
+                if (of.config, of.tricks) != (replace(self.config, env=of.config.env), self.tricks):
+                    raise InputError(f"{folder} holds another training's checkpoint; overwrite=True replaces it")
+            put(folder, files, overwrite)
         except InputError as error:
             try:
                 spare = Path(tempfile.mkdtemp(prefix="tricks-run-"))

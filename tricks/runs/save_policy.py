@@ -92,7 +92,7 @@ class Policy(nn.Module):
         """Actions in the environment's own format, as `Spaces.decode` and `rescale_actions` make them."""
         space, dtype = self.space, getattr(torch, np.dtype(self.space.dtype).name)
         if isinstance(space, Box):
-            low, high = (torch.from_numpy(bound.ravel()) for bound in (space.low, space.high))
+            low, high = (torch.from_numpy(bound.ravel().astype(float)) for bound in (space.low, space.high))
             if self.rescaled:
                 action = (low / 2 + high / 2) + (high / 2 - low / 2) * action.clamp(-1, 1)
             action = action.round() if space.dtype.kind in "iub" else action
