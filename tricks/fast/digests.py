@@ -7,8 +7,8 @@ DIGESTS: dict[str, str] = {
     "tricks.core.policies.Categorical.log_prob": "efd7ce4f9659",
     "tricks.core.reductions.discounted_sum": "dde5210d87d2",
     "tricks.core.reductions.mean": "a3fd8c1a66a4",
-    "tricks.core.rollout.play_episodes": "3f41b50ce3f1",
+    "tricks.core.rollout.play_episodes": "d288c0ca35bd",
     "tricks.loop.policy_loss": "5c4ce3abb9dd",
     "tricks.loop.value_loss": "2139f0d05d0f",
-    "tricks.segments.play_segment": "26fbfc117f0c",
+    "tricks.segments.play_segment": "60814fed0c3d",
 }
