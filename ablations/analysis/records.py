@@ -311,7 +311,7 @@ def load_if_whole(path: Path) -> Study | None:
 def seeds_in(path: Path) -> set[int]:
     """The seeds of a study that may be one of another version, or have a trick from a file; empty if it is none."""
     try:
-        return {*read_table(path, comment="#", usecols=["seed"]).seed}
+        return {*read_table(path, skiprows=1, usecols=["seed"]).seed}
     except (OSError, EOFError, zlib.error, ValueError):
         return set()
 

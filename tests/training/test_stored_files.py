@@ -19,7 +19,7 @@ from support.studies import FILE, JOB, JOBS, SMALL, content, finished, flips, in
 from support.training import spied
 
 from ablations import compare, read
-from ablations.analysis.records import SHARES, SUFFIX, Study, load, load_all, save, save_again, study_of
+from ablations.analysis.records import SHARES, SUFFIX, Study, load, load_all, save, save_again, seeds_in, study_of
 from ablations.cli import main
 from ablations.findings.our_designs import scales
 from ablations.question.designs import ladder
@@ -237,16 +237,17 @@ def test_what_a_killed_writer_left_anywhere_below_the_folder_is_swept_and_nothin
     assert not any(path.exists() for path in ours) and all(path.exists() for path in [*kept, folder])
 
 
-def test_a_study_is_read_back_as_it_was_saved_whenever_that_was(tmp_path: Path) -> None:
+def test_a_study_is_read_back_as_it_was_saved_whenever_that_was_whatever_its_arms_are_called(tmp_path: Path) -> None:
     design = ladder(["baseline", "entropy"])
-    saved, path = save(study(design, lambda on: 1 / 3), tmp_path)
+    made = study(design, lambda on: 1 / 3)
+    saved, path = save(replace(made, runs=made.runs.assign(arm="try#" + made.runs.tricks)), tmp_path)
     assert path.read_bytes()[4:8] == bytes(4)  # where gzip keeps the time
     assert saved.designs == (design,) and saved.runs.late[0] == 100.33
     assert saved.runs.tricks[0] == "" and saved.runs.algorithm[0] == str(ALGORITHM)
     again, _ = save(saved, tmp_path)
     pd.testing.assert_frame_equal(again.runs, saved.runs)
-    plain = pd.read_csv(path, comment="#")  # without this package: REINFORCE's flags are no empty cell
-    assert plain.tricks[0] == "reinforce" and plain["100%"].notna().all()
+    plain = pd.read_csv(path, skiprows=1)  # without this package: REINFORCE's flags are no empty cell
+    assert plain.tricks[0] == "reinforce" and plain["100%"].notna().all() and seeds_in(path) == {*range(8)}
     refusal("nothing", load, tmp_path / "nothing")
 
 
