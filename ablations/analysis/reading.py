@@ -108,9 +108,9 @@ def as_study(frames: Frames, against: str, grids: Mapping[str, pd.DataFrame]) ->
             known["late"] = grid.iloc[:, -AVERAGED:].mean(axis=1).to_numpy()
         part = pd.DataFrame(grid.to_numpy(), columns=SHARES)
         parts.append(part.assign(arm=name, seed=grid.index, steps=int(grid.columns[-1]), **known))
-    envs = [*frames.runs.env.dropna()] if "env" in frames.runs else []
-    unknown = dict.fromkeys(("numbers", "tricks", "tuned", *MADE), "")
-    runs = pd.concat(parts, ignore_index=True).assign(env=envs[0] if envs else "", **unknown)[COLUMNS]
+    said = {each: [*frames.runs[each].dropna()] if each in frames.runs else [] for each in ("env", "numbers")}
+    facts = dict.fromkeys(("tricks", "tuned", *MADE), "") | {"env": "".join(said["env"][:1])}
+    runs = pd.concat(parts, ignore_index=True).assign(numbers=" ".join({*said["numbers"]}), **facts)[COLUMNS]
     first, *others = [Arm(name, named(REINFORCE)) for name in sorted(grids, key=lambda name: name != against)]
     design = Design("runs", (), (first, *others), tuple(compared(arm, first) for arm in others))
     seeds = [0, len(runs)]

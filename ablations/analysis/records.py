@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import Areas, table_areas
-from ablations.analysis.scales import MARGIN, SCALES, Scale
+from ablations.analysis.scales import MARGIN, SCALES, Scale, is_changed, threshold
 from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Arm, Design, flags, numbers
 from ablations.question.designs import as_design, as_stored, position
@@ -146,7 +146,17 @@ class Study:
     @property
     def scale(self) -> Scale | None:
         """The environment's scale, if it has one."""
-        return None if self.about.get("own env") else SCALES.get(self.env)
+        return None if self.changed else SCALES.get(self.env)
+
+    @property
+    def threshold(self) -> float | None:
+        """The return at which the environment counts as solved, if there is one."""
+        return None if self.changed else threshold(self.env)
+
+    @cached_property
+    def changed(self) -> bool:
+        """Whether its returns are not those of the environment that its name means."""
+        return self.about.get("own env", False) or any(map(is_changed, self.runs.numbers.unique()))
 
     @property
     def unit(self) -> float:

@@ -19,7 +19,7 @@ from matplotlib.text import Text
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
 from ablations.analysis.effects import NOT_LEARNED, is_small
-from ablations.analysis.scales import MARGIN, SCALES
+from ablations.analysis.scales import MARGIN
 from ablations.analysis.stats import FEWEST, LEVEL
 from ablations.question.arms import Design
 from ablations.question.story import by_rank, story_of
@@ -51,8 +51,9 @@ def about_rates(effects: pd.DataFrame) -> str:
     return f"; learning rates {', '.join(sorted({*some.tuned}))}{where}" if len(some) else ""
 
 
-def difference_of(env: str) -> str:
-    return f"difference in {'normalized ' * (env in SCALES)}area under the curve{' (return)' * (env not in SCALES)}"
+def difference_of(effects: pd.DataFrame) -> str:
+    what = "normalized area under the curve" if effects.scaled.all() else "area under the curve (return)"
+    return f"difference in {what}"
 
 
 def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
@@ -164,7 +165,7 @@ def finish(figure: Figure, said: str, text: str, axis: Axes, limit: float) -> No
 def heatmap_figure(effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str]) -> list[Path]:
     """Draw differences: a row per trick, a panel per design, a column per environment; see `forest_figure`."""
     effects = told_apart(effects)
-    tricks, known = tricks_of(effects), effects.env.isin(list(SCALES))
+    tricks, known = tricks_of(effects), effects.scaled
     seen = effects.assign(at=effects.env.where(known, effects.env + " (return)"))
     shown = {design: rows for design in designs if len(rows := seen[seen.design == design.name])}
     count = sum(rows["at"].nunique() for rows in shown.values())
@@ -215,7 +216,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (rates[0], AT_BEST))
     seeds = f"{first} seeds at each rate, {last} at each arm's own best"
     framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
-    text = f"{difference_of(env).capitalize()}, with minus without; {seeds}. {KEY}{framed}."
+    text = f"{difference_of(found).capitalize()}, with minus without; {seeds}. {KEY}{framed}."
     finish(figure, said, text, axes[-1], limit)
     figure.set_label(f"{said}: a heat map of {len(tricks)} tricks by learning rate")
     return figure
@@ -274,7 +275,7 @@ def forest_figure(effects: pd.DataFrame, designs: Sequence[Design], path: Path, 
         axis.axhspan(stripe - 0.5, stripe + 0.5, color="#f5f5f5", lw=0, zorder=0)
     axis.axvline(0, color=style.SOFT, lw=1, zorder=1)
     axis.set_yticks(range(len(tricks)), tricks)
-    axis.set(ylim=(len(tricks) - 0.5, -0.5), xlabel=f"{difference_of(effects.env.iloc[0])}, with minus without")
+    axis.set(ylim=(len(tricks) - 0.5, -0.5), xlabel=f"{difference_of(effects)}, with minus without")
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     color_names(axis.get_yticklabels(), tricks)

@@ -12,7 +12,6 @@ from ablations.analysis.by_rate import common_rate, effects_by_rate, in_general,
 from ablations.analysis.effects import effects
 from ablations.analysis.ledger import ledger
 from ablations.analysis.records import Study
-from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Design
 from ablations.question.story import ON_ARMS, ON_EFFECTS
@@ -179,7 +178,7 @@ def _worlds(study: Study, folder: Path) -> Section:
 
 def _across(studies: Sequence[Study], folder: Path, subject: str) -> Section:
     """The section on several environments together; empty with only one. studies: one per environment."""
-    scaled = [study for study in studies if study.env in SCALES]
+    scaled = [study for study in studies if study.scale]
     every = [(study, design) for study in scaled for design in study.designs]
     found = [frame for study, design in every if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:

@@ -10,7 +10,7 @@ import pandas as pd
 from ablations.analysis.by_rate import ONE_RATE
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, interactions, main_effects, scores
 from ablations.analysis.records import Study
-from ablations.analysis.scales import SCALES, threshold
+from ablations.analysis.scales import Scale, threshold
 from ablations.analysis.stats import FEWEST, interval, iqm, median_reached
 from ablations.question.arms import Design
 from ablations.report.markup import code, joined, plain
@@ -91,7 +91,7 @@ PLANE: Columns = {  # of those of `sensitivity`
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
     """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and median steps."""
-    goal, rows = threshold(study.env), []
+    goal, rows = study.threshold, []
     for arm in (arm for arm in design.arms if len(study.of(arm))):
         runs, found = study.of(arm), scores(study, arm)
         first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
@@ -102,24 +102,23 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
         tried = study.tuning(arm) if study.about.get("tuning") else ()  # rates of one's own question
         at_end = not first.arm and at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)
         row |= {"edge": len(tried) > 1 and first.lr in (min(tried), max(tried)) if tried else at_end}
-        row |= {"score": found.score.mean(skipna=False) if study.env in SCALES else np.nan}
+        row |= {"score": found.score.mean(skipna=False) if study.scale else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
-        row |= {"solved": np.nan if goal is None else found.reached.notna().mean()} | failures(late, study.env)
+        row |= {"solved": np.nan if goal is None else found.reached.notna().mean()} | failures(late, study.scale)
         rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
     return pd.DataFrame(rows)
 
 
-def failures(late: np.ndarray, env: str) -> dict[str, float]:
+def failures(late: np.ndarray, scale: Scale | None) -> dict[str, float]:
     """The share of seeds that end below the threshold, with Wilson's 95% interval, if half of them are at the ceiling.
 
     There, a bootstrap of the mean says nothing: thirty seeds at the ceiling still allow for one seed in ten that fails.
     """
     from scipy.stats import binomtest
 
-    goal, scale = threshold(env), SCALES.get(env)
-    if goal is None or scale is None or len(late) < FEWEST or not np.median(late) >= scale.ceiling:
+    if scale is None or scale.threshold is None or len(late) < FEWEST or not np.median(late) >= scale.ceiling:
         return dict.fromkeys(("failing", "failing_low", "failing_high"), np.nan)
-    failing = int((late < goal).sum())
+    failing = int((late < scale.threshold).sum())
     span = binomtest(failing, len(late)).proportion_ci(0.95, "wilson")
     return {"failing": failing / len(late), "failing_low": span.low, "failing_high": span.high}
 
@@ -140,7 +139,7 @@ def arms_text(table: pd.DataFrame) -> str:
         return number(row["steps_to_solve"], "{:,.0f}").replace("–", f"> {row['steps']:,}")
 
     against = table.get("against", pd.Series(dtype=str))
-    goal = threshold(table.env.iloc[0]) if "solved" in table else None
+    goal = threshold(table.env.iloc[0]) if "solved" in table.dropna(axis=1, how="all") else None
     columns: dict[str, Callable[[Row], str] | None] = {
         "environment": _text("env") if table.env.nunique() > 1 else None,
         "arm": lambda row: plain(row["arm"]) + f" ({row['diverged']} diverged)" * bool(row["diverged"]),

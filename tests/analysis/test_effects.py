@@ -13,14 +13,16 @@ from support.studies import bimodal, study
 from ablations.analysis import effects as module
 from ablations.analysis import stats as reaching
 from ablations.analysis.effects import NOTHING, by_factors, effects, interactions, joint, main_effects, scores
+from ablations.analysis.reading import as_study, of_study
 from ablations.analysis.records import SHARES, Study
 from ablations.analysis.scales import MARGIN, SCALES
 from ablations.analysis.stats import FEWEST, LEVEL, holm, improvement, interval, iqm, known, paired, unpaired
 from ablations.findings.claims import AGREES, UNCLEAR, mean_score, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out
 from ablations.report.answer import Answer
-from ablations.report.cells import told_apart
-from ablations.report.tables import crossed_text, effects_text
+from ablations.report.cells import difference_of, told_apart
+from ablations.report.multiples import on_grids
+from ablations.report.tables import arms_table, arms_text, crossed_text, effects_text
 from tricks.ladder import Tricks
 
 SCALE = SCALES["CartPole-v1"]
@@ -210,10 +212,16 @@ def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_f
         assert effects(made, ONE).verdict.tolist() == [said]
 
 
-def test_no_effect_is_detected_between_arms_that_are_no_better_than_random_and_their_cell_is_hatched() -> None:
-    found = effects(study(ONE, lambda on: 60 * len(on) - 170), ONE)
+def test_no_effect_is_detected_of_arms_no_better_than_random_but_arguments_and_wrappers_leave_no_scale() -> None:
+    found = effects(made := study(ONE, lambda on: 60 * len(on) - 170), ONE)
     assert found.p_holm.item() < LEVEL and (found.detected.item(), found.verdict.item()) == (0, module.NOT_LEARNED)
-    assert told_apart(found).hatched.item()
+    assert told_apart(found).hatched.item() and "normalized area" in difference_of(found)
+    for numbers in ("gamma=0.9 env_args=('max_episode_steps=40',)", "wrap=('mine:Wrapper',)"):
+        other = replace(made, runs=made.runs.assign(numbers=numbers))
+        frames, found = of_study(other), effects(other, ONE)
+        assert (found.verdict.tolist(), "(return)" in difference_of(found)) == ([module.HELPS], True)
+        assert "solved" in arms_text(arms_table(made, ONE)) and "solved" not in arms_text(arms_table(other, ONE))
+        assert as_study(frames, "reinforce", on_grids(frames)).scale is None
 
 
 PAIR = factorial(["gae", "entropy"])

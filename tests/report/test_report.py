@@ -17,6 +17,7 @@ from support.studies import study
 
 from ablations.analysis.effects import effects
 from ablations.analysis.records import SUFFIX, Study, load, save
+from ablations.analysis.scales import SCALES
 from ablations.cli import main
 from ablations.experiments.design_runs import What, questions
 from ablations.findings.claims import published_text
@@ -244,14 +245,14 @@ def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hur
 
 def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_without_width() -> None:
     late = np.full(30, 500.0)
-    assert failures(late, "CartPole-v1")["failing_high"] == pytest.approx(0.1135, abs=1e-4)  # Wilson, 0 of 30
+    assert failures(late, SCALES["CartPole-v1"])["failing_high"] == pytest.approx(0.1135, abs=1e-4)  # Wilson, 0 of 30
     late[:3] = 100
-    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(0.1)
+    assert failures(late, SCALES["CartPole-v1"])["failing"] == pytest.approx(0.1)
     for by in (50, 20):  # below the ceiling the mean says enough, and between it and the threshold
-        assert np.isnan(failures(late - by, "CartPole-v1")["failing"])
+        assert np.isnan(failures(late - by, SCALES["CartPole-v1"])["failing"])
     late[:3] = 475, 474.9, 499  # to reach the threshold is enough, and the ceiling is not asked for
-    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(1 / 30)
-    assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
+    assert failures(late, SCALES["CartPole-v1"])["failing"] == pytest.approx(1 / 30)
+    assert np.isnan(failures(late, SCALES["MiniGrid-Unlock-v0"])["failing"])  # no threshold
     made = study(design := ladder(["baseline"]), lambda on: 0)
     text = arms_text(arms_table(replace(made, runs=made.runs.assign(late=500.0)), design))
     assert "500.0, failing 0% [0%, 32%]" in text
