@@ -136,12 +136,11 @@ def _design(found: Answer, place: Path) -> Section:
     parts += map(plain, [*found.replacements, *found.sentences] if own else [])
     for study, design in found.asked:
         several = f"_{study.env.replace('/', '_')}" * (len(found.studies) > 1)
-        end, by_rate = several if own else f"_{design.name}", effects_by_rate(study, design)
-        if len(found.curves):
-            behind = rows_behind(on_grids(found.curves[found.curves.env == study.env]))
-            curves = save(found.plot(env=study.env), place / f"curves{end}", behind)
-        else:
+        end, by_rate, curves = several if own else f"_{design.name}", effects_by_rate(study, design), list[Path]()
+        if found.curves.empty:
             curves = curves_figure(study, design, place / f"curves{end}")
+        elif (here := found.curves[found.curves.env == study.env])["return"].notna().any():  # an episode ended
+            curves = save(found.plot(env=study.env), place / f"curves{end}", rows_behind(on_grids(here)))
         rates = rate_map_figure(by_rate, design, common_rate(study), place / f"effects_by_rate{end}")
         for title, files in (("Learning curves", curves), ("Effects by learning rate", rates)):
             parts += [image(files, f"{title}, {study.env}, {design.name}", place.name)] if files else []

@@ -259,11 +259,13 @@ def test_a_flag_of_the_base_is_taken_out_and_another_one_added_with_what_it_need
     refusal("name one flag, or functions that replace ours", judge, "clip", functions={"gae": print})
 
 
-def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path) -> None:
-    asked: Any = {"configs": [TINY, OTHER], "rates": (0.001, 0.003), "out": tmp_path, **QUICK}
+def test_each_environment_has_a_row_and_the_page_everything_also_where_no_episode_ended(tmp_path: Path) -> None:
+    silent = replace(TINY, env="Acrobot-v1")
+    asked: Any = {"configs": [TINY, OTHER, silent], "rates": (0.001, 0.003), "out": tmp_path, **QUICK}
     found = judge("gae", **asked)
-    assert list(found.effects.env) == [TINY.env, OTHER.env]
-    assert found.effects.p_holm.to_numpy() == pytest.approx(holm(found.effects.p.to_numpy()))
+    assert list(found.effects.env) == [TINY.env, OTHER.env, silent.env]
+    assert found.sentences[2] == "Acrobot-v1: gae can't be judged: at least one seed finished no episode."
+    assert found.effects.p_holm.to_numpy() == pytest.approx(holm(found.effects.p.to_numpy()), nan_ok=True)
     assert set(found.trials.trick) == {"gae"}
     page = found.files[0].read_text()
     for said in ("Does gae matter?", "In the worlds made for it", "data:image/png"):
