@@ -223,7 +223,7 @@ def _run(files: Sequence[Path], columns: Columns) -> pd.DataFrame:
     else:
         found = [_read(each) for each in files]
         monitored = all({*each} >= EPISODES for each in found)
-        rows = _monitors(first, pd.concat(found)) if monitored else _table(first, found[0], columns)
+        rows = _monitors(dict(zip(files, found, strict=True))) if monitored else _table(first, found[0], columns)
     return rows.assign(env=named["env"], group=rows.get("group", named["algorithm"])) if named else rows
 
 
@@ -243,11 +243,18 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
 
 
-def _monitors(path: Path, episodes: pd.DataFrame) -> pd.DataFrame:
-    """A run's episodes (r: return, l: length, t: end), of all its environments, as means over 1% of the steps."""
-    if episodes.empty:
-        raise InputError(f"{path} has no episode")
-    every = episodes.sort_values("t", kind="stable", ignore_index=True)
+def _monitors(parts: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
+    """A run's episodes (r: return, l: length, t: end), of all its environments, as means over 1% of the steps.
+
+    In a file that training went on with, t began again; it counts from the end of what stood there.
+    """
+    for path, own in parts.items():
+        if len(own) and any(own[name].dtype.kind not in "if" for name in EPISODES):
+            raise InputError(f"{path}: r, l and t are not all numbers")
+    shifted = [own.assign(t=own.t + own.t.shift().where(own.t.diff() < 0, 0).cumsum()) for own in parts.values()]
+    every = pd.concat(shifted).sort_values("t", kind="stable", ignore_index=True)
+    if every.empty:
+        raise InputError(f"{next(iter(parts))} has no episode")
     step = every["l"].cumsum()
     bins = np.ceil(step / step.iloc[-1] * POINTS).astype(int).clip(1)
     grouped = pd.DataFrame({"step": step, "return": every["r"].astype(float)}).groupby(bins)

@@ -70,7 +70,7 @@ def monitor(path: Path, returns: list[float], start: float = 0.0) -> None:
     path.write_text("\n".join(['#{"t_start": 1.0, "env_id": "CartPole-v1"}', "r,l,t", *rows]) + "\n")
 
 
-def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_long_and_wide(tmp_path: Path) -> None:
+def test_a_monitor_file_counts_its_episodes_steps_also_if_continued_and_tables_are_long_or_wide(tmp_path: Path) -> None:
     monitor(tmp_path / "a" / "monitor.csv", [1.0, 2.0, 3.0])
     curve = curves_of(tmp_path / "a", Columns())
     assert curve[["step", "return"]].to_numpy().tolist() == [[10, 1], [20, 2], [30, 3]]
@@ -80,6 +80,9 @@ def test_a_monitor_file_counts_the_steps_of_its_episodes_and_tables_are_read_lon
     monitor(tmp_path / "c" / "monitor.csv", [1.0, 3.0] * POINTS)  # about two episodes in each point
     assert curves_of(tmp_path / "c", Columns()).episodes.agg(["median", "sum"]).tolist() == [2, 2 * POINTS]
     assert sorted(set(curves_of(tmp_path, Columns()).seed)) == [0, 1, 2]
+    with (tmp_path / "b" / "0.monitor.csv").open("a") as file:
+        file.write("5,10,0.2\n7,10,1.2\n")  # training went on, and t began again
+    assert curves_of(tmp_path / "b", Columns())["return"].tolist() == [1, 2, 3, 5, 4, 7]
     long, wide = tmp_path / "long.csv", tmp_path / "wide.csv"
     table = pd.DataFrame({"name": list("xxyy"), "t": [1, 2, 1, 2], "score": [1.0, 2.0, 3.0, 4.0], "kind": list("ppqq")})
     table.to_csv(long, index=False)
@@ -151,6 +154,7 @@ BROKEN = [
     ("step,return\n1,1\n", "has a run of one point; a curve needs two"),
     ("step,return\n1,x\n2,y\n", "has no column of numbers besides 'step'"),
     ('a,b\n1,"2\n', "cannot be read"),
+    ("r,l,t\n1,10,1\nr,l,t\n2,10,1\n", "r, l and t are not all numbers"),
 ]
 
 
