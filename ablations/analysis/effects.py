@@ -170,7 +170,7 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
         "difference": found.mean,
         "low": found.low,
         "high": found.high,
-        "p": min(1.0, found.p * stats.LEVEL / study.level) if found.p == found.p else np.nan,
+        "p": found.p,
         "seeds": min(len(without), len(having)),
         "tuned": ", ".join(sorted({*first.tuned, *second.tuned} - {""})),  # about learning rates
         "choosing": choosing**0.5,
@@ -240,7 +240,7 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     """
     values, names, tuned = by_factors(study, design), design.names, ", ".join(sorted({*study.runs.tuned} - {""}))
     own = [_contrast(values, name).round(DIGITS) for name in names]
-    rows = [(*stats.paired(each), len(each), tuned) for each in own]
+    rows = [(*stats.paired(each, level=study.level), len(each), tuned) for each in own]
     frame = pd.DataFrame(rows, columns=["effect", "low", "high", "p", "seeds", "tuned"])
     frame.insert(0, "trick", names)
     frame["p_holm"] = stats.holm(frame.p.to_numpy())
@@ -251,7 +251,7 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
 def interactions(study: Study, design: Design) -> pd.DataFrame:
     """One row per pair of tricks: how much more one does when the other is on. NaN if the arms cannot tell."""
     values, pairs = by_factors(study, design), combinations(design.names, 2)
-    rows = [(*pair, *stats.paired(_contrast(values, *pair).round(DIGITS))) for pair in pairs]
+    rows = [(*pair, *stats.paired(_contrast(values, *pair).round(DIGITS), level=study.level)) for pair in pairs]
     return pd.DataFrame(rows, columns=["a", "b", "interaction", "low", "high", "p"])
 
 

@@ -93,16 +93,16 @@ class Estimate(NamedTuple):
     p: float
 
 
-def paired(difference: np.ndarray, more: float = 0.0) -> Estimate:
-    """Student's t on two arms' differences, one value per seed; NaN and `more` as in `unpaired`."""
-    return _students([difference], more, LEVEL)
+def paired(difference: np.ndarray, more: float = 0.0, level: float = LEVEL) -> Estimate:
+    """Student's t on two arms' differences, one value per seed; NaN, `more` and `level` as in `unpaired`."""
+    return _students([difference], more, level)
 
 
 def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0, level: float = LEVEL) -> Estimate:
     """Welch's t on two independent arms, one value per seed; NaN with fewer than FEWEST seeds in an arm, or with a NaN.
 
     more: a variance of the difference that these values do not show. It is taken as known. level: how often the
-    interval may miss. Welch 1947, Biometrika 34, 28-35.
+    interval may miss, if less than LEVEL; p is then larger in proportion. Welch 1947, Biometrika 34, 28-35.
     """
     return _students([having, without], more, level)
 
@@ -125,8 +125,8 @@ def _students(arms: Sequence[np.ndarray], more: float, level: float) -> Estimate
     parts = (error**2 / (len(values) - 1) for error, values in zip(errors, arms, strict=True))
     freedom = squared**2 / max(sum(parts), TINY)
     reach = float((special.stdtrit(freedom, 1 - level / 2) * squared**0.5).max())
-    p = float(2 * special.stdtr(freedom, -abs(mean) / squared**0.5).max())
-    return Estimate(mean, mean - reach, mean + reach, p)
+    p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5).max() * (LEVEL / level)
+    return Estimate(mean, mean - reach, mean + reach, float(np.minimum(p, 1)))  # NaN stays NaN
 
 
 def _mean_and_error(values: np.ndarray) -> tuple[float, float]:

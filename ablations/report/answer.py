@@ -16,7 +16,7 @@ from ablations.analysis.stats import FEWEST, within
 from ablations.question.arms import Arm, Design
 from ablations.question.words import replaced_in_words
 from ablations.report import style, tables
-from ablations.report.markup import joined
+from ablations.report.markup import joined, plain
 from ablations.report.multiples import figure
 from tricks.texts import recorded
 
@@ -157,10 +157,12 @@ class Answer:
 
     @property
     def tables(self) -> list[str]:
-        """The tables as Markdown: of the arms in each environment, of crossed tricks, and of what holds in general."""
+        """The tables as Markdown: of the arms, of crossed tricks in each environment, and of what holds in general."""
         arms = self.table if self.studies[0].own else tables.arms_table(*self.asked[0])
         general = tables.in_columns(self.general, tables.GENERAL) if len(self.general) else ""
-        return [tables.arms_text(arms), tables.crossed_text(*self.asked[0]), general]
+        crossed = [(plain(study.env), tables.crossed_text(study, design)) for study, design in self.asked]
+        named = [f"{env}:\n\n" * (len(crossed) > 1) + text for env, text in crossed if text]
+        return [tables.arms_text(arms), *named, general]
 
     @property
     def brief(self) -> str:

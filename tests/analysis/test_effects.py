@@ -239,7 +239,7 @@ def test_a_factorial_gives_back_main_effects_and_interactions() -> None:
     assert "| gae       | +13 [+13, +13]" in told and "| gae, entropy       | +6 [+6, +6]" in told
 
 
-def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
+def test_a_factorials_intervals_are_students_over_the_seeds_at_the_level_of_the_look_in_each_environment() -> None:
     made = study(PAIR, lambda on: 90 * ("gae" in on) - 40 * ({"gae", "entropy"} <= on))
     noise = 20 * np.random.default_rng(0).normal(size=len(made.runs))
     made = replace(made, runs=made.runs.assign(tuned="x", **{name: made.runs[name] + noise for name in SHARES}))
@@ -251,9 +251,17 @@ def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
         assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
         assert (row.seeds, row.tuned) == (8, "x")
     assert (main.p_holm.tolist(), main.detected.tolist()) == (pytest.approx(holm(main.p.to_numpy())), [1, -1])
-    found = interactions(made, PAIR).iloc[0]
+    found = interactions(made, PAIR)
     expected = paired(both - gae - entropy + none)
-    assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
+    assert found.iloc[0, 2:].tolist() == pytest.approx(expected, abs=1e-7)
+    look = replace(made, about=made.about | {"level": 0.0125})
+    for at_once, shared in ((main, main_effects(look, PAIR)), (found, interactions(look, PAIR))):
+        reach = (at_once.high - at_once.low) * stats.t.ppf(1 - 0.00625, 7) / stats.t.ppf(0.975, 7)
+        assert (shared.high - shared.low).tolist() == pytest.approx(reach.tolist())
+        assert shared.p.tolist() == pytest.approx((4 * at_once.p).clip(upper=1).tolist())
+    told = "\n".join(Answer((made, replace(study(PAIR, len, "Acrobot-v1"), name="there"))).tables)
+    assert [line for line in told.split("\n") if line.endswith(":")] == ["CartPole-v1:", "Acrobot-v1:"]
+    assert told.count("main effect") == 2
 
 
 def test_effects_come_from_the_arms_that_are_there_and_half_a_billionth_is_a_rounding_error() -> None:
