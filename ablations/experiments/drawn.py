@@ -121,7 +121,7 @@ def random(chosen: RandomOptions, command: str) -> int:
     parts = ("random", chosen.env, f"{count}draws", "-".join(names) * bool(chosen.tricks))
     path, runs = _trained(chosen, parts, every, [*names, *DRAWN], f"{count:,} agents")
     agents = runs.assign(**_facts(arm.config(base), arm.tricks), command=command, **provenance())
-    own = [each for each in (*names, *DRAWN) if each not in held]
+    own = [each for each in (*names, *DRAWN) if each not in held and not idle(each, arm.tricks)]
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), own)
     from ablations.report.multiples import choices_figure
 

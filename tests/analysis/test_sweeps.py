@@ -231,7 +231,7 @@ def test_the_interval_is_of_whole_sets_drawn_again_in_any_order_of_the_agents() 
     pd.testing.assert_frame_equal(one.drop(columns="chance"), other.drop(columns="chance"))
 
 
-def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, told: Told) -> None:
+def test_the_command_trains_what_is_drawn_goes_on_and_judges_what_agents_use(tmp_path: Path, told: Told) -> None:
     arguments = ["random", "--draws", "20", "--tricks", "baseline,reuse,clip", "--steps", "600", "--workers", "1"]
     arguments += ["--out", str(tmp_path)]
     assert "20 agents: 2 jobs, 0 of them done before" in told(arguments, main=main)
@@ -241,6 +241,7 @@ def test_the_command_trains_what_is_drawn_and_goes_on(tmp_path: Path, told: Told
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     stored = pd.read_csv(tmp_path / f"{name}.choices.csv")
     assert stored[stored.choice == "lr"].agents.sum() == 20
+    assert not {"gae_lambda", "max_grad_norm"} & {*stored.choice}  # which no agent uses
     first = (tmp_path / f"{name}.md").read_text().splitlines()[2]
     assert f"`{stored.sort_values('explained').choice.iloc[-1]}`" in first  # what explains most
     before = path.read_bytes()
