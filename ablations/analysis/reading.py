@@ -298,6 +298,8 @@ def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
         rows = pd.concat(each, ignore_index=True)
     if any(rows[name].dtype.kind not in "if" for name in ("step", "return")):
         raise InputError(f"{path}: the columns of steps and values are not all numbers")
+    if np.isinf(rows["step"]).any():
+        raise InputError(f"{path} has an infinite step")
     rows = rows.dropna(subset=["step", "return"])
     if rows.empty:
         raise InputError(f"{path} has no values")

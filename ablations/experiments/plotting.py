@@ -92,7 +92,7 @@ def frames_of(paths: Sequence[Path], columns: Columns) -> Frames:
     label = paths[0].name.removesuffix(".csv") + f" and {len(paths) - 1} more" * (len(paths) > 1)
     curves["arm"] = curves.pop("group") if "group" in curves else label
     known, each = ["arm", "env"] if "env" in curves else ["arm"], [own for _, own in curves.groupby("seed")]
-    last = min(int(own.step.max()) for own in each)
+    last = min(own.step.max() for own in each)
     runs = [reading.seed_scores(own, last).assign(**own[known].iloc[0]) for own in each]
     return Frames(pd.concat(runs, ignore_index=True).assign(lr=np.nan, study=label), curves.assign(study=label))
 

@@ -210,7 +210,7 @@ def on_grids(frames: Any) -> dict[str, pd.DataFrame]:
     if rows["return"].isna().all():
         raise InputError("the table has no return: all are missing")
     arms = {str(name): own for name, own in rows.groupby("arm", sort=False)}
-    last = min(int(own.step.max()) for own in arms.values())
+    last = min(own.step.max() for own in arms.values())
     runs = pd.DataFrame(columns=["arm"]) if isinstance(frames, pd.DataFrame) else frames.runs.dropna(subset="diverged")
     stopped = {str(arm): dict(zip(own.seed, own.diverged.astype(int), strict=True)) for arm, own in runs.groupby("arm")}
     return {name: on_grid(own, last, stopped.get(name, {})) for name, own in arms.items()}

@@ -272,8 +272,10 @@ def test_an_environment_without_a_scale_is_in_units_of_return(tmp_path: Path, fi
     assert (one, two) == (["CartPole-v1", "Unknown-v0 (return)"], ["CartPole-v1"])  # those of each design
 
 
-def test_groups_of_other_lengths_share_the_grid_of_the_shortest() -> None:
-    ends = {"long": 900, "short": 200}
-    runs = [pd.DataFrame({"arm": arm, "seed": 0, "step": (100, end), "return": 1.0}) for arm, end in ends.items()]
+@pytest.mark.parametrize("unit", [1, 1e-6])
+def test_groups_of_other_lengths_share_the_grid_of_the_shortest_in_any_unit_of_steps(unit: float) -> None:
+    ends = {"long": 900 * unit, "short": 200 * unit}
+    runs = [pd.DataFrame({"arm": arm, "seed": 0, "step": (unit, end), "return": (1.0, 3)}) for arm, end in ends.items()]
     grids = curves.on_grids(pd.concat(runs))
-    assert [grid.columns[-1] for grid in grids.values()] == [200, 200]
+    assert [grid.columns[-1] for grid in grids.values()] == [200 * unit] * 2
+    assert grids["short"].mean(axis=1).item() == pytest.approx(2, abs=0.02)
