@@ -14,7 +14,7 @@ import pandas as pd
 from ablations.analysis import stats
 from ablations.analysis.choosing import choice_variance
 from ablations.analysis.records import SHARES, Study, grid
-from ablations.analysis.scales import MARGIN
+from ablations.analysis.scales import MARGIN, threshold
 from ablations.question.arms import Arm, Comparison, Design, taken
 from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
@@ -43,7 +43,7 @@ def _scores(study: Study) -> dict[str, pd.DataFrame]:
     order = study.runs.seed.argsort(kind="stable")
     runs, keys = study.runs.iloc[order].set_index("seed"), study.keys.iloc[order].to_numpy()
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
-    scale, goal = study.scale, study.threshold
+    scale, goal = study.scale, threshold(study.known)
     own = found[study.about.get("score", "area")]
     found["score"] = stats.normalized(own.to_numpy(), scale.random, scale.ceiling) if scale else own
     found["reached"] = np.nan if goal is None else stats.reached(grid(study.runs, study.steps), goal).to_numpy()

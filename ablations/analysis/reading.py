@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -113,10 +113,8 @@ def as_study(frames: Frames, against: str, grids: Mapping[str, pd.DataFrame]) ->
     runs = pd.concat(parts, ignore_index=True).assign(numbers=" ".join({*said["numbers"]}), **facts)[COLUMNS]
     first, *others = [Arm(name, named(REINFORCE)) for name in sorted(grids, key=lambda name: name != against)]
     design = Design("runs", (), (first, *others), tuple(compared(arm, first) for arm in others))
-    seeds = [0, len(runs)]
-    return Study(
-        "plot", (design,), runs, {"command": "", "seconds": np.nan, "steps": np.nan, "made with": {}, "seeds": seeds}
-    )
+    about: Any = {"command": "", "seconds": np.nan, "steps": np.nan, "made with": {}, "seeds": [0, len(runs)]}
+    return Study("plot", (design,), runs, about)
 
 
 def short_name(tricks: str) -> str:
@@ -157,7 +155,7 @@ EVALUATIONS = "evaluations.npz"  # of stable-baselines3's EvalCallback
 BOUNDS = re.compile(r"__(MIN|MAX)$")  # of W&B's exports
 NUMBERED = re.compile(r"(seed|run|agent)?[ _-]?\d+", re.IGNORECASE)  # a column for each run
 CLEANRL = re.compile(r"(?P<env>.+?)__(?P<algorithm>.+)__\d+__\d+")  # the last two: seed and time
-EPISODES = {"r", "l", "t"}  # the columns of stable-baselines3's monitor files
+EPISODES = {"r", "l", "t"}  # the columns of stable-baselines3's monitor files; t begins again where one was continued
 TIDY = {"arm", "seed", "step", "return"}  # the columns of what `plot` writes
 STEPS = ("step", "global_step", "Step", "timesteps", "_step")
 VALUES = ("return", "value", *TAGS)
@@ -244,10 +242,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _monitors(parts: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
-    """A run's episodes (r: return, l: length, t: end), of all its environments, as means over 1% of the steps.
-
-    In a file that training went on with, t began again; it counts from the end of what stood there.
-    """
+    """A run's episodes (r: return, l: length, t: end), of all its environments, as means over 1% of the steps."""
     for path, own in parts.items():
         if len(own) and any(own[name].dtype.kind not in "if" for name in EPISODES):
             raise InputError(f"{path}: r, l and t are not all numbers")
@@ -296,10 +291,8 @@ def _table(path: Path, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
         wide = [frame[[step, name]] for name in _runs_of(path, frame, step, columns.value)]
         each = [own.set_axis(["step", "return"], axis=1).assign(run=k) for k, own in enumerate(wide)]
         rows = pd.concat(each, ignore_index=True)
-    if any(rows[name].dtype.kind not in "if" for name in ("step", "return")):
-        raise InputError(f"{path}: the columns of steps and values are not all numbers")
-    if np.isinf(rows["step"]).any():
-        raise InputError(f"{path} has an infinite step")
+    if any(rows[name].dtype.kind not in "if" or np.isinf(rows[name]).any() for name in ("step", "return")):
+        raise InputError(f"{path}: the columns of steps and values are not all finite numbers")
     rows = rows.dropna(subset=["step", "return"])
     if rows.empty:
         raise InputError(f"{path} has no values")

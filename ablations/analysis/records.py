@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import Areas, table_areas
-from ablations.analysis.scales import MARGIN, SCALES, Scale, is_changed, threshold
+from ablations.analysis.scales import MARGIN, SCALES, Scale
 from ablations.analysis.stats import LEVEL
 from ablations.question.arms import Arm, Design, flags, numbers
 from ablations.question.designs import as_design, as_stored, position
@@ -87,8 +87,7 @@ class Study:
     @property
     def subject(self) -> str:
         """The subject of its designs: of one that isn't about the ladder, if there is one."""
-        found = [subject(design) for design in self.designs]
-        return next((subject for subject in found if subject != "ladder"), "ladder")
+        return next((found for design in self.designs if (found := subject(design)) != "ladder"), "ladder")
 
     @cached_property
     def env(self) -> str:
@@ -146,17 +145,14 @@ class Study:
     @property
     def scale(self) -> Scale | None:
         """The environment's scale, if it has one."""
-        return None if self.changed else SCALES.get(self.env)
-
-    @property
-    def threshold(self) -> float | None:
-        """The return at which the environment counts as solved, if there is one."""
-        return None if self.changed else threshold(self.env)
+        return SCALES.get(self.known)
 
     @cached_property
-    def changed(self) -> bool:
-        """Whether its returns are not those of the environment that its name means."""
-        return self.about.get("own env", False) or any(map(is_changed, self.runs.numbers.unique()))
+    def known(self) -> str:
+        """The environment's name; empty if it may have other returns: one's own, or one with arguments or wrappers."""
+        numbers = " ".join(self.runs.numbers.unique()).split()
+        changed = self.about.get("own env") or any(each.startswith(("env_args=", "wrap=")) for each in numbers)
+        return "" if changed else self.env
 
     @property
     def unit(self) -> float:
@@ -188,8 +184,7 @@ class Study:
     def missing(self, design: Design) -> list[str]:
         """The names of the design's arms that lack some of the requested seeds."""
         first, end = self.about["seeds"]
-        counts = {arm.name: int(self.of(arm).seed.between(first, end - 1).sum()) for arm in design.arms}
-        return [name for name, count in counts.items() if count < self.seeds]
+        return [arm.name for arm in design.arms if self.of(arm).seed.between(first, end - 1).sum() < end - first]
 
     @property
     def is_whole(self) -> bool:
@@ -320,10 +315,9 @@ def load_if_whole(path: Path) -> Study | None:
 
 def seeds_in(path: Path) -> set[int]:
     """The seeds of a study that may be one of another version, or have a trick from a file; empty if it is none."""
-    try:
+    with suppress(OSError, EOFError, zlib.error, ValueError):
         return {*read_table(path, skiprows=1, usecols=["seed"]).seed}
-    except (OSError, EOFError, zlib.error, ValueError):
-        return set()
+    return set()
 
 
 def load(path: Path) -> Study:

@@ -44,11 +44,6 @@ SCALES = {
 }
 
 
-def is_changed(numbers: str) -> bool:
-    """Whether an environment has arguments or wrappers, which can change its returns. numbers: those of its config."""
-    return any(each.startswith(("env_args=", "wrap=")) for each in numbers.split())
-
-
 def threshold(env: str) -> float | None:
     """The return at which the environment counts as solved, or None if it has no threshold."""
     if env in SCALES:

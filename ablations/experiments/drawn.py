@@ -111,8 +111,7 @@ def sweep(chosen: Options, command: str) -> int:
 def random(chosen: RandomOptions, command: str) -> int:
     start, held, count = time.perf_counter(), chosen.given, chosen.draws
     if not 2 * PER_SET <= count <= MOST_DRAWN or count % PER_SET:
-        most = f"from {2 * PER_SET} to {MOST_DRAWN:,}"
-        raise InputError(f"--draws must be a multiple of {PER_SET} {most}, not {count}")
+        raise InputError(f"--draws must be a multiple of {PER_SET} from {2 * PER_SET} to {MOST_DRAWN:,}, not {count}")
     base = chosen.base
     names = tricks_named(chosen.tricks) if chosen.tricks else usable(base)
     arm = Arm("these tricks", switched(closed(names)), held)

@@ -120,8 +120,7 @@ class Answer:
                 found[pair.focus.name] = style.COLORS[differ.pop()]
         colors = {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
         here = Frames(self.runs[self.runs.env == env], self.curves[self.curves.env == env])
-        said = f"{env}: {self.studies[0].about.get('rates', '')}"
-        return figure(here, statistic=statistic, said=said, colors=colors)
+        return figure(here, statistic, f"{env}: {self.studies[0].about.get('rates', '')}", colors)
 
     @property
     def sentences(self) -> list[str]:

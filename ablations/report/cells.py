@@ -51,9 +51,8 @@ def about_rates(effects: pd.DataFrame) -> str:
     return f"; learning rates {', '.join(sorted({*some.tuned}))}{where}" if len(some) else ""
 
 
-def difference_of(effects: pd.DataFrame) -> str:
-    what = "normalized area under the curve" if effects.scaled.all() else "area under the curve (return)"
-    return f"difference in {what}"
+def area_of(effects: pd.DataFrame) -> str:
+    return "normalized area under the curve" if effects.scaled.all() else "area under the curve (return)"
 
 
 def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
@@ -216,7 +215,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (rates[0], AT_BEST))
     seeds = f"{first} seeds at each rate, {last} at each arm's own best"
     framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
-    text = f"{difference_of(found).capitalize()}, with minus without; {seeds}. {KEY}{framed}."
+    text = f"Difference in {area_of(found)}, with minus without; {seeds}. {KEY}{framed}."
     finish(figure, said, text, axes[-1], limit)
     figure.set_label(f"{said}: a heat map of {len(tricks)} tricks by learning rate")
     return figure
@@ -275,7 +274,7 @@ def forest_figure(effects: pd.DataFrame, designs: Sequence[Design], path: Path, 
         axis.axhspan(stripe - 0.5, stripe + 0.5, color="#f5f5f5", lw=0, zorder=0)
     axis.axvline(0, color=style.SOFT, lw=1, zorder=1)
     axis.set_yticks(range(len(tricks)), tricks)
-    axis.set(ylim=(len(tricks) - 0.5, -0.5), xlabel=f"{difference_of(effects)}, with minus without")
+    axis.set(ylim=(len(tricks) - 0.5, -0.5), xlabel=f"difference in {area_of(effects)}, with minus without")
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     color_names(axis.get_yticklabels(), tricks)

@@ -202,8 +202,6 @@ def on_grids(frames: Any) -> dict[str, pd.DataFrame]:
     if missing := [name for name in ("arm", "seed", "step", "return") if name not in curves]:
         raise InputError(f"the table has no column {missing[0]!r}; it has {', '.join(map(str, curves.columns))}")
     rows = curves[curves.arm.notna()]
-    if rows.empty:
-        raise InputError("the table has no rows")
     for (arm, seed), own in rows.groupby(["arm", "seed"], sort=False):
         if (back := own.step.diff() < 0).any():
             raise InputError(f"steps go back in {arm}, seed {seed}, at step {own.step[back].iloc[0]:,}")

@@ -91,7 +91,7 @@ PLANE: Columns = {  # of those of `sensitivity`
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
     """One row per arm: learning rate; area, its IQM, late, each with its 95% interval; solved, and median steps."""
-    goal, rows = study.threshold, []
+    goal, rows = threshold(study.known), []
     for arm in (arm for arm in design.arms if len(study.of(arm))):
         runs, found = study.of(arm), scores(study, arm)
         first, area, late = runs.iloc[0], found.area.to_numpy(), found.late.to_numpy()
@@ -201,5 +201,4 @@ def moved_text(frame: pd.DataFrame, arms: Sequence[str]) -> str:
     """The clearest rows of `Answer.moved` in each environment as Markdown. arms: the names of the two."""
     sides = {plain(arm): _number(name, "{:.3g}") for arm, name in zip(arms, ("without", "with"), strict=True)}
     named: Columns = {"environment": _text("env"), "diagnostic": lambda row: code(row["diagnostic"])}
-    shown = frame.groupby("env", sort=False).head(SHOWN)
-    return in_columns(shown, {**named, **sides, "p": _number("p_holm", "{:.1g}")})
+    return in_columns(frame.groupby("env", sort=False).head(SHOWN), {**named, **sides, "p": _number("p_holm", "{:.1g}")})

@@ -20,7 +20,7 @@ from ablations.analysis.stats import FEWEST, LEVEL, holm, improvement, interval,
 from ablations.findings.claims import AGREES, UNCLEAR, mean_score, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out
 from ablations.report.answer import Answer
-from ablations.report.cells import difference_of, told_apart
+from ablations.report.cells import area_of, told_apart
 from ablations.report.multiples import on_grids
 from ablations.report.tables import arms_table, arms_text, crossed_text, effects_text
 from tricks.ladder import Tricks
@@ -215,11 +215,11 @@ def test_room_is_above_random_or_below_the_best_and_the_untrained_arms_are_the_f
 def test_no_effect_is_detected_of_arms_no_better_than_random_but_arguments_and_wrappers_leave_no_scale() -> None:
     found = effects(made := study(ONE, lambda on: 60 * len(on) - 170), ONE)
     assert found.p_holm.item() < LEVEL and (found.detected.item(), found.verdict.item()) == (0, module.NOT_LEARNED)
-    assert told_apart(found).hatched.item() and "normalized area" in difference_of(found)
+    assert told_apart(found).hatched.item() and "normalized area" in area_of(found)
     for numbers in ("gamma=0.9 env_args=('max_episode_steps=40',)", "wrap=('mine:Wrapper',)"):
         other = replace(made, runs=made.runs.assign(numbers=numbers))
         frames, found = of_study(other), effects(other, ONE)
-        assert (found.verdict.tolist(), "(return)" in difference_of(found)) == ([module.HELPS], True)
+        assert (found.verdict.tolist(), "(return)" in area_of(found)) == ([module.HELPS], True)
         assert "solved" in arms_text(arms_table(made, ONE)) and "solved" not in arms_text(arms_table(other, ONE))
         assert as_study(frames, "reinforce", on_grids(frames)).scale is None
 

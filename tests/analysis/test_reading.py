@@ -154,7 +154,7 @@ BROKEN = [
     ("step,return\n1,1\n", "has a run of one point; a curve needs two"),
     ("step,return\n1,x\n2,y\n", "has no column of numbers besides 'step'"),
     ('a,b\n1,"2\n', "cannot be read"),
-    ("step,return\n1,1\ninf,2\n", "has an infinite step"),
+    ("step,return\n1,1\ninf,2\n", "not all finite numbers"),
     ("r,l,t\n1,10,1\nr,l,t\n2,10,1\n", "r, l and t are not all numbers"),
 ]
 
