@@ -201,4 +201,4 @@ def moved_text(frame: pd.DataFrame, arms: Sequence[str]) -> str:
     """The clearest rows of `Answer.moved` in each environment as Markdown. arms: the names of the two."""
     sides = {plain(arm): _number(name, "{:.3g}") for arm, name in zip(arms, ("without", "with"), strict=True)}
     named: Columns = {"environment": _text("env"), "diagnostic": lambda row: code(row["diagnostic"])}
-    return in_columns(frame.groupby("env", sort=False).head(SHOWN), {**named, **sides, "p": _number("p_holm", "{:.1g}")})
+    return in_columns(frame.groupby("env").head(SHOWN), {**named, **sides, "p": _number("p_holm", "{:.1g}")})
