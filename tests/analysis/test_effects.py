@@ -319,7 +319,7 @@ def test_an_interval_of_columns_is_each_columns_own(statistic: Callable) -> None
     np.testing.assert_array_equal(interval(samples, statistic), found)
 
 
-def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
+def test_there_is_no_interval_of_a_nan_or_of_too_few_and_the_interquartile_mean_leaves_quarters_out() -> None:
     values = np.arange(FEWEST, dtype=float)
     assert all(np.isfinite(interval(values)))
     for broken in (values[1:], np.array([*values, np.nan])):
@@ -331,9 +331,6 @@ def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
     assert [x.tolist() for x in interval(curves)] == [[3, 3], [3, 3]]
     curves[0, 0] = np.nan
     assert np.isnan(interval(curves)).tolist() == [[True] * 2] * 2  # its other columns are of the same broken run
-
-
-def test_the_interquartile_mean_leaves_quarters_out() -> None:
     assert iqm(np.array([900.0, 1.0, 2.0, 3.0, -50.0])) == 2  # ⌊5 / 4⌋ = 1 on either side
     assert iqm(np.array([[9.0, 0.0, 4.0, 1.0], [8.0, 2.0, 3.0, 5.0]]), axis=1).tolist() == [2.5, 4]
     assert np.isnan(iqm(np.array([1.0, 2.0, 3.0, 4.0, np.nan])))
@@ -374,7 +371,7 @@ def test_paired_is_students_t_unpaired_welchs_and_differences_without_variance_a
     assert np.isnan(known(1.0, np.nan)[1:]).all()
 
 
-def test_improvement_counts_pairs_and_holm_by_hand() -> None:
+def test_improvement_counts_pairs_holm_is_by_hand_and_a_tenth_of_the_budget_reaches_a_threshold() -> None:
     having, without = np.array([1.0, 2.0, 3.0, 9.0, 9.0]), np.array([2.0, 2.0, 0.0, 9.0, 5.0])
     share = (1 + (1 + 1 / 2 + 1 / 2) + 3 + 2 * (4 + 1 / 2)) / 25
     assert improvement(having, without) == pytest.approx(share)
@@ -386,9 +383,6 @@ def test_improvement_counts_pairs_and_holm_by_hand() -> None:
     found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
     assert found[[1, 2, 4]].tolist() == [1, 0.06, 1] and np.isnan(found[[0, 3]]).all()
     assert np.isnan(holm(np.array([np.nan]))).all()
-
-
-def test_a_threshold_is_reached_by_a_tenth_of_the_budget_and_the_times_to_it_are_censored() -> None:
     times = pd.Series([20, np.nan, 10, 40, np.nan], index=[3, 4, 5, 6, 7])
     assert reaching.median_reached(times) == 40
     assert reaching.median_reached(times[:4]) == 20  # half of them had got there by then
@@ -396,8 +390,8 @@ def test_a_threshold_is_reached_by_a_tenth_of_the_budget_and_the_times_to_it_are
     lucky, late, at_once = ([0.0] * 20 for _ in range(3))
     lucky[7], late[8:18], at_once[:10] = 80, [8, 10] * 5, [9] * 10
     rows = [lucky, late, at_once, [8.9] * 20, [np.nan] * 20]
-    found = reaching.reached(pd.DataFrame(rows, index=[3, 4, 5, 6, 7], columns=range(10, 210, 10)), 9)
-    pd.testing.assert_series_equal(found, pd.Series([np.nan, 180, 100, np.nan, np.nan], index=[3, 4, 5, 6, 7]))
+    there = reaching.reached(pd.DataFrame(rows, index=[3, 4, 5, 6, 7], columns=range(10, 210, 10)), 9)
+    pd.testing.assert_series_equal(there, pd.Series([np.nan, 180, 100, np.nan, np.nan], index=[3, 4, 5, 6, 7]))
 
 
 @pytest.mark.parametrize(("agents", "over"), [(FEWEST, "agents"), (FEWEST - 1, "games")])

@@ -142,13 +142,10 @@ def test_what_holds_in_general_of_a_trick_is_of_the_environments_that_have_it_co
 
 @pytest.mark.parametrize("ratio", [0.5, -1.0, 2.0, 4.0])
 @pytest.mark.parametrize("level", [LEVEL, 0.01])
-def test_what_is_detected_exceeds_the_truth_as_much_as_drawn_estimates_do(ratio: float, level: float) -> None:
+def test_what_is_detected_exceeds_the_truth_as_drawn_estimates_do_hardly_if_large(ratio: float, level: float) -> None:
     drawn = np.random.default_rng(0).normal(ratio, 1, 200_000)
     seen = np.abs(drawn[np.abs(drawn) > stats.norm.ppf(1 - level / 2)])
     assert exaggeration(3 * ratio, 3.0, level) == pytest.approx(seen.mean() / abs(ratio), rel=0.01)
-
-
-def test_a_large_effect_is_not_exaggerated_and_of_none_nothing_is_said() -> None:
     assert exaggeration(10, 1) == pytest.approx(1, abs=1e-9)
     assert np.isnan([exaggeration(0, 1), exaggeration(1, 0), exaggeration(1, np.nan)]).all()
 

@@ -28,7 +28,7 @@ SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches
 STORED, OTHER = (RESULTS / f"published_{env}-v1_500000steps.runs.csv.gz" for env in ("CartPole", "Acrobot"))
 
 
-def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
+def test_a_study_is_two_tidy_tables_with_its_own_scores_and_arms_named_after_the_nearest_preset(tmp_path: Path) -> None:
     kept, (runs, curves) = load(STORED), read(STORED)
     assert np.allclose(runs.area, kept.runs[SHARES].mean(axis=1))
     assert len(curves) == 100 * len(runs) == 100 * len(kept.runs)
@@ -40,9 +40,6 @@ def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
         within = stats.bootstrap((areas,), np.mean, method="percentile", random_state=0).confidence_interval
         low, high = interval(areas)  # the expanded interval: wider, the more so the fewer the seeds
         assert 1 < (high - low) / (within.high - within.low) < 1.5
-
-
-def test_arms_are_named_after_the_nearest_preset(tmp_path: Path) -> None:
     _, path = save(study(ladder(["baseline"]), lambda on: 0), tmp_path)
     assert set(read(path).runs.arm) == {"reinforce", "baseline"}
     on = " ".join(name for name in (*PPO.on, "lr_anneal") if name != "gae")

@@ -43,7 +43,7 @@ def test_a_random_policy_gets_what_the_scale_says(id: str) -> None:
     assert abs(returns.mean() - SCALES[id].random) < 4 * error
 
 
-def test_taxis_ceiling_is_its_best_return_robots_published_and_classic_thresholds_their_own() -> None:
+def test_ceilings_are_the_best_returns_the_published_or_what_is_said_and_thresholds_gymnasium_s() -> None:
     world: Any = gym.make("Taxi-v4").unwrapped
     moves = torch.tensor([[world.P[s][a][0][1:] for a in range(6)] for s in range(500)], dtype=torch.float64)
     after, reward, done = moves[..., 0].long(), moves[..., 1], moves[..., 2]
@@ -61,9 +61,6 @@ def test_taxis_ceiling_is_its_best_return_robots_published_and_classic_threshold
         ceiling = SCALES[id].ceiling
         assert ceiling - 500 < PUBLISHED[id, 1_000_000].score <= ceiling  # rounded up
         assert ceiling % 500 == 0 and (gym.spec(id).reward_threshold or np.inf) > ceiling
-
-
-def test_ceilings_in_pixels_are_what_is_said_and_a_threshold_may_be_gymnasium_s() -> None:
     assert threshold("tricks/Corridor-v0") is threshold("Elsewhere-v0") is None
     assert threshold("MountainCar-v0") == -110  # Gymnasium's own
     faster = [treasure.pace(torch.tensor(float(time))) / 10 for time in range(treasure.LIMIT)]

@@ -203,7 +203,7 @@ def test_numbers_come_in_ranges_with_equally_many_draws_and_a_choice_is_judged_w
     assert matters(either, "value_clip_anneals").tolist() == [False, True, True]  # any trick that reads it
 
 
-def test_quantiles_are_of_the_agents_with_the_level() -> None:
+def test_quantiles_are_of_the_agents_with_the_level_and_the_interval_of_whole_sets_in_any_order() -> None:
     rng = np.random.default_rng(0)
     runs = pd.DataFrame({"set": np.arange(400) // 10, "flag": np.arange(400) // 10 % 2 == 1})
     runs["score"] = rng.normal(size=400) + 10 * runs.flag
@@ -212,9 +212,6 @@ def test_quantiles_are_of_the_agents_with_the_level() -> None:
     assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
     assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
     assert on.explained_low < on.explained < on.explained_high
-
-
-def test_the_interval_is_of_whole_sets_drawn_again_in_any_order_of_the_agents() -> None:
     rng = np.random.default_rng(0)
     sets, flag = np.arange(120) // 10, np.arange(120) // 10 % 2
     score = rng.normal(size=12)[sets] + flag + rng.normal(size=120)

@@ -38,13 +38,15 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
     plt.close("all")
 
 
-def test_a_trick_has_one_color_whatever_goes_along() -> None:
+def test_a_trick_has_one_color_whatever_goes_along_which_can_be_read_on_white() -> None:
     for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
         assert all(style.color(pair.label) == style.color(pair.trick) for pair in design.comparisons)
     assert style.color(taken("clip", ["clip_anneal"])) == style.color(added(["reuse", "clip"])) == style.color("clip")
     assert style.color(Label("reuse")) == style.INK  # the name of an arm that is about no trick
     assert style.color("reinforce") == style.color("all") == style.color("anything else") == style.INK
     assert len({style.color(name) for name in NEEDS}) == len(NEEDS)
+    for color in COLORS.values():
+        assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
 
 
 def seen(color: str, deuteranope: bool) -> np.ndarray:
@@ -69,11 +71,6 @@ def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteran
         if j == i + 1 or {*one.split("_")} & {*other.split("_")}:
             distance = np.linalg.norm(seen(style.color(one), deuteranope) - seen(style.color(other), deuteranope))
             assert distance > 0.2, (one, other)  # a fifth of that from white to black
-
-
-def test_every_color_can_be_read_on_white() -> None:
-    for color in COLORS.values():
-        assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
 
 
 @pytest.mark.parametrize("shades", [2, 600])

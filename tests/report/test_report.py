@@ -322,13 +322,10 @@ def test_text_shows_as_text_and_what_needs_no_escape_is_left_alone(tmp_path: Pat
     assert SCRIPT in Seen(as_html(f"{SCRIPT}\n\n<div onclick='x'>\n\ntext <b>bold</b> <!-- --> `<i>`", Path())).text
 
 
-def test_an_effect_that_is_taken_out_has_the_other_sign_and_its_interval_the_other_ends() -> None:
+def test_an_effect_that_is_taken_out_has_the_other_sign_and_ends_and_an_arm_s_name_is_text_in_its_table() -> None:
     row = pd.Series({"label": taken("clip", ["gae"]), "difference": 0.02, "low": -0.01, "high": 0.05})
     said = "all out, at the set's own rate, changes the normalized area by -0.020 [-0.050, +0.010], on other seeds."
     assert sentences.taken_out(row).endswith(said)
-
-
-def test_the_name_of_an_arm_is_text_in_its_table() -> None:
     made = study(ladder(["baseline"]), lambda on: 0)
     frame = arms_table(made, made.designs[0]).assign(arm=["a|b *x*", "baseline"])
     rows = arms_text(frame).splitlines()

@@ -371,7 +371,7 @@ def test_studies_of_two_origins_never_join(
 
 
 @pytest.mark.usefixtures("here")
-def test_a_job_of_a_tree_with_changes_is_not_used_by_one_without(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_only_a_tree_without_changes_shares_jobs_and_origin(tmp_path: Path, monkeypatch: Patch) -> None:
     config, real = Config("tricks/Corridor-v0", steps=64, lanes=2, horizon=16), provenance.provenance_of_a_run
     for dirty in (True, False):
         noted = {"commit": "1a2b3c4d", "dirty": dirty}
@@ -379,9 +379,6 @@ def test_a_job_of_a_tree_with_changes_is_not_used_by_one_without(tmp_path: Path,
         monkeypatch.setattr(jobs, "changed", lambda dirty=dirty: "5e6f7a8b" * dirty)
         found = compare(["ppo", "reinforce"], config, seeds=10 + 5 * (not dirty), out=tmp_path, workers=1)
         assert len(found.studies[0].origins) == 1
-
-
-def test_commits_of_one_algorithm_are_one_origin() -> None:
     one, two = made_by(commit="1a2b", clean="True"), made_by(first=8, commit="3c4d", clean="True")
     assert one.origins == two.origins
 
