@@ -1,6 +1,6 @@
 """All questions that a folder has answered, with one correction; and when to stop adding seeds to one of them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from ablations.analysis.effects import HELPS, HURTS, effects
 from ablations.analysis.records import SUFFIX, Study, load_if_whole, seeds_in
 from ablations.analysis.stats import LEVEL, holm
+from ablations.training.store import Claim
 
 GROWTH = 2  # from one look to the next
 
@@ -45,14 +46,18 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
     return table.assign(stands=(table.p_all < LEVEL) & table.verdict.isin((HELPS, HURTS)))
 
 
-def fresh_seeds(folder: Path, question: Collection[str], count: int) -> tuple[int, ...]:
-    """`count` seeds: the question's own (by its digests) and later ones; all fresh if another question has used any."""
+def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Iterable[Claim] = ()) -> tuple[int, ...]:
+    """`count` seeds: those that the question (its digests) has had; its own and later ones; or fresh, if others have."""
     own, others = set[int](), set[int]()
+    for name, first, size in claims:
+        (own if name in question else others).update(range(first, first + size))
     for path in folder.glob(f"*{SUFFIX}"):
         study = load_if_whole(path)
         same = study is not None and study.about.get("question") in question
         (own if same else others).update(seeds_in(path))
-    first = min(own, default=max(others, default=-1) + 1)
+    again = sorted(first for name, first, size in claims if name in question and size == count)
+    again += (seed for seed in sorted(own) if own.issuperset(range(seed, seed + count)))
+    first = next(iter(again), min(own, default=max(others, default=-1) + 1))
     if ({*range(first, first + count)} - own) & others:
         first = max(own | others) + 1
     return tuple(range(first, first + count))

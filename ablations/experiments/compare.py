@@ -159,6 +159,10 @@ def answer(
             now = replace(each, seeds=every[:first])
             print("\n".join([now.in_words, *(f"dropped: {arm} ({why})" for arm, why in each.designs[0].dropped)]))
     out, processes, store = chosen.out, worker_count(chosen.workers, asked[0].config.device), Store(chosen.out)
+    if isinstance(seeds, int):
+        with store.claims() as claims:  # before any training: no other question takes these, and resuming finds them
+            every = fresh_seeds(out, [each.digest for each in asked], len(every), claims)
+            claims.update((each.digest, every[0], len(every)) for each in asked)
     tuned = [chosen_rates(replace(each, seeds=every[:first]), store, processes) for each in asked]
     counts = looks(first, chosen.at_most) if chosen.until else [first]
     for count, share in zip(counts, shares(counts), strict=True):
@@ -190,7 +194,7 @@ def answer(
 
 
 def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded) -> tuple[int, tuple[int, ...]]:
-    """How many seeds the first look takes, and all that may be needed: those that were named and more, or fresh."""
+    """How many seeds the first look takes, and all that may be needed: those that were named and more, or any."""
     if not asked:
         raise InputError("no environment was named")
     if len({each.config.env for each in asked}) < len(asked):
@@ -203,10 +207,9 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
     if first < 1:
         raise InputError("seeds must be distinct, and at least one")
     most = max(first, chosen.at_most) if chosen.until else first
-    if not isinstance(seeds, int):
-        later = max(seeds) + 1
-        return first, (*seeds, *range(later, later + most - first))
-    return first, fresh_seeds(chosen.out, [each.digest for each in asked], most)
+    named = () if isinstance(seeds, int) else tuple(seeds)
+    later = max(named, default=-1) + 1
+    return first, (*named, *range(later, later + most - len(named)))
 
 
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:

@@ -38,6 +38,7 @@ SCORING = hashlib.sha256((inspect.getsource(scores) + inspect.getsource(learning
 PATIENCE = 60.0  # seconds to wait for another process that writes
 REMEDY = "if this persists, move the file away and its jobs will be retrained"
 LEFTOVER = re.compile(rf"\..+\.(?:csv|gz|html|md|png|svg|txt)\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
+Claim = tuple[str, int, int]  # a question's digest, the first of its seeds, and how many it may need
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -90,6 +91,15 @@ class Store:
         """Keep a result. Raises InputError if the disk is full, or if another process never stops writing."""
         with self._writing() as disk:
             disk.execute(f"INSERT OR REPLACE INTO jobs VALUES ({','.join('?' * 7)})", _packed(job, result))
+
+    @contextlib.contextmanager
+    def claims(self) -> Iterator[set[Claim]]:
+        """What questions have claimed. What is added is kept, and no other process claims anything meanwhile."""
+        with self._writing() as disk:
+            disk.execute("BEGIN IMMEDIATE")
+            disk.execute("CREATE TABLE IF NOT EXISTS claims (question, first, count, UNIQUE (question, first, count))")
+            yield (found := {*disk.execute("SELECT * FROM claims")})
+            disk.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", found)
 
     def _row(self, job: Job) -> dict[str, Any] | None:
         if not (found := self._asked("SELECT * FROM jobs WHERE key = ?", job.key)):

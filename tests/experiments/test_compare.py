@@ -28,8 +28,9 @@ from ablations.experiments import compare as module
 from ablations.experiments.compare import CompareOptions
 from ablations.experiments.options import parsed
 from ablations.question.words import arm_from
-from ablations.training import workers
+from ablations.training import store, workers
 from ablations.training.jobs import Job, Result
+from ablations.training.store import Store
 from ablations.training.workers import in_pool
 from tricks import PPO, REINFORCE, Config, train
 from tricks.clip import clipped_surrogate
@@ -339,6 +340,26 @@ def test_a_second_question_of_a_folder_has_other_seeds(tmp_path: Path, faked: An
         own = [study.runs.seed.min() for study in studies if study.about["question"] == question]
         assert fresh_seeds(tmp_path, [question], 1) == (min(own),)
     assert fresh_seeds(tmp_path, ["another"], 2) == (15, 16)
+
+
+def test_a_question_asked_again_or_resumed_has_the_seeds_it_had(tmp_path: Path, faked: Any, monkeypatch: Patch) -> None:
+    asked, other, stop = faked(400.0), partial(compare, ["ppo", "gae"], TINY, out=tmp_path, workers=1), list[int]()
+    ask = partial(compare, BOTH, TINY, out=tmp_path, workers=1)
+    spied(monkeypatch, Store, "put", lambda *_: 1 / stop.pop() if stop else 0)
+    for seeds, first in ((2, 0), (4, 4), (4, 4)):
+        assert {*ask(seeds=seeds).runs.seed} == {*range(first, first + seeds)}
+        other(seeds=2)  # 2 and 3
+    for _ in range(2):  # the looks that it may yet take are no other question's, either
+        assert {*ask(seeds=5, until="decided", at_most=9).runs.seed} == {*range(8, 13)}
+        other(seeds=range(17, 19))  # just after them
+    stop += 0, 1
+    pytest.raises(ZeroDivisionError, ask, seeds=30)
+    assert {*other(seeds=5).runs.seed} == {*range(49, 54)}
+    asked.clear()
+    assert {*ask(seeds=30).runs.seed} == {*range(19, 49)} and len(asked) == 5  # one of the six was done
+    monkeypatch.setattr(store, "PATIENCE", 0.0)
+    with Store(tmp_path).claims():  # two at once can't take the same
+        refusal("database is locked", other, seeds=1)
 
 
 @pytest.mark.parametrize(("better", "most"), [(400.0, 10), (0.0, 25)])
