@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.effects import HELPS, HURTS, effects
-from ablations.analysis.records import SUFFIX, Study, load_if_whole, seeds_in
+from ablations.analysis.records import Study, load_if_whole, seeds_in
 from ablations.analysis.stats import LEVEL, holm
 from ablations.training.store import Claim
 
@@ -51,7 +51,7 @@ def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Ite
     own, others = set[int](), set[int]()
     for name, first, size in claims:
         (own if name in question else others).update(range(first, first + size))
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in (*folder.glob("*.csv.gz"), *folder.glob("*.sweep.csv")):  # of random designs, too
         study = load_if_whole(path)
         same = study is not None and study.about.get("question") in question
         (own if same else others).update(seeds_in(path))

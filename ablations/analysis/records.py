@@ -314,9 +314,9 @@ def load_if_whole(path: Path) -> Study | None:
 
 
 def seeds_in(path: Path) -> set[int]:
-    """The seeds of a study that may be one of another version, or have a trick from a file; empty if it is none."""
+    """The seeds of a table, or of a study, perhaps of another version or with a trick from a file; empty if neither."""
     with suppress(OSError, EOFError, zlib.error, ValueError):
-        return {*read_table(path, skiprows=1, usecols=["seed"]).seed}
+        return {*read_table(path, skiprows=int(".runs." in path.name), usecols=["seed"]).seed}
     return set()
 
 

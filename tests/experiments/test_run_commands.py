@@ -18,6 +18,7 @@ from support.fixtures import Capture, Patch, Refuses, refusal
 from support.studies import study
 
 from ablations.analysis import outcomes
+from ablations.analysis.ledger import fresh_seeds
 from ablations.analysis.records import load_all, save
 from ablations.cli import main
 from ablations.experiments import design_runs, status, worlds
@@ -79,7 +80,7 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
         expected = {(horizon, CONTINUOUS_CONFIG.lr, 32)}
         assert ({(each.horizon, each.lr, each.minibatches) for each in configs}, asked.rates) == (expected, ())
         assert ("horizon=64" in asked.name) == (horizon == 64)
-    vary = ["--lr", "0.001", "--vary", "epochs=1,2", "--env", "Pendulum-v1", "--seeds", "1"]
+    vary = ["--lr", "0.001", "--vary", "epochs=1,2", "--env", "Pendulum-v1", "--seeds", "2"]
     assert main(["sweep", "--rung", "continuous", *vary, "--horizon", "64", *TINY, "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.sweep.csv")
     assert pd.read_csv(path).numbers.unique().tolist() == ["lanes=1 horizon=64 minibatches=32 value_epochs=10"]
@@ -88,6 +89,9 @@ def test_studies_sweeps_and_random_agents_have_the_numbers_that_are_given_or_the
     (choices,), (agents,) = (list(tmp_path.glob(f"random_*gamma=0.9_*.{kind}")) for kind in ("choices.csv", "csv.gz"))
     assert "gamma" not in set(pd.read_csv(choices).choice)
     assert set(pd.read_csv(agents).gamma) == {0.9}
+    assert fresh_seeds(tmp_path, ["any"], 1) == (20,)  # those of sweeps and random agents are used, too
+    agents.unlink()
+    assert fresh_seeds(tmp_path, ["any"], 1) == (2,)
 
 
 def test_worlds_trains_both_arms_and_goes_on(tmp_path: Path, trials: Callable[..., None], capsys: Capture) -> None:
