@@ -182,9 +182,10 @@ class Study:
         return grid(self.of(arm), self.steps)
 
     def missing(self, design: Design) -> list[str]:
-        """The names of the design's arms that lack some of the requested seeds."""
+        """The names of the design's arms that lack some of the requested seeds, which one's own arms never do."""
         first, end = self.about["seeds"]
-        return [arm.name for arm in design.arms if self.of(arm).seed.between(first, end - 1).sum() < end - first]
+        some = [arm for arm in design.arms if self.of(arm).seed.between(first, end - 1).sum() < end - first]
+        return [arm.name for arm in some if not self.own]
 
     @property
     def is_whole(self) -> bool:

@@ -61,8 +61,8 @@ class Question:
     def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, Rate]:
         found: dict[Job, Rate] = {}
         for arm, rate in rates.items():
-            seeds, job = self.seeds_of(arm), self.job(arm)
-            tens = [seeds[k : k + SEEDS_PER_JOB] for k in range(0, len(seeds), SEEDS_PER_JOB)]
+            seeds, job = sorted(self.seeds_of(arm)), self.job(arm)
+            tens = [tuple(seeds[k : k + SEEDS_PER_JOB]) for k in range(0, len(seeds), SEEDS_PER_JOB)]
             found |= {job.at(some, rate.value): rate for some in (tens if self.named else blocks(seeds))}
         return found
 

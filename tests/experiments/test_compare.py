@@ -394,10 +394,15 @@ def test_seeds_that_may_be_added_are_no_other_question_s_and_those_named_stay(tm
     asked.clear()
     compare(BOTH, TINY, until="decided", at_most=25, out=tmp_path, workers=1)
     assert {seed for seeds in asked for seed in seeds} == {*range(13, 38)}
-    asked.clear()
-    compare(BOTH, TINY, seeds=(3, 5, 8, 13, 21), until="decided", at_most=8, out=tmp_path / "named", workers=1)
+
+
+def test_seeds_named_in_any_order_stay_those_and_more_come_after_them(tmp_path: Path, faked: Any) -> None:
+    found = compare(BOTH, TINY, seeds=(11, 7), out=tmp_path, workers=1)
+    assert ({*found.curves.seed}, found.studies[0].is_whole) == ({7, 11}, True)
+    asked = faked(0.0)
+    compare(BOTH, TINY, seeds=(3, 5, 8, 13, 21), until="decided", at_most=8, out=tmp_path, workers=1)
     assert {seed for seeds in asked for seed in seeds} == {3, 5, 8, 13, 21, 22, 23, 24}
-    ask = partial(compare, BOTH, TINY, until="decided", out=tmp_path / "named", workers=1)
+    ask = partial(compare, BOTH, TINY, until="decided", out=tmp_path, workers=1)
     refusal("below 1,000,000,000", ask, seeds=(3, 999_999_998), at_most=4)
     for none in (0, ()):  # to which no look could add any
         refusal("seeds must be distinct, and at least one", ask, seeds=none)
