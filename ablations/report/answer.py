@@ -130,18 +130,19 @@ class Answer:
 
     def _sentence(self, row: dict[Any, Any]) -> str:
         name, seeds, reference = self.trick or row["arm"], int(row["seeds"]), row["against"]
+        what, end = ("late return", " in the last tenth") if "score" in self.studies[0].about else ("area", "")
         if row["difference"] != row["difference"]:
-            return f"{name} can't be judged: at least one seed finished no episode."
+            return f"{name} can't be judged: at least one seed finished no episode{end}."
         if row["alike"]:
-            return f"{name} changes no score: every seed has the same area as with {reference}."
-        more = f"{abs(row['difference']):.3g} {'less' if row['difference'] < 0 else 'more'} area than {reference}"
+            return f"{name} changes no score: every seed has the same {what} as with {reference}."
+        more = f"{abs(row['difference']):.3g} {'less' if row['difference'] < 0 else 'more'} {what} than {reference}"
         if row["verdict"] in (HELPS, HURTS):
             within = "; but the whole interval lies within the margin" * bool(row["within"])
             much = f"; such estimates exceed the truth by {row['exaggeration'] - 1:.0%} on average"
             much *= row["exaggeration"] > 1.05
             return f"{name} {row['verdict']}: {more}, p = {row['p_holm']:.2g}{within}{much}."
         if row["verdict"] == NOTHING:
-            return f"{name} does practically nothing: its area is within the margin of that of {reference}."
+            return f"{name} does practically nothing: its {what} is within the margin of that of {reference}."
         if CANNOT in row["verdict"]:
             return str(row["verdict"]).replace(CANNOT, f"{CANNOT} what {name} does") + "."
         if seeds < FEWEST:

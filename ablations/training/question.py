@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from ablations.question.arms import Arm, Design, numbers
 from ablations.training.jobs import Job, own_of
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_finalist, best_rate
@@ -165,8 +167,11 @@ def chosen_rates(asked: Question, store: Store, workers: int) -> tuple[dict[Arm,
         return {float(rate): range(asked.rate_seeds) for rate in asked.rates if rate not in seen}
 
     tried = {jobs[job]: seen for job, seen in searched(list(jobs), store, workers, wanted).items()}
-    every = {arm: {lr: (len(one.areas), one.area) for lr, one in sorted(seen.items())} for arm, seen in tried.items()}
-    return {arm: Rate(best_finalist(found)) for arm, found in every.items()}, tried
+    rates, late = dict[Arm, Rate](), asked.score == "late"
+    for arm, seen in tried.items():
+        own = {lr: one.lates if late else one.areas for lr, one in sorted(seen.items())}
+        rates[arm] = Rate(best_finalist({lr: (len(each), float(np.mean(each))) for lr, each in own.items()}))
+    return rates, tried
 
 
 def train(

@@ -28,9 +28,10 @@ from ablations.experiments import compare as module
 from ablations.experiments.compare import CompareOptions
 from ablations.experiments.options import parsed
 from ablations.question.words import arm_from
-from ablations.training import store, workers
+from ablations.training import question, store, workers
 from ablations.training.jobs import Job, Result
 from ablations.training.store import Store
+from ablations.training.tuning import Tried
 from ablations.training.workers import in_pool
 from tricks import PPO, REINFORCE, Config, train
 from tricks.clip import clipped_surrogate
@@ -379,12 +380,19 @@ def test_until_decided_stops_when_all_is_decided_and_its_looks_share_the_five_pe
 
 @pytest.mark.parametrize("score", ["area", "late"])
 @pytest.mark.parametrize("ask", [partial(compare, BOTH, TINY), partial(judge, "gae", configs=[TINY])])
-def test_the_score_that_is_asked_for_is_compared(ask: Any, score: str, tmp_path: Path, faked: Any) -> None:
+def test_the_score_that_is_asked_for_is_compared_and_chooses_the_rate(
+    ask: Any, score: str, tmp_path: Path, faked: Any, monkeypatch: Patch
+) -> None:
     faked(50)
     found = ask(score=score, seeds=5, rates=(), out=tmp_path, workers=1)
     mean = found.runs.groupby("arm")[score].mean()
-    for row in found.effects.to_dict("records"):
+    for row, said in zip(found.effects.to_dict("records"), found.sentences, strict=True):
         assert row["difference"] == pytest.approx(mean[row["arm"]] - mean[row["against"]], rel=1e-4)
+        assert ("late return" in said) == (score == "late") != ("area" in said)
+    tried = {0.01: Tried((5.0, 3.0), (1.0, 1.0)), 0.03: Tried((3.0, 4.0), (1.0, 2.0))}
+    monkeypatch.setattr(question, "searched", lambda jobs, *_: dict.fromkeys(jobs, tried))
+    best = ask(score=score, seeds=1, rates=(0.01, 0.03), rate_seeds=2, out=tmp_path, workers=1).runs.lr
+    assert {*best} == {0.01 if score == "area" else 0.03}
 
 
 def test_seeds_that_may_be_added_are_no_other_question_s_and_those_named_stay(tmp_path: Path, faked: Any) -> None:
