@@ -201,9 +201,12 @@ def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Pa
     store(tmp_path, "three", "python -m ablations run --seeds 3; python -m ablations run --seeds 3:5", tricks=2)
     store(tmp_path, "four", "python -m ablations")
     assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 0
+    called = run.call_args_list.copy()
+    store(tmp_path, "five", "", tricks=2)  # made from Python: it is left out, and the others are done
+    assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 1 and run.call_args_list == 2 * called
     asked = ["run --seeds 3", "run", "compare ppo 'ppo --no-gae'"]
     own = [[sys.executable, *shlex.split(f"-m ablations {each} --out {tmp_path} --workers 3")] for each in asked]
-    assert [(call.args[0], call.kwargs["timeout"]) for call in run.call_args_list] == [(words, None) for words in own]
+    assert [(call.args[0], call.kwargs["timeout"]) for call in run.call_args_list] == [(words, None) for words in own] * 2
 
 
 @pytest.mark.parametrize("ends", [subprocess.TimeoutExpired("x", 0), [Mock(returncode=2)]])
@@ -220,5 +223,4 @@ def test_a_budget_is_a_time(budget: str, tmp_path: Path, refuses: Refuses, run: 
     store(tmp_path, "mine", "another program")
     words = ["refresh", "--out", str(tmp_path)]
     refuses(main, [*words, f"--budget={budget}"], "--budget must be a time such as 90m or 2h")
-    refuses(main, words, "'another program' is not a command of this package")
     assert not run.called
