@@ -75,8 +75,8 @@ def over_all(without: ByRate, having: ByRate, rates: Sequence[float]) -> Estimat
 
 def common_rate(study: Study) -> float | None:
     """The rate at which the study's arms do best on average, of those that all tried; None if an arm was not tuned."""
-    arms = dict.fromkeys(arm for design in study.designs for arm in design.arms)
-    found = [scores_by_rate(study, arm) for arm in arms]
+    arms = {study.key(arm): arm for design in study.designs for arm in design.arms}
+    found = [scores_by_rate(study, arm) for arm in arms.values()]
     return one_rate(found) if all(found) and set.intersection(*map(set, found)) else None
 
 

@@ -152,7 +152,7 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
         return None
     first, second = (study.of(arm) for arm in (pair.without, pair.having))
     without, having = off.score.to_numpy(), on.score.to_numpy()
-    choosing = sum(_choice(study, arm) for arm in (pair.without, pair.having))  # NaN if one is unknown
+    choosing = sum(_choice(study, arm, study.key(arm)) for arm in (pair.without, pair.having))  # NaN if one is unknown
     found = stats.unpaired(having, without, float(np.nan_to_num(choosing)), study.level)
     error = squared_error(having, without, choosing) ** 0.5
     return {
@@ -192,11 +192,14 @@ def squared_error(having: np.ndarray, without: np.ndarray, choosing: float) -> f
 
 
 @cache
-def _choice(study: Study, arm: Arm) -> float:
-    """The variance of an arm's score over the choice of its learning rate; NaN if unknown, as of the last tenth."""
+def _choice(study: Study, arm: Arm, key: str) -> float:
+    """The variance of an arm's score over the choice of its learning rate; NaN if unknown, as of the last tenth.
+
+    key: as of `Study.key`. Arms that differ in their own functions only are equal once they are stored.
+    """
     if study.about.get("score", "area") != "area":
         return np.nan
-    return choice_variance(study.tuning(arm), float(study.of(arm).lr.iloc[0])) / study.unit**2
+    return choice_variance(study.tuning(arm), float(study.runs.lr[study.keys == key].iloc[0])) / study.unit**2
 
 
 def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[str] = ()) -> pd.DataFrame:

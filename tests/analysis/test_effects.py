@@ -10,13 +10,16 @@ from scipy import stats
 from support.fixtures import Patch
 from support.studies import bimodal, study
 
+from ablations import Arm
 from ablations.analysis import effects as module
 from ablations.analysis import stats as reaching
+from ablations.analysis.by_rate import common_rate
 from ablations.analysis.effects import NOTHING, by_factors, effects, interactions, joint, main_effects, scores
 from ablations.analysis.reading import as_study, of_study
 from ablations.analysis.records import SHARES, Study
 from ablations.analysis.scales import MARGIN, SCALES
 from ablations.analysis.stats import FEWEST, LEVEL, holm, improvement, interval, iqm, known, paired, unpaired
+from ablations.experiments.compare import design_of
 from ablations.findings.claims import AGREES, UNCLEAR, mean_score, verdict_on
 from ablations.question.designs import factorial, ladder, leave_one_out
 from ablations.report.answer import Answer
@@ -85,6 +88,18 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval_in_units_of_the_sco
         (narrow, nothing), (wide, noise), (as_before, unknown) = (found(env, *v) for v in ((0, 0), (81, 144), (NAN, 9)))
         assert (nothing, noise) == (0, pytest.approx(15 / unit))
         assert np.isnan(unknown) and narrow < wide and as_before == narrow  # of one arm it is not known
+
+
+def test_arms_that_differ_in_their_own_functions_only_have_their_own_noise_of_choosing(monkeypatch: Patch) -> None:
+    """A stored design keeps the names of functions, so these arms are equal."""
+    monkeypatch.setattr(module, "choice_variance", lambda areas, lr: areas[lr][0])
+    own = [Arm(name, Tricks(), functions=[("gae", str)] * (name != "a")) for name in "abc"]
+    made = study(design_of(own), lambda on: 0)
+    made.runs["arm"] = np.repeat([*"abc"], 8)
+    made.about["tuning"] = {"a": [[0.02, [0]], [0.1, [0]]], "b": [[0.02, [81]], [0.1, [0]]]}
+    made.about["tuning"] |= {"c": [[0.02, [144]], [0.1, [300]]]}
+    assert effects(made, made.designs[0]).choosing.tolist() == pytest.approx([9 / UNIT, 12 / UNIT])
+    assert common_rate(made) == 0.1
 
 
 def test_a_second_try_at_the_level_confirms_nothing() -> None:
