@@ -47,7 +47,7 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
 
 
 def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Iterable[Claim] = ()) -> tuple[int, ...]:
-    """`count` seeds: those that the question (its digests) has had; its own and later ones; or fresh, if others have."""
+    """`count` seeds: those that the question (its digests) had before, its own and later ones, or all fresh."""
     own, others = set[int](), set[int]()
     for name, first, size in claims:
         (own if name in question else others).update(range(first, first + size))

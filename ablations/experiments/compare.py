@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -179,7 +180,7 @@ def answer(
                 break
     for study in studies:
         study.about["answer"] = studies[0].name
-    saved = tuple(save(study, out)[0] for study in studies)
+    saved = tuple(load(save(study, out)[1]) for study in studies)  # a file with more seeds is kept
     parts = zip(asked, tuned, saved, strict=True)
     curves = pd.concat([_curves(each, rates, study, store) for each, (rates, _), study in parts])
     worlds = (load(WORLDS),) if trick in NEEDS and WORLDS.exists() else ()
@@ -201,13 +202,15 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
         raise InputError("an environment was named twice")
     if chosen.until not in ("", "decided"):
         raise InputError(f"until must be 'decided', not {chosen.until!r}")
-    if chosen.until and chosen.at_most < 1:
-        raise InputError(f"at_most must be at least 1, not {chosen.at_most}")
-    first = (min(seeds, FIRST) if chosen.until else seeds) if isinstance(seeds, int) else len(seeds)
+    named = () if isinstance(seeds, int) else seeds
+    if not all(isinstance(seed, Integral) for seed in named):
+        raise InputError(f"seeds must be whole numbers, not {seeds!r}")
+    if chosen.until and chosen.at_most < (fewest := max(1, len(named))):
+        raise InputError(f"at_most must be at least {fewest}, not {chosen.at_most}")
+    first = (min(seeds, FIRST, chosen.at_most) if chosen.until else seeds) if isinstance(seeds, int) else len(named)
     if first < 1:
         raise InputError("seeds must be distinct, and at least one")
-    most = max(first, chosen.at_most) if chosen.until else first
-    named = () if isinstance(seeds, int) else tuple(seeds)
+    most = chosen.at_most if chosen.until else first
     later = max(named, default=-1) + 1
     return first, (*named, *range(later, later + most - len(named)))
 

@@ -123,7 +123,7 @@ def parsed(kind: type[T], arguments: Sequence[str], command: str) -> T:
 
 def checked_rates(given: str | Sequence[float]) -> Rates:
     """The rates that are asked for. Raises InputError for one that cannot be."""
-    if given == TUNE:
+    if isinstance(given, str) and given == TUNE:  # an array has no single answer
         return TUNE
     try:
         every: Sequence[Any] = given.split(",") if isinstance(given, str) else given

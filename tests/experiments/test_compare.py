@@ -93,13 +93,17 @@ def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(tmp_path:
     assert not trained
     pd.testing.assert_frame_equal(first.table, again.table)
     compare(BOTH, TINY, seeds=12, out=tmp_path, workers=1)
+    fewer = compare(BOTH, TINY, seeds=10, out=tmp_path, workers=1)  # the file with more is kept, so they are shown
+    for table in (fewer.runs, fewer.curves, read(fewer.files[0].parent).runs):
+        assert {*table.seed} == {*range(12)}
     assert trained == [(10, 11)] * 2
     monkeypatch.setattr(workers, "in_pool", lambda jobs, *_: ((job, "no luck") for job in jobs))
     refusal("arm 'ppo' failed", compare, BOTH, TINY, seeds=13, out=tmp_path, workers=1)
 
 
 def test_rates_are_chosen_on_other_seeds_and_their_noise_is_in_the_interval(tmp_path: Path) -> None:
-    found = compare(BOTH, TINY, seeds=5, rates=[0.003, 0.001], rate_seeds=5, out=tmp_path, workers=1)
+    rates: Any = np.array([0.003, 0.001])
+    found = compare(BOTH, TINY, seeds=5, rates=rates, rate_seeds=5, out=tmp_path, workers=1)
     (study,) = found.studies
     tried = {arm.name: {lr: each.mean() for lr, each in study.tuning(arm).items()} for arm in found.arms}
     best = pd.Series({name: max(means, key=means.__getitem__) for name, means in tried.items()})
@@ -130,7 +134,7 @@ def test_what_is_one_s_own_goes_to_worker_processes_or_is_refused(tmp_path: Path
     lock = threading.Lock()  # cannot be pickled
     stuck = Arm("halved", PPO, functions={"clipped_surrogate": lambda *given: lock and clipped_surrogate(*given)})
     for mine, own in ((arms, lambda: lock and Costly()), ([arms[0], stuck], None)):
-        said = r"^\w+ cannot be sent to worker processes: .*cannot pickle '_thread.lock'"
+        said = r"^arm '\w+': \w+ cannot be sent to worker processes: .*cannot pickle '_thread.lock'"
         refusal(said, compare, mine, config, env=own, seeds=2, out=tmp_path / "b", workers=1)
     arms[1] = Arm("x", PPO, functions={"clip_surrogate": halved})
     refusal("arm 'x': there is no function 'clip_surrogate' to replace", compare, arms, TINY, out=tmp_path)
@@ -337,9 +341,9 @@ def test_a_second_question_of_a_folder_has_other_seeds(tmp_path: Path, faked: An
     both = judge("gae", configs=[TINY, OTHER], out=tmp_path, seeds=2, rates=(), workers=1).runs
     assert [{*own.seed} for _, own in both.groupby("env")] == [{13, 14}] * 2  # the same in all environments
     studies = load_all(tmp_path)
-    for question in {study.about["question"] for study in studies}:
-        own = [study.runs.seed.min() for study in studies if study.about["question"] == question]
-        assert fresh_seeds(tmp_path, [question], 1) == (min(own),)
+    for each in {study.about["question"] for study in studies}:
+        own = [study.runs.seed.min() for study in studies if study.about["question"] == each]
+        assert fresh_seeds(tmp_path, [each], 1) == (min(own),)
     assert fresh_seeds(tmp_path, ["another"], 2) == (15, 16)
 
 
@@ -354,7 +358,8 @@ def test_a_question_asked_again_or_resumed_has_the_seeds_it_had(tmp_path: Path, 
         assert {*ask(seeds=5, until="decided", at_most=9).runs.seed} == {*range(8, 13)}
         other(seeds=range(17, 19))  # just after them
     stop += 0, 1
-    pytest.raises(ZeroDivisionError, ask, seeds=30)
+    with pytest.raises(ZeroDivisionError):
+        ask(seeds=30)
     assert {*other(seeds=5).runs.seed} == {*range(49, 54)}
     asked.clear()
     assert {*ask(seeds=30).runs.seed} == {*range(19, 49)} and len(asked) == 5  # one of the six was done
@@ -414,6 +419,8 @@ def test_seeds_named_in_any_order_stay_those_and_more_come_after_them(tmp_path: 
     refusal("below 1,000,000,000", ask, seeds=(3, 999_999_998), at_most=4)
     for none in (0, ()):  # to which no look could add any
         refusal("seeds must be distinct, and at least one", ask, seeds=none)
+    refusal("at_most must be at least 2, not 1", ask, seeds=(3, 5), at_most=1)
+    refusal(r"seeds must be whole numbers, not \['0', 0.5\]", ask, seeds=["0", 0.5])
 
 
 def test_given_numbers_hold_in_every_environment_of_a_suite() -> None:

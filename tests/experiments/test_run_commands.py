@@ -206,7 +206,7 @@ def test_what_is_stale_is_trained_anew_once_the_largest_study_first(tmp_path: Pa
     assert main(["refresh", "--out", str(tmp_path), "--workers", "3"]) == 1 and run.call_args_list == 2 * called
     asked = ["run --seeds 3", "run", "compare ppo 'ppo --no-gae'"]
     own = [[sys.executable, *shlex.split(f"-m ablations {each} --out {tmp_path} --workers 3")] for each in asked]
-    assert [(call.args[0], call.kwargs["timeout"]) for call in run.call_args_list] == [(words, None) for words in own] * 2
+    assert [(call.args[0], call.kwargs["timeout"]) for call in called] == [(words, None) for words in own]
 
 
 @pytest.mark.parametrize("ends", [subprocess.TimeoutExpired("x", 0), [Mock(returncode=2)]])
