@@ -69,8 +69,8 @@ def effects_by_rate(study: Study, design: Design) -> pd.DataFrame:
 def over_all(without: ByRate, having: ByRate, rates: Sequence[float]) -> Estimate:
     """The difference of two arms' means over the rates. Every rate has seeds of its own, so their variances add."""
     means = [np.array([arm[lr].mean() for lr in rates]) for arm in (without, having)]
-    squared = sum(arm[lr].var(ddof=1) / len(arm[lr]) for arm in (without, having) for lr in rates) / len(rates) ** 2
-    return known(float(means[1].mean() - means[0].mean()), float(squared))
+    squared = sum(squared_error(having[lr], without[lr], 0.0) for lr in rates) / len(rates) ** 2
+    return known(float(means[1].mean() - means[0].mean()), squared)
 
 
 def common_rate(study: Study) -> float | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ablations.training.rates import FINALISTS, best_finalist, rows_of, split
+from ablations.training.rates import FINALISTS, best_by_mean, rows_of, split
 
 RESAMPLES = 4000
 Areas = Mapping[float, np.ndarray]  # a rate -> the score of each tuning seed
@@ -25,7 +25,7 @@ def table_areas(env: str, steps: int, given: str, tricks: str) -> Areas:
 def choice_variance(areas: Areas, lr: float) -> float:
     """The variance of an arm's mean area over the choice of its rate, in squared units of return.
 
-    NaN if the tuning seeds' scores are not known, or would not have chosen lr, the rate that the arm ran at.
+    NaN if the tuning seeds' scores are not known, or one per rate, or would not have chosen lr, at which the arm ran.
     """
     means = chosen_means(areas, lr, alike=False)
     return np.nan if means is None else float(np.var(means))
@@ -37,7 +37,7 @@ def chosen_means(areas: Areas, lr: float, alike: bool = True) -> np.ndarray | No
     [RESAMPLES]. At a given rate all arms have the same tuning seeds. If `alike`, the k-th draw takes the same ones of
     all arms, as far as both have them, so the difference of two arms' means leaves out the noise that they share.
     """
-    if not areas or best_finalist({rate: (len(own), float(own.mean())) for rate, own in areas.items()}) != lr:
+    if min(map(len, areas.values()), default=0) < 2 or best_by_mean(areas) != lr:
         return None
     rates, each = zip(*sorted(areas.items()), strict=True)
     drawn = redrawn(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())

@@ -191,12 +191,9 @@ def squared_error(having: np.ndarray, without: np.ndarray, choosing: float) -> f
     return float(having.var(ddof=1) / len(having) + without.var(ddof=1) / len(without) + np.nan_to_num(choosing))
 
 
-@cache
+@cache  # by the key, too: stored arms that differ in their own functions only are equal
 def _choice(study: Study, arm: Arm, key: str) -> float:
-    """The variance of an arm's score over the choice of its learning rate; NaN if unknown, as of the last tenth.
-
-    key: as of `Study.key`. Arms that differ in their own functions only are equal once they are stored.
-    """
+    """The variance of an arm's score over the choice of its learning rate; NaN if unknown, as of the last tenth."""
     if study.about.get("score", "area") != "area":
         return np.nan
     return choice_variance(study.tuning(arm), float(study.runs.lr[study.keys == key].iloc[0])) / study.unit**2

@@ -1,6 +1,6 @@
 """All questions that a folder has answered, with one correction; and when to stop adding seeds to one of them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +46,8 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
     return table.assign(stands=(table.p_all < LEVEL) & table.verdict.isin((HELPS, HURTS)))
 
 
-def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Iterable[Claim] = ()) -> tuple[int, ...]:
-    """`count` seeds: those that the question (its digests) had before, its own and later ones, or all fresh."""
+def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Collection[Claim] = ()) -> tuple[int, ...]:
+    """`count` seeds: as the question (its digests) had before, its own and later ones, or all later than any other's."""
     own, others = set[int](), set[int]()
     for name, first, size in claims:
         (own if name in question else others).update(range(first, first + size))

@@ -57,13 +57,11 @@ def refresh(chosen: RefreshOptions) -> int:
     out = Path("runs/refresh") if chosen.from_results else chosen.out
     end = time.monotonic() + _seconds(chosen.budget) if chosen.budget else None
     commands = dict.fromkeys(study.about["command"] for study in left)  # a command can make several studies
-    status = 0
     for k, command in enumerate(commands):
         print(f"{k + 1} of {len(commands)}: {command}", flush=True)
         ours, *words = command.partition(";")[0].split("python -m ablations", 1)
         if ours or not words:
             print(f"left out: {command!r} is not a command of this package, so `refresh` can't retrain its studies")
-            status = 1
             continue
         again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"])]
         again += ["--out", str(out), "--workers", str(chosen.workers)]
@@ -74,7 +72,7 @@ def refresh(chosen: RefreshOptions) -> int:
         except subprocess.TimeoutExpired:  # even a kill costs no finished job
             print(f"the budget is used up; {len(commands) - k} commands are left; run the same command to resume")
             return 1
-    return status
+    return int(not all(command.startswith("python -m ablations") for command in commands))
 
 
 def _seconds(budget: str) -> float:

@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
 from ablations.question.arms import Arm, Design, numbers
 from ablations.training.jobs import Job, own_of
-from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_finalist, best_rate
+from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_by_mean, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, further
 from ablations.training.store import Store, as_file_name, digest, name_of
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, Tried, searched, still_wanted
@@ -167,11 +165,9 @@ def chosen_rates(asked: Question, store: Store, workers: int) -> tuple[dict[Arm,
         return {float(rate): range(asked.rate_seeds) for rate in asked.rates if rate not in seen}
 
     tried = {jobs[job]: seen for job, seen in searched(list(jobs), store, workers, wanted).items()}
-    rates, late = dict[Arm, Rate](), asked.score == "late"
-    for arm, seen in tried.items():
-        own = {lr: one.lates if late else one.areas for lr, one in sorted(seen.items())}
-        rates[arm] = Rate(best_finalist({lr: (len(each), float(np.mean(each))) for lr, each in own.items()}))
-    return rates, tried
+    late = asked.score == "late"
+    every = {arm: {lr: one[late] for lr, one in sorted(seen.items())} for arm, seen in tried.items()}
+    return {arm: Rate(best_by_mean(scores)) for arm, scores in every.items()}, tried
 
 
 def train(

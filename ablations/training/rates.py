@@ -4,7 +4,7 @@ A single rate for all would mislead: at a small one clipping does nothing, and a
 and collapse. A user's table can stand beside the package's: tuning goes there, and it comes first for arms that it has.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,6 +89,10 @@ def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
     return best_finalist(dict(zip(rows.lr, zip(rows.seeds, rows[score], strict=True), strict=True)))
+
+
+def best_by_mean(scores: Mapping[float, Sequence[float] | np.ndarray]) -> float:
+    return best_finalist({lr: (len(own), float(np.mean(own))) for lr, own in scores.items()})
 
 
 def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:

@@ -12,7 +12,7 @@ from support.studies import study
 
 from ablations import SCALES, flags, unpaired
 from ablations.analysis import choosing
-from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, over_all, scores_by_rate
 from ablations.analysis.choosing import choice_variance, chosen_means, redrawn, table_areas
 from ablations.question.designs import ladder
 from ablations.report.cells import rate_map_figure
@@ -94,6 +94,8 @@ def test_arms_share_the_noise_of_their_tuning_seeds_and_nothing_is_said_where_sc
     assert np.ptp(second - first) < 1e-9  # each draw chooses the same rate for both
     areas = {0.01: np.array([1.0, 2.0]), 0.03: np.array([3.0, 4.0])}
     assert np.isnan(choice_variance(areas, 0.01)) and chosen_means(areas, 0.01) is None  # not what they would choose
+    assert np.isnan(choice_variance({lr: own[:1] for lr, own in areas.items()}, 0.03))  # one seed can't be drawn anew
+    assert np.isnan(over_all({0.01: FEW[:1]}, {0.01: MORE[:1]}, [0.01]).low)
     assert np.isnan(choice_variance({}, 0.03)) and chosen_means({}, 0.03) is None
     assert choice_variance(areas, 0.03) >= 0
     stored([(*ARM, 0.01, 1.0, 1.0, 2, "1 1"), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")])
