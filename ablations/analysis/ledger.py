@@ -47,7 +47,7 @@ def ledger(studies: Sequence[Study]) -> pd.DataFrame:
 
 
 def fresh_seeds(folder: Path, question: Collection[str], count: int, claims: Collection[Claim] = ()) -> tuple[int, ...]:
-    """`count` seeds: as the question (its digests) had before, its own and later ones, or all later than any other's."""
+    """`count` seeds: those the question (its digests) had before, its own and later ones, or all after any other's."""
     own, others = set[int](), set[int]()
     for name, first, size in claims:
         (own if name in question else others).update(range(first, first + size))

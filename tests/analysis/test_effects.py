@@ -91,9 +91,8 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval_in_units_of_the_sco
 
 
 def test_arms_that_differ_in_their_own_functions_only_have_their_own_noise_of_choosing(monkeypatch: Patch) -> None:
-    """A stored design keeps the names of functions, so these arms are equal."""
     monkeypatch.setattr(module, "choice_variance", lambda areas, lr: areas[lr][0])
-    own = [Arm(name, Tricks(), functions=[("gae", str)] * (name != "a")) for name in "abc"]
+    own = [Arm(name, Tricks(), functions=[("gae", str)] * (name != "a")) for name in "abc"]  # as stored
     made = study(design_of(own), lambda on: 0)
     made.runs["arm"] = np.repeat([*"abc"], 8)
     made.about["tuning"] = {"a": [[0.02, [0]], [0.1, [0]]], "b": [[0.02, [81]], [0.1, [0]]]}

@@ -94,8 +94,7 @@ def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(tmp_path:
     pd.testing.assert_frame_equal(first.table, again.table)
     compare(BOTH, TINY, seeds=12, out=tmp_path, workers=1)
     fewer = compare(BOTH, TINY, seeds=10, out=tmp_path, workers=1)  # the file with more is kept, so they are shown
-    for table in (fewer.runs, fewer.curves, read(fewer.files[0].parent).runs):
-        assert {*table.seed} == {*range(12)}
+    assert {*fewer.runs.seed} == {*fewer.curves.seed} == {*read(fewer.files[0].parent).runs.seed} == {*range(12)}
     assert trained == [(10, 11)] * 2
     monkeypatch.setattr(workers, "in_pool", lambda jobs, *_: ((job, "no luck") for job in jobs))
     refusal("arm 'ppo' failed", compare, BOTH, TINY, seeds=13, out=tmp_path, workers=1)
