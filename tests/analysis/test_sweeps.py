@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.fixtures import Refuses, Told
+from support.fixtures import Patch, Refuses, Told
 
 from ablations.analysis import agents as sweeps
 from ablations.analysis.agents import by_chance, choices, clear_of_zero, explained, fixed, levels, matters, varied
@@ -49,7 +49,7 @@ def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets_and_what_the_named
     assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
 
 
-def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_combination_is_in_one_stack_with_its_own_seeds(monkeypatch: Patch) -> None:
     grid = parse(["clip-range=0.1,0.2", "epochs=1,4"])
     assert grid == {"clip_range": (0.1, 0.2), "epochs": (1, 4)}
     assert [type(value) for value in grid["epochs"]] == [int, int]

@@ -452,8 +452,7 @@ def test_the_badges_open_this_version_and_other_cells_stay_as_they_are(tmp_path:
     colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
     assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
     assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")
-    cells = json.loads((CHAPTERS / "04_gae.ipynb").read_text(encoding="utf-8"))["cells"]
-    (setup,) = (cell for cell in cells if cell["id"] == "04_gae-setup")
+    (setup,) = (x for x in json.loads(path.read_text(encoding="utf-8"))["cells"] if x["id"] == "04_gae-setup")
     assert setup["metadata"]["jupyter"] == {"source_hidden": True}
     assert setup["metadata"]["cellView"] == "form"  # which shows the title alone
     assert setup["source"][0].startswith("# @title Set-up: ")

@@ -17,7 +17,7 @@ import torch
 from scipy.stats import ttest_ind
 from support.browsing import Browser
 from support.commands import until
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.pages import ROOT
 from support.studies import study
 
@@ -63,13 +63,14 @@ LEGEND = ".play-agents > .play-legend span"
 TWO = f"playground.html#{CORRIDOR}&a=&b=baseline,reuse,clip"
 
 
-def told(browser: Browser, selector: str = "#playground") -> dict[str, Any]:
+Said = dict[str, Any]
+
+
+def told(browser: Browser, selector: str = "#playground") -> Said:
     return dict(json.loads(browser.run("return document.querySelector(arguments[0]).dataset.told ?? '{}'", selector)))
 
 
-def wait(
-    browser: Browser, done: Callable[[dict[str, Any]], Any], selector: str = "#playground", seconds: float = 60
-) -> dict[str, Any]:
+def wait(browser: Browser, done: Callable[[Said], Any], selector: str = "#playground", seconds: float = 60) -> Said:
     """What the page tells once `done` says so."""
     return dict(until(lambda: done(found := told(browser, selector)) and found, seconds))
 
@@ -177,9 +178,7 @@ def test_a_switch_that_lacks_another_offers_it_and_moves_nothing(browser: Browse
             assert "a=baseline,return_norm,popart" in browser.run(HASH) and browser.text(".play-fault") == ""
 
 
-def test_flags_of_replies_are_offered_where_there_are_prompts_and_what_excludes_another_mends_itself(
-    browser: Browser,
-) -> None:
+def test_flags_of_replies_are_offered_with_prompts_and_what_excludes_another_mends_itself(browser: Browser) -> None:
     opened(browser, "playground.html#world=tricks/Odds-v0&a=baseline&steps=2000&agents=2")
     shown = "return [...document.querySelectorAll('.play-switch:not([hidden]) input')].map((each) => each.name)"
     assert {"imitate", "group_norm", "kl_penalty"} <= {*browser.run(shown)}
@@ -593,8 +592,7 @@ def test_presets_are_the_functions_that_they_are_named_after(empty: Browser) -> 
 
 
 def fault_names(browser: Browser) -> dict[str, str]:
-    words = "Object.entries(Book.playground.WORDS).map(([fault, { name }]) => [fault, name])"
-    return dict(browser.run(f"return {words}"))
+    return dict(browser.run("return Object.entries(Book.playground.WORDS).map(([fault, { name }]) => [fault, name])"))
 
 
 def test_a_fault_to_be_guessed_is_hidden_until_then_and_its_line_is_lit_up(browser: Browser) -> None:
@@ -744,7 +742,7 @@ def test_the_leash_is_what_the_chapter_found(browser: Browser) -> None:
     assert told[2]["explained"] > 0.9
 
 
-def test_numbers_are_kept_only_while_chapters_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_kept_only_while_chapters_are_built(monkeypatch: Patch) -> None:
     before = sorted(FOLDER.iterdir())
     monkeypatch.delenv("BOOK_BUILDING", raising=False)
     store("nothing", {"a": 1})

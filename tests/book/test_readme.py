@@ -142,14 +142,13 @@ def test_commands_with_a_trick_of_one_s_own_work_as_written(tmp_path: Path) -> N
     (tmp_path / "mine.py").write_text(code)
     with_it = [(name, each.split()) for name, every in EVERY.items() for each in every if "--trick " in each]
     run = "from ablations.experiments import compare; compare.answer = print; from {} import main; assert not main({})"
-    for name, words in with_it:
-        place = "tricks.cli.main" if name == "tricks" else "ablations.cli"
-        program = [sys.executable, "-c", run.format(place, words)]
-        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=HERE)
-        assert done.returncode == 0 and "rollback" in done.stdout, done.stderr
-    program = [sys.executable, "-m", "ablations", "compare", "--trick", "mine.py", "--help"]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=HERE)
-    assert len(with_it) == 2 and "--rollback-slope" in done.stdout  # a number that it adds is an option
+    places = {"tricks": "tricks.cli.main", "ablations": "ablations.cli"}
+    programs = [(["-c", run.format(places[name], words)], "rollback") for name, words in with_it]
+    programs.append((["-m", "ablations", "compare", "--trick", "mine.py", "--help"], "--rollback-slope"))  # an option
+    for program, said in programs:
+        done = subprocess.run([sys.executable, *program], cwd=tmp_path, capture_output=True, text=True, env=HERE)
+        assert done.returncode == 0 and said in done.stdout, done.stderr
+    assert len(with_it) == 2
 
 
 def test_every_option_design_and_suite_on_a_page_is_there() -> None:
@@ -164,7 +163,7 @@ def test_every_option_design_and_suite_on_a_page_is_there() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if page not in ("CONTRIBUTING.md", "docs/recipes.md")])
-def test_the_python_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_examples_run(page: str, tmp_path: Path, monkeypatch: Patch) -> None:
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -175,7 +174,7 @@ def test_the_python_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.
         assert (tmp_path / "runs" / "mine" / "curve.csv").exists()
 
 
-def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trick_that_contributing_adds_is_right(monkeypatch: Patch) -> None:
     """The page's file and its tests; the rest of the page's code goes into files that are there already."""
     blocks = pages.blocks_of("python", pages.PAGES["CONTRIBUTING.md"])
     code, test = (block for block in blocks if block.startswith('"""rollback: '))

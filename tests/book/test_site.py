@@ -186,9 +186,7 @@ def test_a_heading_that_is_jumped_to_and_a_slider_whose_chart_is_read_are_not_co
     for width in (1280, 420):
         with browser.sized(width):
             browser.open("chapters/05_orthogonal_init.html#exercises")
-            browser.run(
-                "return MathJax.startup.promise.then(() => { document.querySelector('#exercises').scrollIntoView() })"
-            )
+            browser.run("return MathJax.startup.promise.then(() => exercises.scrollIntoView())")
             assert browser.run(place, "#exercises h2") >= browser.run(header)
     with browser.sized(420):
         browser.run("document.querySelector('#mechanism-walk svg:last-child').scrollIntoView()")

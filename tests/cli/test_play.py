@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.fixtures import Patch, Refuses, Told, refusal
+from support.fixtures import Capture, Patch, Refuses, Told, refusal
 from support.pictured import CONFIG, Pictured, untrained
 
 from tricks import PPO, load, switched, train
@@ -51,7 +51,7 @@ def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(folder: Path, to
     assert "an episode of 10 steps" in told("play x --episode-limit 10")
 
 
-def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_drawn_is_only_evaluated(told: Told, capsys: Capture) -> None:
     untrained("tricks/Corridor-v0").save("x")
     first, second, *_ = told("play x --episodes 2").splitlines()
     assert "(no interval with fewer than 5 episodes)" in first

@@ -11,6 +11,7 @@ from unittest.mock import Mock, patch
 import numpy as np
 import pytest
 import torch
+from support.fixtures import Capture, Patch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -159,7 +160,7 @@ def test_a_seed_s_bits_do_not_depend_on_the_stack_nor_a_row_s_on_the_batch() -> 
     assert torch.equal(mean(*filled), mean(rows, valid))
 
 
-def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_everything_takes_its_plain_form(monkeypatch: Patch) -> None:
     def missing(name: str, *rest: Any) -> Any:
         if name.startswith("tricks.fast.compiled"):
             raise ImportError("No module named 'numba'")
@@ -184,9 +185,7 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
         ("no locator available", "numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"),
     ],
 )
-def test_what_numba_cannot_do_is_plain_and_one_line_says_why(
-    error: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_numba_cannot_do_is_plain_and_says_why(error: str, why: str, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(importlib, "import_module", Mock(side_effect=ValueError(error)))
     say.cache_clear()
     assert [loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]

@@ -112,9 +112,7 @@ def reads_as(monkeypatch: Patch, function: Any, old: str, new: str) -> None:
     monkeypatch.setattr(inspect, "getsource", lambda each: text.replace(old, new) if each is function else source(each))
 
 
-def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so_once(
-    policy_loss: Formula, monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_an_edited_formula_is_plain_and_says_so_once(policy_loss: Formula, monkeypatch: Patch, capsys: Capture) -> None:
     reads_as(monkeypatch, clipped_surrogate, "1 - clip_range", "1 - 2 * clip_range")
     assert not any(policy_loss.as_written(on) for on in (PPO.on, PPO.on, ()))
     said = "tricks.loop.policy_loss, or what it reads, was edited or replaced, so it runs as written, uncompiled\n"
@@ -131,9 +129,7 @@ def test_what_is_replaced_is_noticed_and_what_is_put_back_too(policy_loss: Formu
     assert capsys.readouterr().err.count("edited or replaced") == 1
 
 
-def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compiled(
-    policy_loss: Formula, monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_an_added_trick_is_plain_the_rest_compiled(policy_loss: Formula, monkeypatch: Patch, capsys: Capture) -> None:
     added = "    if tricks.mine:\n        objective = my_own(ratio, advantage)\n"
     reads_as(monkeypatch, policy_loss.plain, "    if tricks.dual_clip:\n", f"{added}    if tricks.dual_clip:\n")
     assert policy_loss.as_written(PPO.on)
@@ -143,9 +139,7 @@ def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compi
 
 
 @pytest.mark.parametrize("text", ["def policy_loss(t:\n", None])
-def test_what_cannot_be_read_runs_as_written(
-    text: str | None, policy_loss: Formula, monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_the_unreadable_runs_plain(text: str | None, policy_loss: Formula, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(inspect, "getsource", Mock(return_value=text, side_effect=None if text else OSError))
     assert not policy_loss.as_written(PPO.on)
     assert "policy_loss, or what it reads, was edited or replaced" in capsys.readouterr().err
@@ -180,9 +174,7 @@ def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
     assert kept and all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
 
 
-def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture
-) -> None:
+def test_compiling_is_announced_once_and_a_kept_form_not(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
 
     def twice(x: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.misbehaving import Scripted
 from support.probes import DeadOnTime
 from torch import Tensor
@@ -128,7 +128,7 @@ OTHERS = [pytest.param(id, marks=pytest.mark.slow) for id in (*CLASSIC, *GAMES) 
 
 
 @pytest.mark.parametrize("id", [*QUICK, *OTHERS])
-def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: Patch) -> None:
     config = Config(env=id, seeds=S, lanes=N, horizon=T, hidden=(8,))
     env = make_env(config)
     agent, player = Agent(env.spaces, config), Player(env, block=T)

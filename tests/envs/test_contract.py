@@ -14,7 +14,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from support.commands import linux
 from support.contracts import Counting
-from support.fixtures import refusal
+from support.fixtures import Capture, refusal
 from support.misbehaving import Misbehaving, play, processes
 from support.probes import AnySpace, register
 
@@ -99,7 +99,7 @@ def test_parts_of_an_observation_are_named(space: gym.Space[Any], obs: Any, mess
     refusal(f"^Seen: {message}", train, SMALL, PPO, env=Seen)
 
 
-def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_close_loses_no_training(capsys: Capture) -> None:
     assert len(train(CONFIG, replace(PPO, action_mask=True), env=lambda: Misbehaving("close raises")).curve)
     message = r"own: close\(\) failed, which changes no result: OSError: already gone, in misbehaving.py, line \d+\n"
     assert re.fullmatch(message, capsys.readouterr().err)
@@ -177,7 +177,7 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
         ("ppo", "BreaksInAWorker", "ValueError: the floor gave way, in contracts.py, line "),
     ],
 )
-def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_prints_that_line_alone(rung: str, id: str, said: str, capfd: Capture) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert main(f"train {rung} --env {id}-v0 --backend processes --seeds 1 --lanes 2".split()) == 2

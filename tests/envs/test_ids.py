@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 
 from tricks import PPO, Config, train
 from tricks.envs.ids import call_plugins, make_named
@@ -52,7 +52,7 @@ Room = calling.games:register
 
 
 @pytest.fixture(autouse=True)
-def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _modules(tmp_path: Path, monkeypatch: Patch) -> None:
     for name, text in MODULES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

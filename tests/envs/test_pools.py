@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.playing import uniform
 from torch import Tensor
 
@@ -122,7 +122,7 @@ def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:
     refusal(re.escape(message), make_env, pool(id))
 
 
-def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: Patch) -> None:
     for name in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
         monkeypatch.delitem(sys.modules, name)  # imports MuJoCo
     for name in ("envpool", "ale_py", "mujoco"):
@@ -154,7 +154,7 @@ def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ign
     assert spoiled > 0
 
 
-def test_a_pool_has_a_thread_per_core_even_if_pytorch_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_has_a_thread_per_core_even_if_pytorch_has_one(monkeypatch: Patch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(5)), raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert thread_count() == 5

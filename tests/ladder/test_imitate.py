@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.training import interrupted, same, spied
 
 from tricks import Config, InputError, Tricks, loop, named, resume, switched, train
@@ -19,7 +19,7 @@ IMITATE = Tricks(imitate=True)
 SMALL = Config("tricks/Sums-v0", seeds=2, lanes=16, horizon=3, steps=300, hidden=(8,))
 
 
-def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_demonstrated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_demonstrated(monkeypatch: Patch) -> None:
     judged = list[Batch]()
     judge = loop.judge
     monkeypatch.setattr(loop, "judge", lambda *given: judged.append(judge(*given)) or judged[-1])  # type: ignore[func-returns-value]
@@ -60,9 +60,7 @@ def test_a_training_that_first_imitates_is_one_that_starts_from_a_run_of_imitati
     assert found.curve["reference_kl"].iloc[0] < 1e-6  # what was imitated is the reference
 
 
-def test_what_is_resumed_does_not_imitate_again_and_statistics_of_observations_are_imitated_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resuming_does_not_imitate_again_and_statistics_are_imitated_with(tmp_path: Path, monkeypatch: Patch) -> None:
     config = Config("tricks/Odds-v0", seeds=2, lanes=16, horizon=1, steps=900, hidden=(4,), imitate_steps=100)
     flags = switched(["group_baseline", "kl_penalty", "state_norm"])
     whole = train(config, flags)

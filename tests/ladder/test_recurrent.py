@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, refusal
 from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
@@ -96,7 +96,7 @@ def test_the_first_ratio_is_one_though_lives_are_lost_and_on_images(tricks: Any,
     np.testing.assert_allclose(train(config, tricks, env=make).curve["max_ratio"], 1, atol=1e-5)
 
 
-def test_an_evaluation_forgets_with_a_life_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_forgets_with_a_life_too(monkeypatch: Patch) -> None:
     lives_lost = lambda state: (state.env.now.terminated & ~state.env.now.resetting, state.before())  # noqa: E731
     seen = spied(monkeypatch, RecurrentState, "look", lives_lost)
     train(LIVES, TRICKS, env=Lives).evaluate(3)
@@ -137,9 +137,7 @@ def test_it_learns_to_remember_and_acts_by_its_state_until_an_episode_begins(kin
     torch.testing.assert_close(again[:, 1], alone[:, 0])
 
 
-def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_if_no_episode_is_resumed_every_state_begins_anew(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     interrupted(tmp_path, replace(CARTPOLE, env="Acrobot-v1", backend="gymnasium"), UNANNEALED, 2, monkeypatch)
     seen, begin = list[Tensor](), RecurrentState.end_rollout
 

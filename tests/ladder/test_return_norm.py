@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.training import UNMASKED, interrupted, spied
 from torch import Tensor
 
@@ -126,7 +126,7 @@ def test_the_scale_of_rewards_does_not_matter_and_the_deviation_shown_is_the_las
         assert RewardScale(1, 1)(reward, done, done, 0.9)[0, -1, 0] == sign * 10
 
 
-def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_with_new_episodes_starts_sums_anew(tmp_path: Path, monkeypatch: Patch) -> None:
     config = Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2)
     interrupted(tmp_path, config, CONTINUOUS, 1, monkeypatch)
     before = spied(monkeypatch, RewardScale, "forward", lambda scale, *given: scale.sums.clone())

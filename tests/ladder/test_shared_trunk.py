@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.probes import AnySpace, Endless, like
 from support.training import spied
 from torch import Tensor
@@ -207,7 +207,7 @@ def test_what_is_played_is_within_the_bounds_and_none_is_cut_off(tricks: Tricks)
     assert (run.curve.action_clip_fraction == 0).all()
 
 
-def test_worlds_of_tensors_get_the_torque_and_the_rollout_keeps_u(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worlds_of_tensors_get_the_torque_and_the_rollout_keeps_u(monkeypatch: Patch) -> None:
     seen = spied(monkeypatch, TensorEnv, "step", lambda env, action, playing: action)
     env = make_env(replace(SMALL, env="Pendulum-v1"))
     player, logits = Player(env, block=16), torch.tensor([0.5, 1.0]).expand(2, 2, 2)

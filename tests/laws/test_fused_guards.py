@@ -168,9 +168,7 @@ GUARDS += [pytest.param(*case, Parts.plays, id=f"playing: {name}") for name, cas
 
 
 @pytest.mark.parametrize(("config", "do", "compiled"), GUARDS)
-def test_any_of_these_alone_makes_it_plain(
-    config: Config, do: Callable[[Parts], None], compiled: Callable[[Parts], bool]
-) -> None:
+def test_any_one_makes_it_plain(config: Config, do: Callable[[Parts], None], compiled: Callable[[Parts], bool]) -> None:
     parts = Parts(config)
     assert compiled(parts)
     do(parts)

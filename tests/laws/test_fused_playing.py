@@ -233,9 +233,7 @@ def played(world: World, peculiar: Peculiar, whole: bool) -> list[Rollout]:
 
 @pytest.mark.parametrize("whole", [False, True], ids=["segments", "episodes"])
 @pytest.mark.parametrize(("world", "peculiar", "ours"), KINDS.values(), ids=KINDS)
-def test_what_a_kernel_does_not_stand_for_is_played_row_by_row(
-    world: World, peculiar: Peculiar, ours: bool, whole: bool
-) -> None:
+def test_what_no_kernel_covers_is_played_row_by_row(world: World, peculiar: Peculiar, ours: bool, whole: bool) -> None:
     with patch.object(playing.Game, "block", autospec=True, side_effect=playing.Game.block) as compiled:
         mine, theirs = both(lambda: played(world, peculiar, whole), kernels=ours)
     begun = peculiar is in_the_middle  # the first rollout is played as written, and those after it by the kernels

@@ -15,6 +15,7 @@ from typing import cast
 import numpy as np
 import pytest
 import torch
+from support.fixtures import Patch
 from torch import Tensor
 
 pytest.importorskip("numba")
@@ -155,9 +156,7 @@ def test_rules_of_worlds_from_any_state(id: str) -> None:
 
 @pytest.mark.parametrize("advantage", [-1.0, -0.5])
 @pytest.mark.parametrize(("ratio_is", "slope"), [(1.9, 1.9), (2.0, 1.0), (2.1, 0.0)])
-def test_half_of_a_tie_with_the_bound_of_dual_clip_has_a_gradient(
-    ratio_is: float, slope: float, advantage: float
-) -> None:
+def test_half_of_a_tie_with_dual_clip_s_bound_has_a_gradient(ratio_is: float, slope: float, advantage: float) -> None:
     single, on = np.float32, np.array([flag in ("reuse", "dual_clip") for flag in code.FLAGS])
     given = single(0), -np.log(single(ratio_is)), single(advantage), on, np.full(len(code.NUMBERS), 2.0)
     value, found = code.objective(*given, np.zeros(len(code.FOUND)))
@@ -238,7 +237,7 @@ def test_products_that_overflow_both_ways_give_nan(signs: Sequence[int], factors
     assert np.isnan(h[:, 0]).tolist() == found.isnan().flatten().tolist() == nan
 
 
-def test_rows_whose_gradient_is_0_add_what_they_add_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_whose_gradient_is_0_add_what_they_add_in_pytorch(monkeypatch: Patch) -> None:
     monkeypatch.setattr(torch, "empty_like", partial(torch.full_like, fill_value=torch.nan))
     for seed in range(150):
         rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
@@ -319,7 +318,7 @@ def test_an_episode_of_cartpole_goes_on_at_its_limits() -> None:
     assert ended.tolist() == theirs[2].tolist() == [True, False, False] * 4
 
 
-def test_an_episode_of_acrobot_goes_on_at_its_height(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_episode_of_acrobot_goes_on_at_its_height(monkeypatch: Patch) -> None:
     heights = iter(np.array([-0.5, -0.5, -0.5, -0.6, -0.5, -0.4], single))
     state, ended = np.zeros((3, 4), single), np.empty(3, bool)
     monkeypatch.setattr(playing, "accelerations", lambda *_: (single(0), single(0)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support import trl_losses
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, refusal
 from support.probes import register
 from support.recording import Recording, differences
 from support.restless import Restless
@@ -119,7 +119,7 @@ def published(kind: str, new: Tensor, old: Tensor, ref: Tensor, mask: Tensor, re
 
 
 @pytest.mark.parametrize("kind", ["grpo", "dr_grpo", "dapo", "gspo"])
-def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_presets_loss_and_gradient_are_those_of_public_code(kind: str, monkeypatch: Patch) -> None:
     """In the second epoch, where ratios are no longer 1, some of them beyond their limits, in some groups no contrast.
 
     Dr. GRPO subtracts the mean of all G returns, so its loss is (G − 1)/G of that with the others' mean.
@@ -194,7 +194,7 @@ def test_a_trick_that_excludes_a_part_of_ppo_is_named_without_it() -> None:
 
 
 @pytest.mark.parametrize("place", ["loss", "reward"])
-def test_a_resumed_run_has_the_same_reference(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_has_the_same_reference(place: str, tmp_path: Path, monkeypatch: Patch) -> None:
     config = replace(CONFIG, env="CartPole-v1", steps=900, kl_in=place, kl_coef=1.0)
     flags = replace(GRPO, state_norm=True)
     whole = train(config, flags)
@@ -203,7 +203,7 @@ def test_a_resumed_run_has_the_same_reference(place: str, tmp_path: Path, monkey
     same(resume(tmp_path), whole)
 
 
-def test_the_reference_is_what_a_training_started_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_is_what_a_training_started_from(monkeypatch: Patch) -> None:
     flags = replace(GRPO, state_norm=True)
     begun = train(CONFIG, replace(flags, kl_penalty=False))
     trainings = spied(monkeypatch, loop, "judge", lambda t, rollout: t)
@@ -215,7 +215,7 @@ def test_the_reference_is_what_a_training_started_from(monkeypatch: pytest.Monke
     assert (curve.reference_kl == 0).all() and run.curve.reference_kl.iloc[-1] > 0
 
 
-def test_compiled_losses_step_aside_for_what_they_do_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiled_losses_step_aside_for_what_they_do_not_know(capsys: Capture) -> None:
     found = FORMULAS["tricks.loop.policy_loss"]
     for name in ("clip_higher", "kl_penalty", "reply_mean", "reply_ratio"):
         assert not found.as_written(named(name).on), name

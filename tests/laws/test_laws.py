@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, refusal
 from support.misbehaving import Misbehaving, second_seed
 from support.probes import Endless
 from support.training import UNMASKED, spied
@@ -112,7 +112,7 @@ FIRST = torch.tensor([[True], [False]])
 
 
 @pytest.fixture
-def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
+def moved(monkeypatch: Patch) -> list[list[bool]]:
     return spied(monkeypatch, Adam, "step", lambda adam, gradient, rate, moving: moving.tolist())
 
 
@@ -127,7 +127,7 @@ def moved(monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
     ],
 )
 def test_a_seed_without_rows_takes_no_step(
-    dealer: str, tricks: Tricks, optimizers: int, both: bool, moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch
+    dealer: str, tricks: Tricks, optimizers: int, both: bool, moved: list[list[bool]], monkeypatch: Patch
 ) -> None:
     """both: also drop its rows from the value net's buffer, of which otherwise only the first row is dropped."""
     owner = AuxiliaryPhase if dealer == "minibatches" and tricks.ppg else loop
@@ -150,7 +150,7 @@ def test_a_seed_without_rows_takes_no_step(
     assert moved.count([True, True]) == len(moved) - optimizers * emptied * both
 
 
-def test_an_infinite_auxiliary_loss_ends_its_own_seed(moved: list[list[bool]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infinite_auxiliary_loss_ends_its_own_seed(moved: list[list[bool]], monkeypatch: Patch) -> None:
     def infinite(*given: Any) -> tuple[Tensor, ...]:
         return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in auxiliary_errors(*given))
 
@@ -260,7 +260,7 @@ def test_what_an_update_adds_up_does_not_depend_on_rows_after_it() -> None:
     assert torch.equal(added_up(x), added_up(torch.cat([x, torch.zeros_like(x)], 1)))
 
 
-def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: Capture) -> None:
     made = itertools.count()
 
     def make() -> Misbehaving:
@@ -310,7 +310,7 @@ class Parts(State):
     def end_update(self, steps: Tensor) -> None:
         self.active.append(self._parts["log"].active.clone())
         self.seen.append(
-            {f"{name}/{at}": x.clone() for name, part in self._parts.items() for at, x in owned(part).items()}
+            {f"{name}/{at}": x.clone() for name, own in self._parts.items() for at, x in owned(own).items()}
         )
 
 
@@ -347,7 +347,7 @@ def test_seeds_that_finished_apart_go_on_as_each_alone_in_one_long_run(tricks: T
         identical(train(replace(config, seeds=(seed,), steps=2 * config.steps), tricks), joined)
 
 
-def test_they_do_so_again_and_after_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_do_so_again_and_after_an_interruption(tmp_path: Path, monkeypatch: Patch) -> None:
     tricks = KEEPING["statistics"]
     folder = finished(tmp_path, tricks)
     further(folder, 100).save(folder, overwrite=True)

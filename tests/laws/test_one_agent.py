@@ -12,7 +12,7 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, refusal
 
 from tricks import PPO, Config, Tricks, export, one_agent, one_run, train
 from tricks.fast.dispatch import plain
@@ -88,9 +88,7 @@ class Console(gym.vector.VectorEnv):
 
 
 @pytest.mark.parametrize(("second", "pressed"), [("FIRE", 1), ("UP", 4)])
-def test_a_lost_life_ends_an_episode_and_then_the_game_is_served_only_where_it_has_fire(
-    second: str, pressed: int
-) -> None:
+def test_a_lost_life_ends_an_episode_and_then_a_game_is_served_only_if_it_has_fire(second: str, pressed: int) -> None:
     console = Console(second, [[3, 1], [2, 1], [2, 0], [1, 3], [1, 3]])
     games = Lives(console)
     games.reset()
@@ -113,7 +111,7 @@ def test_it_refuses_what_it_lacks_in_one_line(rung: str, numbers: dict[str, Any]
     refusal(fault, one_agent.train, one_agent.Config(**numbers), named(rung))
 
 
-def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_the_shell(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     words = "one_agent popart --no-action-mask --steps 300 --lanes 2 --horizon 32"
     monkeypatch.setattr(sys, "argv", words.split())
@@ -122,7 +120,7 @@ def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert plt.imread("one_agent.png").std() > 0
 
 
-def test_it_ends_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_ends_in_one_line(monkeypatch: Patch, capsys: Capture) -> None:
     interrupted = Mock(side_effect=KeyboardInterrupt)
     for words, training, status, said in (
         (["huber"], one_agent.train, 2, "error: one_agent has no huber: "),

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, Told, refusal
 from support.probes import AnySpace
 from support.training import SMALL, Power, interrupted, same
 
@@ -73,7 +73,7 @@ def test_a_signal_in_the_last_update_costs_nothing_and_a_second_one_does_not_wai
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_a_signal_while_environments_are_closed_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_while_environments_are_closed_costs_nothing(monkeypatch: Patch) -> None:
     config = replace(SMALL, env="own", lanes=1, seeds=1)
     with monkeypatch.context() as patch:
 
@@ -86,9 +86,7 @@ def test_a_signal_while_environments_are_closed_costs_nothing(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_the_shell_says_what_is_kept_and_what_goes_on(
-    name: str, told: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_shell_says_what_is_kept_and_goes_on(name: str, told: Told, monkeypatch: Patch, capsys: Capture) -> None:
     write, stop = CurveFile.__call__, raising(getattr(signal, name), 2)
     monkeypatch.setattr(CurveFile, "__call__", lambda file, *told: (write(file, *told), stop(*told)))
     small = "train ppo --no-lr-anneal --seeds 1 --steps 900 --lanes 2 --horizon 50 --hidden 8"
@@ -139,7 +137,7 @@ def test_a_part_of_a_run_has_no_state_to_go_on_from() -> None:
     refusal("its run was saved without it, as a part of a run is; --start-from", further, "x", 100)
 
 
-def test_what_a_refusal_tells_to_type_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_refusal_tells_to_type_does_what_it_says(capsys: Capture) -> None:
     def advice(*arguments: str) -> list[str]:
         assert main(["train", *arguments]) == 2
         said = capsys.readouterr().err.strip()
@@ -207,7 +205,7 @@ def test_it_can_be_trained_on_again_and_again_and_says_where_it_was_joined() -> 
     assert load("x").curve.attrs == load("x").only(1).curve.attrs == {"joined": [400, 500]}
 
 
-def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(monkeypatch: Patch) -> None:
     interrupted(Path("second"), CONFIG, PLAIN, 1, monkeypatch, start=load(finished("first")).agent)
     resume("second").save("second")
     assert load("second").curve.attrs == {"from": "first"}

@@ -8,7 +8,7 @@ import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Capture, Patch, refusal
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, interrupted, same
 
 from tricks import PPO, Agent, Checkpoints, Config, Evaluation, Tricks, further, load, named, resume, train
@@ -27,7 +27,7 @@ def test_it_is_what_the_agent_then_earns_greedily(tricks: Tricks) -> None:
     assert run.curve["eval_return"].notna().all()
 
 
-def test_every_game_of_an_evaluation_has_a_prompt_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_game_of_an_evaluation_has_a_prompt_of_its_own(monkeypatch: Patch) -> None:
     prompts = list[torch.Tensor]()
 
     def watched(*given: Any, **more: Any) -> Env:
@@ -107,7 +107,7 @@ def test_the_best_can_be_that_of_a_recorded_number() -> None:
     assert mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
-def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: Capture) -> None:
     won, lost = replace(KEPT, keep_best="won"), replace(SMALL, record=("lost",))
     refusal("by 'won', but the training records lost; name it in record", train, lost, PPO, env=Lost, evaluation=won)
     refusal("keep_best is empty", replace, KEPT, keep_best="")
@@ -117,7 +117,7 @@ def test_a_recorded_number_that_is_not_there_makes_no_agent_the_best(capsys: pyt
     refusal("no best agent", run.at_best)
 
 
-def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_a_continued_and_a_saved_run_still_know_their_best_agents(monkeypatch: Patch) -> None:
     whole, plain = (train(SMALL, PPO, evaluation=each) for each in (KEPT, replace(KEPT, keep_best=False)))
     same(plain, whole)  # it changes nothing that is learned
     interrupted(Path("x"), SMALL, PPO, 3, monkeypatch, evaluation=KEPT)

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import pandas as pd
 import pytest
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.training import interrupted
 
 from tricks import PPO, Checkpoints, Config, Evaluation, further, load, resume, train
@@ -42,7 +42,7 @@ OFTEN = Evaluation(50, 2, env="rooms:make")
 
 
 @pytest.fixture(autouse=True)
-def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _rooms(tmp_path: Path, monkeypatch: Patch) -> None:
     (tmp_path / "rooms.py").write_text(CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "rooms", raising=False)
@@ -142,7 +142,7 @@ def test_a_function_has_to_be_given_again() -> None:
         assert load("copy", eval_env=again).evaluate(1).tolist() == [[paid], [paid]]
 
 
-def test_it_is_resumed_and_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_resumed_and_continued(monkeypatch: Patch) -> None:
     config = replace(CONFIG, env="CartPole-v1", wrap=("gymnasium.wrappers:TimeLimit(6)",))
     own = Evaluation(50, 2, env="CartPole-v1", env_args=("sutton_barto_reward=True",))
     run = train(config, PPO, evaluation=own, checkpoints=Checkpoints("run", 50))

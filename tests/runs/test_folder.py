@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from support.commands import until
-from support.fixtures import Patch, refusal
+from support.fixtures import Capture, Patch, refusal
 from support.training import SMALL, Power, cart, fail, interrupted, same
 
 from tricks import PPO, Checkpoints, Config, Run, Spaces, load, resume, train
@@ -119,7 +119,7 @@ def test_resuming_asks_for_what_the_run_had(brought: Any, asks: list[tuple[Any, 
     assert resume(HERE, **brought).curve["step"].max() >= 900
 
 
-def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(capsys: Capture) -> None:
     def remove(rows: object, agent: object) -> None:
         if HERE.exists():
             LOCK.unlink()

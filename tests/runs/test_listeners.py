@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.training import SMALL, Power, fail, scalars, writers
 
 from tricks import PPO, Agent, Checkpoints, Evaluation, StopTraining, further, load, resume, train
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_written_is_named() -> None:
     refusal(r"^cannot write nowhere/curve\.csv: No such file or directory$", write, [row])
 
 
-def test_tensorboard_is_told_each_seeds_numbers_and_no_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorboard_is_told_each_seeds_numbers_and_no_nan(monkeypatch: Patch) -> None:
     written = writers(monkeypatch)
     board = TensorBoard(Path("x"))
     run = train(PENDULUM, PPO, on_update=board)

@@ -42,8 +42,8 @@ REACHED, WHOLE = RESULTS.with_name("reached.json"), ROOT / "tests" / "whole.txt"
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
 OPTIONS = ["-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 SLOW = (  # tests whose laws quicker ones hold, too
-    "within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned or learns_from_images "
-    "or falls_on_the_time_limit or trains_what_is_drawn"
+    "within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned or falls_on_the_time_limit "
+    "or trains_what_is_drawn"
 )
 NO_TRICKS = "__init__ __main__ config errors flags ladder loop one_agent one_game one_run own_trick replaced restore"
 NO_TRICKS += " texts training values version"

@@ -375,9 +375,7 @@ OTHERS = [
 ]
 
 
-def test_every_question_has_a_name_and_digits_of_its_own_whatever_its_seeds_and_the_algorithm(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_every_question_has_a_name_of_its_own_whatever_its_seeds_are(tmp_path: Path, monkeypatch: Patch) -> None:
     every, file = [*OTHERS], tmp_path / "mine.py"
     for factor in (2, 3, 2):  # a function whose file changed is another one
         file.write_text(f"def mine(ratio, advantage, clip_range):\n    return ratio * {factor}\n")

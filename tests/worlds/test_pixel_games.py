@@ -143,9 +143,7 @@ def played_with(ball: list[float], paddle: float, wall: Tensor | None = None, ac
         ([8, 9, 1, 1], 7, [8, 8, -1, 1], False),  # off the side, and onto the paddle
     ],
 )
-def test_the_ball_bounces_and_is_lost_past_the_paddle(
-    ball: list[float], paddle: float, after: list[float], over: bool
-) -> None:
+def test_a_ball_bounces_or_passes_the_paddle(ball: list[float], paddle: float, after: list[float], over: bool) -> None:
     found, _, reward, ended = played_with(ball, paddle)
     assert (found, reward, ended) == (after, 0, over)
 
