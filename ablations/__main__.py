@@ -6,7 +6,6 @@ from tricks.cli.start import start
 
 
 def main() -> int:
-    """Run the command line; returns the exit status."""
     return start("ablations.cli")
 
 

@@ -40,7 +40,6 @@ COMMANDS = {  # where the function of each is, from `ablations.experiments` on, 
     "calibrate": (".tools.calibrate.main", "simulate how often intervals and verdicts are wrong"),
     "speed": (".tools.speed.main", "measure environment steps per second"),
 }
-MAIN_AROUND = "compare.main_around"
 LISTED = "\n".join(f"  {name:<11}{does}" for name, (_, does) in COMMANDS.items())
 USAGE = f"""usage: python -m ablations [COMMAND] ...
 
@@ -90,7 +89,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
     words = [part for word in arguments for part in word.split("=", 1)]
     own = "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
-    main, takes = command_at(MAIN_AROUND if name == "run" and own else command_of(name, COMMANDS)[0])
+    main, takes = command_at("compare.main_around" if name == "run" and own else command_of(name, COMMANDS)[0])
     told = [again(name, arguments)] if "command" in takes else []
     return main(parsed(takes["chosen"], arguments, name), *told)
 

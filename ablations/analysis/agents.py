@@ -200,7 +200,6 @@ def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple
 
 
 def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
-    """The rows of one choice."""
     rows, sets, scores = list[dict[str, Any]](), pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy()
     level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
     shares, quantiles = _resampled(scores, level, sets)

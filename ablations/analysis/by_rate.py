@@ -47,23 +47,22 @@ def effects_by_rate(study: Study, design: Design) -> pd.DataFrame:
     `effects`, on the reported seeds; the others are of the tuning seeds. Comparisons with an arm that was not tuned are
     left out.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[Any, Any]] = []
     own = {row["label"]: row for row in effects(study, design).to_dict("records")}
     for pair in design.comparisons:
         without, having = (scores_by_rate(study, arm) for arm in (pair.without, pair.having))
         rates = [lr for lr in without if lr in having]
         if not rates or pair.label not in own:
             continue
-        facts = {name: own[pair.label][name] for name in ("design", "env", "scaled", "trick", "label")}
         means = [(without[lr].mean(), having[lr].mean()) for lr in rates]
         found = [(f"{lr:g}", *both, unpaired(having[lr], without[lr])) for lr, both in zip(rates, means, strict=True)]
         found.append((OVER_ALL, *np.mean(means, axis=0), over_all(without, having, rates)))
         for at, low, high, each in found:
-            row = {"at": at, "without": low, "with": high, "difference": each.mean, "low": each.low, "high": each.high}
-            rows.append(facts | row | {"p": each.p, "seeds": len(having[rates[0]])})
-        best = own[pair.label] | {"at": AT_BEST}
-        rows.append({name: best[name] for name in rows[-1]})
-    return pd.DataFrame(rows)
+            row = {"at": at, "without": low, "with": high, "difference": each.mean, "seeds": len(having[rates[0]])}
+            rows.append(own[pair.label] | row | each._asdict())
+        rows.append(own[pair.label] | {"at": AT_BEST})
+    what = ["design", "env", "scaled", "trick", "label", "at"]
+    return pd.DataFrame(rows, columns=[*what, "without", "with", "difference", "low", "high", "p", "seeds"])
 
 
 def over_all(without: ByRate, having: ByRate, rates: Sequence[float]) -> Estimate:

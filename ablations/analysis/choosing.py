@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ablations.training.rates import FINALISTS, best_by_mean, rows_of, split
+from ablations.training.rates import FINALISTS, best_by_mean, rows_of
 
 RESAMPLES = 4000
 Areas = Mapping[float, np.ndarray]  # a rate -> the score of each tuning seed
@@ -41,13 +41,12 @@ def chosen_means(areas: Areas, lr: float, alike: bool = True) -> np.ndarray | No
         return None
     rates, each = zip(*sorted(areas.items()), strict=True)
     drawn = redrawn(each, [np.random.default_rng(round(rate * 1e6)) for rate in rates] if alike else ())
-    found: np.ndarray = np.array([own.mean() for own in each])[drawn]
-    return found
+    return np.take([own.mean() for own in each], drawn)
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
     """The scores of an arm's tuning seeds, one array per row of the table; empty arrays if they were not kept."""
-    return [split(each) for each in rows.areas]
+    return [np.array(each.split(), dtype=float) for each in rows.areas]
 
 
 def redrawn(

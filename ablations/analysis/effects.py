@@ -239,10 +239,9 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     results.
     """
     values, names, tuned = by_factors(study, design), design.names, ", ".join(sorted({*study.runs.tuned} - {""}))
-    own = [_contrast(values, name).round(DIGITS) for name in names]
-    rows = [(*stats.paired(each, level=study.level), len(each), tuned) for each in own]
-    frame = pd.DataFrame(rows, columns=["effect", "low", "high", "p", "seeds", "tuned"])
-    frame.insert(0, "trick", names)
+    own = {name: _contrast(values, name).round(DIGITS) for name in names}
+    rows = [(name, *stats.paired(each, level=study.level), len(each), tuned) for name, each in own.items()]
+    frame = pd.DataFrame(rows, columns=["trick", "effect", "low", "high", "p", "seeds", "tuned"])
     frame["p_holm"] = stats.holm(frame.p.to_numpy())
     frame["detected"] = np.where(frame.p_holm < stats.LEVEL, np.sign(frame.effect), 0).astype(int)
     return frame

@@ -11,14 +11,12 @@ from ablations.analysis.records import Study, load_if_whole, seeds_in
 from ablations.analysis.stats import LEVEL, holm
 from ablations.training.store import Claim
 
-GROWTH = 2  # from one look to the next
-
 
 def looks(first: int, at_most: int) -> list[int]:
     """Numbers of seeds at which to look: `first`, twice as many, and so on, and `at_most`."""
     found = [min(first, at_most)]
     while found[-1] < at_most:
-        found.append(min(GROWTH * found[-1], at_most))
+        found.append(min(2 * found[-1], at_most))
     return found
 
 

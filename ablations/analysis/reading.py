@@ -23,7 +23,6 @@ from tricks.restore import contents
 from tricks.runs.files import CHECKPOINT
 from tricks.runs.learning_curve import read_table
 
-SCORES = ("area", "late", "diverged")
 CURVES = "curves.csv.gz"  # in the folder of an answer: every update, with the diagnostics
 
 
@@ -69,8 +68,7 @@ def together(parts: Sequence[Frames]) -> Frames:
     """Several tables as one, NaN where one lacks a column. Raises InputError if studies are of different origins."""
     noted = [part.runs.dropna(subset="algorithm") for part in parts if "algorithm" in part.runs]
     refuse_mixed((str(row["study"]), origin(row)) for part in noted for row in part.to_dict("records"))
-    runs, curves = (pd.concat([part[k] for part in parts], ignore_index=True) for k in (0, 1))
-    return Frames(runs, curves)
+    return Frames(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
 
 
 def of_study(source: Path | Study) -> Frames:
@@ -79,13 +77,12 @@ def of_study(source: Path | Study) -> Frames:
     runs = study.runs.assign(study=study.name, tricks=study.runs.tricks.replace("", REINFORCE))
     names = {tricks: short_name(tricks) for tricks in runs.tricks.unique()}
     runs = runs.assign(arm=runs.arm.where(runs.arm.ne(""), runs.tricks.map(names)), area=runs[SHARES].mean(axis=1))
-    keys = ["study", "arm", "env", "steps", "numbers", "lr", "seed"]
-    curves = runs.melt(keys, SHARES, "share", "return")
+    keys = ["study", "arm", "env", "numbers", "lr", "seed"]
+    curves = runs.melt([*keys, "steps"], SHARES, "share", "return")
     curves["step"] = (curves.steps * curves.share.str.rstrip("%").astype(int) / POINTS).round().astype(int)
-    order = ["study", "arm", "env", "numbers", "lr", "seed", "step"]
-    curves = curves[[*order, "return"]].sort_values(order, kind="stable", ignore_index=True)
-    kept = ["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES, *MADE]
-    return Frames(runs[kept], curves)
+    curves = curves[[*keys, "step", "return"]].sort_values([*keys, "step"], kind="stable", ignore_index=True)
+    kept = ["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned"]
+    return Frames(runs[[*kept, "area", "late", "diverged", *MADE]], curves)
 
 
 def of_answer(folder: Path) -> Frames:

@@ -225,8 +225,7 @@ def study_of(asked: "Question", rates: Mapping[Arm, Rate], tried: "Tuned", store
     """The finished part of a question at these rates. tried: scores at each rate. Raises InputError if it has none."""
     done = [
         Done(job, rate.reservation, result, *((arm.name,) if asked.named else ("", arm.signed)))
-        for arm, own in rates.items()
-        for job, rate in asked.jobs({arm: own}).items()
+        for job, (arm, rate) in asked.jobs(rates).items()
         if (result := store.scored(job)) is not None
     ]
     tuning = {arm.name: [[lr, [*each.areas]] for lr, each in seen.items()] for arm, seen in tried.items()}
@@ -256,7 +255,7 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
 
 def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
-    facts, returns, wanted = list[tuple[Any, ...]](), list[np.ndarray](), set(seeds)
+    rows, wanted = list[tuple[Any, ...]](), set(seeds)
     for job, reservation, found, arm, signed in done:
         config, made = job.config, found.made_with
         setting = (arm, config.env, config.steps, numbers(config, signed), flags(job.tricks, signed))
@@ -266,12 +265,11 @@ def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
         rate = dict(zip(config.seed_list, config.rates, strict=True))
         for seed, late, grid in zip(found.seeds, found.late, found.grid, strict=True):
             if seed in wanted:
-                facts.append((*setting, rate[seed], reservation, seed, *by, found.diverged.get(seed, np.nan), late))
-                returns.append(grid)
-    if not facts:
+                diverged = found.diverged.get(seed, np.nan)
+                rows.append((*setting, rate[seed], reservation, seed, *by, diverged, late, *grid))
+    if not rows:
         raise InputError("there are no results")
-    shares = pd.DataFrame(np.array(returns), columns=SHARES)
-    return pd.concat([pd.DataFrame(facts, columns=COLUMNS[:-POINTS]), shares], axis=1).copy()  # in one piece: faster
+    return pd.DataFrame(rows, columns=COLUMNS).copy()  # in one piece: faster
 
 
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
@@ -328,8 +326,6 @@ def load(path: Path) -> Study:
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError, InputError) as error:
         if "unknown trick" in str(error):
             raise InputError(f"{path}: {error}; a trick of your own needs --trick FILE") from error
-        if "whole games" in str(error):
-            raise InputError(f"{path} {error}: move it elsewhere") from error
         why = f"no {error} in it" if isinstance(error, KeyError) else error
         remedy = "the command that made it can rebuild it from its finished jobs"
         raise InputError(f"{path} is damaged, of another version, or not a run file: {why}; {remedy}") from error
@@ -338,8 +334,6 @@ def load(path: Path) -> Study:
 def _parse(text: str, path: Path) -> Study:
     about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
     check_sum(text, about.pop("sha256", None))
-    if "games" in about:
-        raise InputError("has scores of whole games, which are no longer a study")
     runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, ""))[COLUMNS]
     designs = tuple(as_design(each) for each in about.pop("designs"))
     return Study(path.name.removesuffix(SUFFIX), designs, runs, cast(About, about))

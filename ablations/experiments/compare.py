@@ -217,9 +217,8 @@ def _seeds(asked: Sequence[Question], seeds: int | Sequence[int], chosen: Worded
 
 def _curves(asked: Question, rates: Mapping[Arm, Rate], study: Study, store: Store) -> pd.DataFrame:
     asked, named = replace(asked, seeds=tuple(sorted({*study.runs.seed}))), ["study", "env", "arm"]
-    jobs = [(job, arm.name) for arm, rate in rates.items() for job in asked.jobs({arm: rate})]
-    found = [(arm, result.curve) for job, arm in jobs if (result := store.read(job))]
-    parts = [curve.assign(study=study.name, env=study.env, arm=arm) for arm, curve in found]
+    found = [(arm.name, result) for job, (arm, _) in asked.jobs(rates).items() if (result := store.read(job))]
+    parts = [result.curve.assign(study=study.name, env=study.env, arm=name) for name, result in found]
     curves = pd.concat(parts, ignore_index=True).dropna(axis=1, how="all")
     return curves[[*named, *curves.columns.drop(named)]]
 

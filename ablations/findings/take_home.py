@@ -61,7 +61,6 @@ def all_effects(studies: Iterable[Study]) -> pd.DataFrame:
 
 
 def or_none(words: Iterable[str]) -> str:
-    """The words, or `none`."""
     return ", ".join(words) or "none"
 
 

@@ -49,5 +49,4 @@ class Trial:
 
     @property
     def having(self) -> Tricks:
-        """`without`, plus the trick."""
         return switched([*self.others, self.trick])

@@ -146,7 +146,7 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
 
     base: what all arms share; presets don't set its numbers that are not the defaults. free: nor these.
     """
-    given = [*free, *(each for each in NUMBERS if getattr(base, each) != getattr(Config, each))]
+    given = [*free, *own_numbers(base)]
 
     def made(name: str | None, each: Any) -> Arm:
         if isinstance(each, str):
@@ -162,10 +162,7 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
 
 
 def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
-    """Raise InputError for fewer than two arms, for names that don't tell them apart, and for numbers without effect.
-
-    given: numbers for all arms.
-    """
+    """Raise InputError for fewer than two arms, names that don't tell them apart, and numbers without effect."""
     if len(arms) < 2:
         raise InputError(f"a comparison needs at least two arms, such as 'ppo' 'ppo --no-gae', not {len(arms)}")
     names = [arm.name for arm in arms]

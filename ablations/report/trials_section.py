@@ -104,7 +104,7 @@ def by_dose(row: Row) -> str:
     if not row["dose"]:
         return ""
     effects = ", ".join(pair.replace(":", ": ") for pair in row["doses"].split())
-    grown = f"; {row['growth']:+.3f} [{row['growth_low']:+.3f}, {row['growth_high']:+.3f}] a level"
+    grown = f"; {spanned(row, 'growth', '{:+.3f}')} a level"
     return f"{row['dose']} {effects}" + (grown if np.isfinite(row["growth_low"]) else "")
 
 

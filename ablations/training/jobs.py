@@ -88,8 +88,7 @@ class Job:
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
         what |= {"own": self.own.fingerprint} if self.own else {}
         what |= {"files": files} if (files := own_files(self.tricks)) else {}
-        as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
-        return as_read_back
+        return dict(json.loads(json.dumps(what)))  # as it will be read back: tuples become lists
 
     @property
     def device(self) -> str:

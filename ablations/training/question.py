@@ -58,12 +58,12 @@ class Question:
         shared = not self.named and any(arm in design.shared for design in self.designs)
         return (*self.seeds, *(further(self.seeds) if shared else ()))
 
-    def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, Rate]:
-        found: dict[Job, Rate] = {}
+    def jobs(self, rates: Mapping[Arm, Rate]) -> dict[Job, tuple[Arm, Rate]]:
+        found: dict[Job, tuple[Arm, Rate]] = {}
         for arm, rate in rates.items():
             seeds, job = sorted(self.seeds_of(arm)), self.job(arm)
             tens = [tuple(seeds[k : k + SEEDS_PER_JOB]) for k in range(0, len(seeds), SEEDS_PER_JOB)]
-            found |= {job.at(some, rate.value): rate for some in (tens if self.named else blocks(seeds))}
+            found |= {job.at(some, rate.value): (arm, rate) for some in (tens if self.named else blocks(seeds))}
         return found
 
     @cached_property
@@ -100,7 +100,6 @@ class Question:
 
     @property
     def rates_in_words(self) -> str:
-        """How the learning rates come about, in words."""
         if self.rates == TUNE:
             return "each arm at its own tuned learning rate"
         if self.rates and self.rates != TABLE:
@@ -179,10 +178,8 @@ def train(
     """
     found, names = dict[Job, Rate](), dict[Job, str]()
     for each, rates in asked:
-        for arm, rate in rates.items():
-            jobs = each.jobs({arm: rate})
-            found |= jobs
-            names |= dict.fromkeys(jobs, arm.name)
+        for job, (arm, rate) in each.jobs(rates).items():
+            found[job], names[job] = rate, arm.name
     train_jobs(names, store, workers, what)
     return found
 

@@ -4,7 +4,7 @@ A single rate for all would mislead: at a small one clipping does nothing, and a
 and collapse. A user's table can stand beside the package's: tuning goes there, and it comes first for arms that it has.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,42 +88,27 @@ def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:
-    return best_finalist(dict(zip(rows.lr, zip(rows.seeds, rows[score], strict=True), strict=True)))
+    """The rate with the best mean of those with the most seeds; the others lost at a first look. NaN is the worst."""
+    finalists = rows[rows.seeds == rows.seeds.max()].set_index("lr")
+    return float(finalists[score].fillna(-np.inf).idxmax())
 
 
 def best_by_mean(scores: Mapping[float, Sequence[float] | np.ndarray]) -> float:
-    return best_finalist({lr: (len(own), float(np.mean(own))) for lr, own in scores.items()})
-
-
-def best_finalist(found: Mapping[float, tuple[int, float]]) -> float:
-    """The rate with the best mean of those with the most seeds; the others lost at a first look.
-
-    found: of each rate, how many seeds it has, and their mean; NaN is the worst.
-    """
-    most = max(seeds for seeds, _ in found.values())
-    means = {lr: np.nan_to_num(mean, nan=-np.inf) for lr, (seeds, mean) in found.items() if seeds == most}
-    return float(max(means, key=means.__getitem__))
+    rows = [(lr, len(own), np.mean(own)) for lr, own in scores.items()]
+    return best_of(pd.DataFrame(rows, columns=["lr", "seeds", "area"]))
 
 
 def target() -> Path:
     return user_table[0] if user_table else TABLE
 
 
-def store_table(scores: pd.DataFrame) -> None:
-    """Replace the table that tuning writes. Raises InputError if it cannot be written."""
-    path, scores = target(), scores.sort_values(KEY)
+def store_table(fresh: pd.DataFrame) -> None:
+    """Put rows into the table that tuning writes, in place of all that their arms had. InputError if that fails."""
+    path = target()
+    scores = replaced_by(fresh, read_table(path)).sort_values(KEY)  # another process may have stored rates meanwhile
     noted = {} if path == TABLE else {"algorithm": ALGORITHM}  # the package's own has rows of several
     write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
     table.cache_clear()
-
-
-def joined(areas: Iterable[float]) -> str:
-    return " ".join(f"{area:.5g}" for area in areas)
-
-
-def split(areas: str) -> np.ndarray:
-    """The inverse of `joined`. Raises ValueError for anything else."""
-    return np.array(areas.split(), dtype=float)
 
 
 class Rate(NamedTuple):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ablations.question.arms import flags, numbers
 from ablations.training.jobs import Job
-from ablations.training.rates import COLUMNS, FINALISTS, GRID, KEY, joined, read_table, replaced_by, store_table, target
+from ablations.training.rates import COLUMNS, FINALISTS, GRID, KEY, best_by_mean, store_table
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
 from ablations.training.workers import run_jobs
@@ -33,11 +33,6 @@ class Tried(NamedTuple):
     areas: tuple[float, ...]
     lates: tuple[float, ...]
 
-    @property
-    def area(self) -> float:
-        """The mean area; -∞ if in some seed no episode ended."""
-        return -np.inf if np.isnan(self.areas).any() else float(np.mean(self.areas))
-
 
 def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
     """Train every arm at the rates of the grid, and put the scores into the table in place of all that it had.
@@ -50,19 +45,17 @@ def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER
         setting = (config.env, config.steps, numbers(config, signed), flags(arm.tricks, signed))
         for rate, each in seen.items():
             means = (float(f"{np.mean(values):.5g}") for values in each)
-            rows.append((*setting, rate, *means, len(each.areas), joined(each.areas)))
+            areas = " ".join(f"{area:.5g}" for area in each.areas)
+            rows.append((*setting, rate, *means, len(each.areas), areas))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
-    store_table(replaced_by(fresh, read_table(target())))  # another process may have stored rates meanwhile
+    store_table(fresh)
     return fresh
 
 
 def searched(
     arms: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Tried]], Wanted]
 ) -> dict[Job, dict[float, Tried]]:
-    """Train every arm at the rates that `wanted` asks for after what was seen, until there are none.
-
-    Raises InputError if a result cannot be written.
-    """
+    """Train each arm at the rates that `wanted` asks for after what was seen, until none. InputError if a job fails."""
     seen: dict[Job, dict[float, Tried]] = {arm: {} for arm in arms}
     while jobs := [(arm, job) for arm in seen for job in jobs_at(arm, wanted(seen[arm]))]:
         if failed := run_jobs([job for _, job in jobs], store, workers):
@@ -97,21 +90,17 @@ def still_wanted(seen: Mapping[float, Tried], seeds: int) -> dict[float, range]:
     """Which seeds, counted from 0, each rate still needs: first the grid, then past its edge, then the best again."""
     if missing := [rate for rate in GRID if rate not in seen]:
         return dict.fromkeys(missing, range(seeds))
-    first = {rate: Tried(each.areas[:seeds], ()).area for rate, each in seen.items()}
-    if beyond := _past_the_edge(max(first, key=first.__getitem__), seen):
-        return {beyond: range(seeds)}
+    first = {rate: np.nan_to_num(np.mean(each.areas[:seeds]), nan=-np.inf) for rate, each in seen.items()}
     finalists = sorted(first, key=first.__getitem__, reverse=True)[:FINALISTS]
+    if beyond := _past_the_edge(finalists[0], seen):
+        return dict.fromkeys(beyond, range(seeds))
     if missing := [rate for rate in finalists if len(seen[rate].areas) == seeds]:
         return dict.fromkeys(missing, range(seeds, 2 * seeds))
-    whole = {rate: each.area for rate, each in seen.items() if len(each.areas) > seeds}
-    beyond = _past_the_edge(max(whole, key=whole.__getitem__), seen)
-    return {beyond: range(2 * seeds)} if beyond else {}
+    best = best_by_mean({rate: each.areas for rate, each in seen.items()})
+    return dict.fromkeys(_past_the_edge(best, seen), range(2 * seeds))
 
 
-def _past_the_edge(best: float, seen: Mapping[float, Tried]) -> float | None:
-    """The next rate if the best is the lowest or the highest so far; None if it is inside, or at the last of all."""
+def _past_the_edge(best: float, seen: Mapping[float, Tried]) -> list[float]:
+    """The next rate if the best is the lowest or the highest so far; none if it is inside, or at the last of all."""
     k = EVERY.index(best)
-    for edge, beyond in ((min(seen), k - 1), (max(seen), k + 1)):
-        if best == edge and 0 <= beyond < len(EVERY):
-            return EVERY[beyond]
-    return None
+    return [rate for rate in EVERY[max(0, k - 1) : k + 2] if rate not in seen]

@@ -16,7 +16,7 @@ from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_b
 from ablations.analysis.choosing import choice_variance, chosen_means, redrawn, table_areas
 from ablations.question.designs import ladder
 from ablations.report.cells import rate_map_figure
-from ablations.training.rates import COLUMNS, GRID, joined, store_table
+from ablations.training.rates import COLUMNS, GRID, store_table
 
 DESIGN = ladder(["baseline", "entropy"])
 UNIT = SCALES["CartPole-v1"].ceiling - SCALES["CartPole-v1"].random
@@ -40,7 +40,7 @@ def tuned(value: Callable[..., Any], without: tuple[str, float] = ("", 0.0), kep
             areas = np.concatenate([areas, areas + 1000]) if lr == 0.01 else areas
             lacks = (flags(arm.tricks), lr) == without
             if not lacks or kept:
-                mean, text = float(areas.mean()), "" if lacks else joined(areas)
+                mean, text = float(areas.mean()), "" if lacks else " ".join(f"{area:.5g}" for area in areas)
                 rows.append(("CartPole-v1", 100_000, "", flags(arm.tricks), lr, mean, mean, len(areas), text))
     stored(rows)
 
