@@ -4,8 +4,8 @@
     PYTHONPATH=tests python -m support.mutation --table                                 # what is known of all rooms
 
 Every test runs once, to see how long it takes and which lines it reaches. Then each mutant is tried by the tests that
-reach the change, those that run by default first, and of these the ones that cost least for what they have noticed in
-the file: in a fork of a process that has collected them, in which the changed function takes the place of the one that
+reach the change, those that run by default first, and of these the ones that cost least for what they have noticed
+there: in a fork of a process that has collected them, in which the changed function takes the place of the one that
 is there. What survives that, or runs on import, is tried once more in a fork of a process that has imported the
 libraries, and nothing of this project.
 """
@@ -13,6 +13,7 @@ libraries, and nothing of this project.
 import gc
 import importlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -41,10 +42,7 @@ RESULTS, EXPLAINED = ROOT / "runs" / "mutation.jsonl", ROOT / "docs" / "internal
 REACHED, WHOLE = RESULTS.with_name("reached.json"), ROOT / "tests" / "whole.txt"
 LIBRARIES = "torch numpy pandas scipy.stats gymnasium msgspec hypothesis libcst matplotlib.pyplot PIL.Image psutil"
 OPTIONS = ["-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
-SLOW = (  # tests whose laws quicker ones hold, too
-    "within_a_hundredth or a_time_limit_of_one_step or any_size_are_all_learned or falls_on_the_time_limit "
-    "or trains_what_is_drawn"
-)
+SLOW = "within_a_hundredth or a_time_limit_of or any_size_are_all or trains_what_is_drawn"  # quicker ones hold it, too
 NO_TRICKS = "__init__ __main__ config errors flags ladder loop one_agent one_game one_run own_trick replaced restore"
 NO_TRICKS += " texts training values version"
 RUNS = "run evaluation checkpoint folder listeners"
@@ -91,6 +89,11 @@ def forked(work: Callable[[], int], seconds: float) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
+def places(file: str, line: int, test: str) -> list[tuple[Any, ...]]:
+    """Where what a test notices counts in its favor: in the file, and again in these lines of it."""
+    return [(file, test), (file, line // 12, test)]
+
+
 class Reach:
     """Which tests run which lines, and how long each takes. As a pytest plugin, it finds out."""
 
@@ -98,7 +101,7 @@ class Reach:
         self.coverage = Coverage(data_file=None, include=[str(ROOT / each) for each in WATCHED])
         self.seconds, self.lines = dict[str, float](), dict[str, dict[str, list[str]]]()
         self.failed = set[str]()  # without any mutant
-        self.noticed = Counter((file, entry["test"]) for (file, _), entry in noted().items())
+        self.noticed = Counter(x for e in noted().values() for x in places(e["file"], e["line"], e["test"]))
         self.whole = {*WHOLE.read_text().splitlines()}
 
     @pytest.hookimpl(wrapper=True)
@@ -147,7 +150,8 @@ class Reach:
         hits = {test for line, at in of_file.items() if first <= line <= last or not mutant.body for test in at}
         touched = {test.split("::")[0] for test in hits}
         near = [test for test in reached if test.split("::")[0] in touched]
-        cost = {test: self.seconds[test] / (1 + self.noticed[mutant.file, test]) for test in near}
+        seen = {test: places(mutant.file, mutant.line, test) for test in near}
+        cost = {test: self.seconds[test] / math.prod(1 + self.noticed[x] for x in seen[test]) for test in near}
         near.sort(key=lambda test: (test not in hits, test in self.whole, cost[test], test))
         ends = list(accumulate(self.seconds[test] for test in near))
         names = [test for test, end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
@@ -173,7 +177,7 @@ class Swapped:
             code = forked(lambda: self.run(mutant, names), 10 + 4 * seconds) if names else 0  # noqa: B023 - at once
             if code:
                 note(mutant, code, self.killer.read_text())
-                self.reach.noticed[mutant.file, self.killer.read_text()] += 1
+                self.reach.noticed.update(places(mutant.file, mutant.line, self.killer.read_text()))
         return True
 
     def run(self, mutant: Mutant, names: Sequence[str]) -> int:

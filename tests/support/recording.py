@@ -35,9 +35,7 @@ class Recording:
 
     def __init__(self, config: Config, tricks: Tricks) -> None:
         self.config, self.tricks = config, tricks
-        self.found: dict[Key, Tensor] = {}
-        self.rollouts: list[Rollout] = []
-        self.adams: list[Adam] = []
+        self.found, self.rollouts, self.adams = dict[Key, Tensor](), list[Rollout](), list[Adam]()
         self.update, self.place, self.minibatches = 0, "judge", 0
         self.kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         with pytest.MonkeyPatch.context() as patch:
