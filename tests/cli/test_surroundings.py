@@ -7,13 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from support.commands import ROOT, TINY, begin, ended, largest_file
-from support.fixtures import Capture
+from support.fixtures import Capture, Refuses, Told
 from support.studies import study
 
 from ablations.analysis.records import save
@@ -95,14 +94,14 @@ def test_a_disk_that_fills_up_during_a_report_is_one_line_and_no_half_file(size:
 
 
 @unix
-def test_a_disk_that_fills_up_in_a_film_is_one_line_and_no_half_file(told: Callable[..., str]) -> None:
+def test_a_disk_that_fills_up_in_a_film_is_one_line_and_no_half_file(told: Told) -> None:
     told(f"train {' '.join(TINY)} --out x")
     with largest_file(500):
         assert told("play x --episodes 1", 2) == "error: cannot write x/play.gif: File too large\n"
     assert sorted(path.name for path in Path("x").iterdir()) == SAVED
 
 
-def test_no_memory_is_one_line(refuses: Callable[..., None]) -> None:
+def test_no_memory_is_one_line(refuses: Refuses) -> None:
     def greedy(_: list[str]) -> int:
         raise MemoryError("Unable to allocate\n8 TiB")
 

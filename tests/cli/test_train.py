@@ -176,9 +176,7 @@ def test_training_over_a_finished_run_has_to_be_asked_for(refuses: Refuses, told
     refuses(main, [*ONE.split(), "--overwrite"], "--overwrite needs --out, the folder to write into")
 
 
-@pytest.mark.parametrize(
-    "wrong", ["--env Nowhere-v0", "--action-mask --env CartPole-v1", "--start-from nowhere", "--device no"]
-)
+@pytest.mark.parametrize("wrong", ["--env No-v0", "--action-mask --env CartPole-v1", "--start-from no", "--device no"])
 @pytest.mark.parametrize("more", ["", "--checkpoint-every 50", "--checkpoint-every 0"])
 def test_a_refused_training_leaves_nothing(wrong: str, more: str, told: Told) -> None:
     told(f"{ONE} {wrong} {more} --out a/run", 2)

@@ -130,9 +130,9 @@ class Own(nn.Module):
         return self.how(self, x)
 
 
-def made(how: Forward, observation: gym.Space[Any] | None = None) -> Agent:
+def made(how: Forward, observation: gym.Space[Any] | None = None, learns: bool = True) -> Agent:
     spaces = Spaces("x", observation or Box(-1, 1, (INPUTS,)), Discrete(2))
-    return Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(how, spaces.features))
+    return Agent(spaces, Config(seeds=SEEDS), lambda _, spaces: Own(how, spaces.features).requires_grad_(learns))
 
 
 WRONG: dict[str, tuple[Forward, str]] = {
@@ -142,10 +142,7 @@ WRONG: dict[str, tuple[Forward, str]] = {
     "the first seed's observations": (lambda own, x: own.right(x[:1].expand_as(x)), "mixes seeds"),
     "an axis for another": (lambda own, x: own.right(x.transpose(0, 1).reshape(x.shape)), "mixes"),
     "dropout": (lambda own, x: F.dropout(own.right(x), 0.5), "second time"),
-    "another way to play": (
-        lambda own, x: own.right(x) * (2 - torch.is_grad_enabled()),
-        "where gradients are computed",
-    ),
+    "another way to play": (lambda own, x: own.right(x) * (2 - torch.is_grad_enabled()), "gradients are computed"),
     "a shape for one row": (
         lambda own, x: own.right(x)[..., : 5 + (len(x[0]) > 1)],
         r"maps observations \[3, 1, 4\] to \[3, 1, 5\]",
@@ -174,9 +171,8 @@ RIGHT: dict[str, Forward] = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_body_that_is_right_is_taken_also_if_its_features_are_frozen(name: str) -> None:
-    assert made(RIGHT[name]).policy_net.body.width == WIDTH
-    spaces = Spaces("x", Box(-1, 1, (INPUTS,)), Discrete(2))
-    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(RIGHT[name]).requires_grad_(False))
+    for learns in (True, False):
+        assert made(RIGHT[name], learns=learns).policy_net.body.width == WIDTH
 
 
 def test_our_own_bodies_are_right_by_the_same_rules_and_trying_them_takes_no_random_numbers() -> None:
@@ -185,8 +181,7 @@ def test_our_own_bodies_are_right_by_the_same_rules_and_trying_them_takes_no_ran
     Agent(Spaces("x", images, Discrete(2)), Config(seeds=2), lambda rngs, spaces: Nature(rngs, spaces.shape))
     before = torch.random.get_rng_state()
     space = Box(-1, 1, (INPUTS,), seed=3)
-    spaces = Spaces("x", space, Discrete(2))
-    Agent(spaces, Config(seeds=SEEDS), lambda generators, spaces: Own(Own.right))
+    made(Own.right, space)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert (space.sample() == Box(-1, 1, (INPUTS,), seed=3).sample()).all()
 

@@ -109,12 +109,8 @@ def test_channels_move_to_the_front_which_is_said_once_for_each_image() -> None:
         assert encoded.dtype == (torch.float32 if space.dtype == F32 else torch.uint8)
     gray = np.arange(80, dtype=U8).reshape(8, 10)
     assert Spaces("x", Box(0, 255, (8, 10), U8), TWO).encode(gray, ()).numpy().tolist() == [gray.tolist()]
-    images: dict[str, gym.Space[Any]] = {
-        "a": Box(0, 255, (9, 9, 3), U8),
-        "b": Box(0, 255, (3, 9, 9), U8),
-        "c": Box(0, 1, (3, 9, 9)),
-    }
-    assert Spaces("x", Dict(images | {"d": TWO}), TWO).seen == [
+    images = Dict(a=Box(0, 255, (9, 9, 3), U8), b=Box(0, 255, (3, 9, 9), U8), c=Box(0, 1, (3, 9, 9)), d=TWO)
+    assert Spaces("x", images, TWO).seen == [
         "observation['a'] is an image [9, 9, 3], which becomes [3, 9, 9]",
         "observation['c'] is an image [3, 9, 9]",
     ]
@@ -130,13 +126,9 @@ def test_images_within_0_and_1_are_as_bright_as_bytes(space: Box) -> None:
     assert mine.equal(kept)
 
 
+DEEP = Tuple([Discrete(3, start=1), Box(0, 255, (1, 36, 36), U8)])
 MIXED = Dict(
-    [
-        ("v", Box(-1, 1, (2,), F32)),
-        ("near", Box(0, 255, (8, 9, 3), U8)),
-        ("deep", Tuple([Discrete(3, start=1), Box(0, 255, (1, 36, 36), U8)])),
-        ("bits", MultiBinary(2)),
-    ]
+    [("v", Box(-1, 1, (2,), F32)), ("near", Box(0, 255, (8, 9, 3), U8)), ("deep", DEEP), ("bits", MultiBinary(2))]
 )
 
 

@@ -1,6 +1,5 @@
 """Whatever passes Gymnasium's checker trains and plays again: its spaces, the actions that reach it, and its masks."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
-from support.fixtures import refusal
+from support.fixtures import Told, refusal
 from support.probes import BOOL, THREE, TWO, AnySpace, like, register
 
 from tricks import PPO, REINFORCE, Config, load, switched, train
@@ -78,7 +77,7 @@ def test_images_are_not_standardized_and_another_space_s_agent_is_refused() -> N
 register("Colors-v0", partial(AnySpace, OBSERVATIONS["last"]))
 
 
-def test_the_summary_and_run_json_say_how_an_image_is_seen(told: Callable[..., str]) -> None:
+def test_the_summary_and_run_json_say_how_an_image_is_seen(told: Told) -> None:
     command = "train ppo --env Colors-v0 --seeds 1 --steps 40 --lanes 1 --horizon 16"
     line = "observation is an image [12, 10, 3], which becomes [3, 12, 10]"
     assert f"{line}; --as-vector takes it as a vector\n" in told(f"{command} --out seen")

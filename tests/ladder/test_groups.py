@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.fixtures import refusal
+from support.fixtures import Patch, refusal
 from support.recording import Recording
 from torch import Tensor
 
@@ -140,17 +140,15 @@ def test_each_limit_is_its_own() -> None:
     torch.testing.assert_close(noted(facts)["clip_high_fraction"], torch.tensor([1 / 5]))
 
 
-def test_both_limits_anneal() -> None:
+def test_both_limits_anneal(monkeypatch: Patch) -> None:
     limits = list[Tensor]()
 
     def watch(ratio: Tensor, advantage: Tensor, low: Tensor, high: Tensor) -> Tensor:
         limits.append(torch.stack([low, high], 1)[0])
         return clipped_apart(ratio, advantage, low, high)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tricks.loop.clipped_apart", watch)
-        flags = Tricks(reuse=True, clip=True, clip_anneal=True, clip_higher=True)
-        train(replace(SHORT, epochs=1, minibatches=1), flags)
+    monkeypatch.setattr("tricks.loop.clipped_apart", watch)
+    train(replace(SHORT, epochs=1, minibatches=1), Tricks(reuse=True, clip=True, clip_anneal=True, clip_higher=True))
     torch.testing.assert_close(limits[0], torch.tensor([0.2, 0.28]))
     left = limits[-1] / limits[0]
     assert left[0] < 0.9

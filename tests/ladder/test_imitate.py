@@ -1,12 +1,11 @@
 """imitate: demonstrations are played, REINFORCE becomes maximum likelihood, and the result is a start like any."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from support.fixtures import Patch, refusal
+from support.fixtures import Patch, Refuses, refusal
 from support.training import interrupted, same, spied
 
 from tricks import Config, InputError, Tricks, loop, named, resume, switched, train
@@ -78,8 +77,8 @@ def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> No
         assert run.curve["length"].dropna().eq(END).all()  # five tokens
 
 
-def test_what_has_no_demonstrations_is_refused(refuses: Callable[..., None]) -> None:
-    message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave it"
+def test_what_has_no_demonstrations_is_refused(refuses: Refuses) -> None:
+    message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave imitate"
     refuses(main, ["train", "reinforce", "--imitate", "--env", "CartPole-v1"], message)
     refusal(r"and tricks/Sums-v0 has none", train, replace(SMALL, backend="gymnasium"), IMITATE)
     refusal("imitate cannot be combined with reuse", Tricks, imitate=True, reuse=True)

@@ -13,7 +13,7 @@ from support.probes import Endless
 from support.training import interrupted, spied
 from torch import Tensor, nn
 
-from tricks import PPO, Config, InputError, load, named, resume, train
+from tricks import PPO, Config, load, named, resume, train
 from tricks.core.agent import RecurrentState
 from tricks.core.nets import Layer
 from tricks.core.sequences import goes_on
@@ -81,8 +81,8 @@ def test_rows_after_which_a_state_goes_on_by_hand_and_what_it_cannot_go_with() -
     done = torch.tensor([False, True, True, False, False, True]).view(1, -1, 1)
     # a life ends in row 1, the game in row 2, whose state row 3 still sees before the reset; then comes another game
     assert goes_on(valid, done).flatten().tolist() == [True, False, True, False, True, True]
-    with pytest.raises(InputError, match="whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"):
-        train(replace(CONFIG, lanes=2, minibatches=4), TRICKS)
+    said = "whole lanes, and 4 minibatches are more than 2 lanes: lower --minibatches"
+    refusal(said, train, replace(CONFIG, lanes=2, minibatches=4), TRICKS)
     for other in ("ppg", "separate_optimizers"):
         refusal(f"recurrent cannot be combined with {other}", replace, named(other), recurrent=True)
 
@@ -154,11 +154,10 @@ def test_if_no_episode_is_resumed_every_state_begins_anew(tmp_path: Path, monkey
 
 def test_a_training_starts_from_its_agents_only_if_the_layers_are_the_same(tmp_path: Path) -> None:
     train(CARTPOLE, UNANNEALED).save(tmp_path)
+    start, said = load(tmp_path).agent, "cell.*here; train with the same --recurrent-size and --recurrent-cell"
     for other in (replace(CARTPOLE, recurrent_size=6), replace(CARTPOLE, recurrent_cell="gru")):
-        with pytest.raises(InputError, match=r"cell.*here; train with the same --recurrent-size and --recurrent-cell"):
-            train(other, UNANNEALED, start=load(tmp_path).agent)
-    with pytest.raises(InputError, match="train with the same tricks"):
-        train(CARTPOLE, replace(UNANNEALED, recurrent=False), start=load(tmp_path).agent)
+        refusal(said, train, other, UNANNEALED, start=start)
+    refusal("train with the same tricks", train, CARTPOLE, replace(UNANNEALED, recurrent=False), start=start)
 
 
 class Doubled(nn.Module):

@@ -1,7 +1,6 @@
 """shared_trunk, orthogonal_init, action_mask, squash: how nets begin, and what policies make of their outputs."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary
-from support.fixtures import Patch, refusal
+from support.fixtures import Patch, Refuses, refusal
 from support.probes import AnySpace, Endless, like
 from support.training import spied
 from torch import Tensor
@@ -82,12 +81,10 @@ Silent = like(Endless, "Silent", info=lambda self: {})
 def test_an_environment_without_masks_is_an_error_that_says_what_to_provide(id: str, backend: str) -> None:
     if backend == "envpool":
         pytest.importorskip("envpool")
-    message = (
-        rf'^action_mask needs info\["action_mask"\] from reset and step, .* 2 zeros and ones .*, and {id} gives none; '
-        r"provide it, or leave the trick off with --no-action-mask \(action_mask=False\)$"
-    )
+    said = r'^action_mask needs info\["action_mask"\] from reset and step, .* 2 zeros and ones .*, '
+    said += rf"and {id} gives none; provide it, or leave the trick off with --no-action-mask \(action_mask=False\)$"
     make = Silent if id == "Endless-v0" else None
-    refusal(message, train, Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
+    refusal(said, train, Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
 
 
 @pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
@@ -98,7 +95,7 @@ def test_an_environment_with_masks_trains_whatever_steps_it_and_box_actions_have
         train(Config("Pendulum-v1", backend=backend, seeds=1, steps=1), switched(["action_mask"]))
 
 
-def test_a_lane_without_a_mask_has_nothing_forbidden_and_the_shell_says_so(refuses: Callable[..., None]) -> None:
+def test_a_lane_without_a_mask_has_nothing_forbidden_and_the_shell_says_so(refuses: Refuses) -> None:
     refuses(main, ["train", "every", "--steps", "1"], "or leave the trick off with --no-action-mask")
     assert main(["train", "every", "--no-action-mask", "--seeds", "1", "--steps", "1"]) == 0
     env, forbidding = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6)), 0
@@ -187,7 +184,7 @@ def test_the_entropy_is_as_exact_as_it_says(std: float, error: float) -> None:
         (Box(np.zeros(2, np.float32), np.array([0, 1], np.float32)), r"not Box\(0.0, \[0. 1.\], \(2,\), float32\)"),
     ],
 )
-def test_other_actions_are_refused_in_one_line(space: gym.Space, said: str, refuses: Callable[..., None]) -> None:
+def test_other_actions_are_refused_in_one_line(space: gym.Space, said: str, refuses: Refuses) -> None:
     refusal(said, train, replace(SMALL, env="own"), SQUASH, env=lambda: AnySpace(action=space))
     refuses(main, ["train", "squash", "--env", "CartPole-v1"], "leave it off with --no-squash (squash=False)")
 

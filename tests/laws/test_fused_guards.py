@@ -59,16 +59,7 @@ class Parts:
         return playing.Game.of(self.player, self.agent.policy, EVERYONE) is not None
 
 
-def become(name: str) -> Callable[[Parts], None]:
-    """A part of another class, which is nothing but a subclass of its own."""
-
-    def do(parts: Parts) -> None:
-        of: Any = parts
-        for each in name.split("."):
-            of = getattr(of, each)
-        of.__class__ = type("Other", (type(of),), {})
-
-    return do
+Case = tuple[Config, Callable[[Parts], None]]
 
 
 def put(name: str, make: Callable[[Any], Any]) -> Callable[[Parts], None]:
@@ -82,6 +73,16 @@ def put(name: str, make: Callable[[Any], Any]) -> Callable[[Parts], None]:
         setattr(of, last, make(getattr(of, last)))
 
     return do
+
+
+def another(*names: str) -> dict[str, Case]:
+    """Parts of another class, which is nothing but a subclass of their own."""
+    return {f"another {x}": (SMALL, put(f"{x}.__class__", lambda of: type("Other", (of,), {}))) for x in names}
+
+
+def made(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> dict[str, Case]:
+    """These numbers in another type or layout."""
+    return {f"{change.__name__} {x}": (BOX if "log_std" in x else SMALL, put(x, change)) for x in names}
 
 
 def strided(x: torch.Tensor) -> torch.Tensor:
@@ -103,14 +104,15 @@ def wider(parts: Parts) -> None:
     weight.data, bias.data, after.data = longer(weight.data), longer(bias.data), torch.cat([after.data] * 2, 1)
 
 
-LEARNING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
-    "another agent": (SMALL, become("agent")),
-    "another policy net": (SMALL, become("agent.policy_net")),
-    "another value net": (SMALL, become("agent.value_net")),
-    "another body": (SMALL, become("agent.policy_net.body")),
-    "another head": (SMALL, become("agent.value_net.head")),
-    "another optimizer": (SMALL, become("optimizer")),
-    "another optimizer of values": (SMALL, become("apart")),
+LEARNING: dict[str, Case] = {
+    **another("agent", "agent.policy_net", "agent.value_net", "agent.policy_net.body", "agent.value_net.head"),
+    **another("optimizer", "apart"),
+    **made(torch.Tensor.double, "optimizer.m", "agent.policy_net.head.bias.data", "agent.value_net.head.weight.data"),
+    **made(torch.Tensor.double, "agent.log_std.data"),
+    **made(torch.Tensor.float, "agent.value_net.head.bias.data"),
+    **made(torch.Tensor.int, "optimizer.t"),
+    **made(strided, "apart.v", "agent.policy_net.head.weight.data"),
+    **made(longer, "apart.change", "agent.log_std.data"),
     "another limit": (SMALL, put("optimizer.limit", lambda _: lambda gradient, norm: gradient)),
     "another partial limit": (SMALL, put("optimizer.limit", lambda _: partial(dict, max_norm=1.0))),
     "a limit with more": (SMALL, put("optimizer.limit", lambda _: partial(shorten, EVERYONE, max_norm=1.0))),
@@ -119,18 +121,8 @@ LEARNING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
     "the other family": (BOX, put("agent.family", lambda _: Categorical)),
     "two tasks": (SMALL, put("agent.spaces", lambda spaces: replace(spaces, tasks=2))),
     "other eyes": (SMALL, put("agent.obs_stats", lambda _: nn.Identity())),
-    "averages in float64": (SMALL, put("optimizer.m", torch.Tensor.double)),
-    "averages elsewhere": (SMALL, put("apart.v", strided)),
-    "averages of another number": (SMALL, put("apart.change", longer)),
-    "other counts": (SMALL, put("optimizer.t", torch.Tensor.int)),
-    "a longer parameter": (BOX, put("agent.log_std.data", longer)),
     "wider layers": (SMALL, wider),
-    "a double policy bias": (SMALL, put("agent.policy_net.head.bias.data", torch.Tensor.double)),
-    "a single value bias": (SMALL, put("agent.value_net.head.bias.data", torch.Tensor.float)),
-    "a double log σ": (BOX, put("agent.log_std.data", torch.Tensor.double)),
     "a strided log σ": (BOX, put("agent.log_std.data", lambda x: strided(torch.cat([x, x], 1))[:, ::2])),
-    "a double weight": (SMALL, put("agent.value_net.head.weight.data", torch.Tensor.double)),
-    "a strided weight": (SMALL, put("agent.policy_net.head.weight.data", strided)),
     "a layer that no optimizer has": (SMALL, other_weight),
     "more actions": (SMALL, put("agent.spaces", lambda spaces: make_env(replace(SMALL, env="Acrobot-v1")).spaces)),
     "other seeds": (SMALL, put("agent.seeds", lambda seeds: (*seeds, 9))),
@@ -143,25 +135,17 @@ def more_outputs(head: Head) -> Head:
     return head
 
 
-PLAYING: dict[str, tuple[Config, Callable[[Parts], None]]] = {
-    "another agent": (SMALL, become("agent")),
-    "another policy net": (SMALL, become("agent.policy_net")),
-    "another environment": (SMALL, become("env")),
-    "another player": (SMALL, become("player")),
+PLAYING: dict[str, Case] = {
+    **another("agent", "agent.policy_net", "env", "player"),
+    **made(torch.Tensor.double, "stats.mean", "agent.policy_net.head.bias.data", "agent.log_std.data"),
+    **made(strided, "agent.policy_net.head.weight.data"),
+    **made(longer, "env._state", "env._age", "stats.scale", "agent.log_std.data"),
     "a method of its own": (SMALL, put("env.arrive", lambda arrive: lambda *given: arrive(*given))),
     "other seeds": (SMALL, put("env.seeds", lambda seeds: (*seeds, 9))),
-    "other states": (SMALL, put("env._state", longer)),
     "other fresh states": (SMALL, put("env._fresh", lambda blocks: [*map(longer, blocks)])),
-    "other ages": (SMALL, put("env._age", longer)),
     "other resets": (SMALL, put("env.now", lambda now: now._replace(resetting=longer(now.resetting)))),
     "other spaces": (SMALL, put("env.spaces", lambda _: make_env(replace(SMALL, env="Acrobot-v1")).spaces)),
-    "double averages": (SMALL, put("stats.mean", torch.Tensor.double)),
-    "a longer scale": (SMALL, put("stats.scale", longer)),
-    "a double bias": (SMALL, put("agent.policy_net.head.bias.data", torch.Tensor.double)),
-    "a strided weight": (SMALL, put("agent.policy_net.head.weight.data", strided)),
     "more outputs": (SMALL, put("agent.policy_net.head", more_outputs)),
-    "a double log σ": (BOX, put("agent.log_std.data", torch.Tensor.double)),
-    "a longer log σ": (BOX, put("agent.log_std.data", longer)),
 }
 GUARDS = [pytest.param(*case, Parts.learns, id=f"learning: {name}") for name, case in LEARNING.items()]
 GUARDS += [pytest.param(*case, Parts.plays, id=f"playing: {name}") for name, case in PLAYING.items()]

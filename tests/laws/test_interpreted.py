@@ -23,7 +23,7 @@ from support.draws import FORMS, Draw, assert_form
 from support.interpreted import BLOCK, interpreted
 from support.learners import ACTIONS, FLAGS, Learner, assert_learned, compiled_losses
 
-from tricks import PPO, Config, Tricks
+from tricks import PPO, Config
 from tricks.advantage_norm import standardize
 from tricks.core.adam import Adam
 from tricks.core.layers import dense
@@ -104,26 +104,21 @@ def test_filler_without_such_an_action(action: int) -> None:
     assert not assert_learned(learner)
 
 
-@pytest.mark.parametrize("log_std", [-40.0, 0.0, 40.0])
-@pytest.mark.parametrize("action", [1e18, 1.9e19, 1e25, 3e38])
-def test_actions_far_from_their_mean(action: float, log_std: float) -> None:
-    for flags in (replace(PPO, entropy=True), replace(PPO, entropy=False)):
-        assert_far_action_is_learned(flags, action, log_std)
+FAR = [*product([1e18, 1.9e19, 1e25, 3e38], [-40.0, 0.0, 40.0], [None]), (1e21, 2.0, 1e-30)]
 
 
-def test_a_far_action_with_a_tiny_advantage() -> None:
-    assert_far_action_is_learned(switched(closed({"entropy"})), action=1e21, log_std=2.0, advantage=1e-30)
-
-
-def assert_far_action_is_learned(flags: Tricks, action: float, log_std: float, advantage: float | None = None) -> None:
-    learner = Learner(SEED, flags, box=True, usual=True, odd=False)
-    with torch.no_grad():
-        learner.agent.log_std.fill_(log_std)
-    for b in learner.batches:
-        b.action[:, 0, 0], b.valid[:, 0], b.old_log_prob[:] = action, True, 0.0
-        if advantage is not None:
-            b.advantage[:] = advantage
-    assert_learned(learner)
+@pytest.mark.parametrize(("action", "log_std", "advantage"), FAR)
+def test_actions_far_from_their_mean(action: float, log_std: float, advantage: float | None) -> None:
+    usual = [replace(PPO, entropy=entropy) for entropy in (True, False)]
+    for flags in usual if advantage is None else [switched(closed({"entropy"}))]:
+        learner = Learner(SEED, flags, box=True, usual=True, odd=False)
+        with torch.no_grad():
+            learner.agent.log_std.fill_(log_std)
+        for b in learner.batches:
+            b.action[:, 0, 0], b.valid[:, 0], b.old_log_prob[:] = action, True, 0.0
+            if advantage is not None:
+                b.advantage[:] = advantage
+        assert_learned(learner)
 
 
 def test_losses_too_large_for_float32() -> None:
@@ -370,12 +365,10 @@ def test_a_net_has_the_gradients_of_pytorch_and_stays_within_its_room(sizes: tup
     starts = np.cumsum([0, *(p.numel() for p in parameters)])
     gradient, y = np.zeros((1, starts[-1]), single), np.empty((BLOCK, sizes[-1]), single)
     net = np.array([p.data_ptr() for p in parameters] + starts[:-1].tolist()).reshape(4, -1)
-    count = len(code.room_for(np.array(sizes)))
+    widths, count = np.array(sizes), len(code.room_for(np.array(sizes)))
     room = np.full(2 * count, 7, single)
-    *forward, turned, hs, to_weights, to_biases, scratch = code.net_of_seed(
-        0, net, np.array(sizes), gradient, room[:count]
-    )
-    hs[-1], rest = y.ctypes.data, (np.array(sizes), BLOCK, True, layers.LINEAR)
+    *forward, turned, hs, to_weights, to_biases, scratch = code.net_of_seed(0, net, widths, gradient, room[:count])
+    hs[-1], rest = y.ctypes.data, (widths, BLOCK, True, layers.LINEAR)
     layers.block_forward(*(x.data_ptr(), *forward, hs, *rest))
     begins = g.data_ptr(), x.data_ptr(), 0, turned, hs, to_weights, to_biases
     layers.block_backward(*begins, *rest, scratch)

@@ -309,9 +309,7 @@ class Parts(State):
 
     def end_update(self, steps: Tensor) -> None:
         self.active.append(self._parts["log"].active.clone())
-        self.seen.append(
-            {f"{name}/{at}": x.clone() for name, own in self._parts.items() for at, x in owned(own).items()}
-        )
+        self.seen.append({f"{name}/{k}": x.clone() for name, own in self._parts.items() for k, x in owned(own).items()})
 
 
 @EACH

@@ -5,6 +5,7 @@ recurrent agents, with ends inside, is held to sb3-contrib's RecurrentPPO.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,14 +95,9 @@ def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
         moved = move_stats(stats.of(task), batch, torch.ones_like(batch, dtype=torch.bool), beta=0.5)
         preserve_outputs_(net, stats, moved)
         stats = moved
-        output = given["hidden"] @ weight[0].detach() + bias[0].detach()
-        found = {
-            "mu": stats.mean[0],
-            "sigma": stats.std[0],
-            "weight": weight.detach()[0].T,
-            "bias": bias.detach()[0, 0],
-        }
-        found["unnormalized"] = output * stats.std + stats.mean
+        w, b = weight.detach()[0], bias.detach()[0, 0]
+        found = {"mu": stats.mean[0], "sigma": stats.std[0], "weight": w.T, "bias": b}
+        found["unnormalized"] = (given["hidden"] @ w + b) * stats.std + stats.mean
         for name, value in found.items():
             torch.testing.assert_close(value, torch.tensor(theirs[name]).double(), **TIGHT)
 
@@ -201,20 +197,13 @@ def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb
     from stable_baselines3.common import logger
 
     agent, b = batch_of_ours()
-    lanes, size = b.obs.state.shape[1], RECURRENT.recurrent_size
+    lanes = b.obs.state.shape[1]
     assert (~b.valid).any()  # a reset, and so an end inside
     assert b.obs.state.any()
-    theirs = contrib.RecurrentPPO(
-        "MlpLstmPolicy",
-        gym.make(RECURRENT.env),
-        n_epochs=1,
-        clip_range=0.2,
-        ent_coef=RECURRENT.entropy_coef,
-        vf_coef=0.5 * RECURRENT.each("value_coef")[0],  # our squared error has a half
-        max_grad_norm=np.inf,
-        policy_kwargs={"net_arch": [], "lstm_hidden_size": size, "optimizer_class": torch.optim.SGD},
-        learning_rate=0.0,
-    )
+    asked: Any = {"n_epochs": 1, "clip_range": 0.2, "ent_coef": RECURRENT.entropy_coef, "learning_rate": 0.0}
+    asked |= {"vf_coef": 0.5 * RECURRENT.each("value_coef")[0], "max_grad_norm": np.inf}  # our squared error has a half
+    nets = {"net_arch": [], "lstm_hidden_size": RECURRENT.recurrent_size, "optimizer_class": torch.optim.SGD}
+    theirs = contrib.RecurrentPPO("MlpLstmPolicy", gym.make(RECURRENT.env), **asked, policy_kwargs=nets)
     pairs = their_weights(agent, theirs.policy)
 
     def in_their_order(x: Tensor) -> Tensor:  # [1, T·L, ...] -> [L·T, ...]
@@ -223,16 +212,9 @@ def test_log_probabilities_values_and_gradients_of_one_minibatch_are_those_of_sb
     valid = b.valid[0].unflatten(0, (-1, lanes))
     starts = torch.cat([torch.zeros(1, lanes, dtype=torch.bool), ~valid[:-1]]).T.flatten()
     states = [tuple(x.unsqueeze(0).contiguous() for x in b.obs.state[0, :, k].chunk(2, -1)) for k in (0, 1)]
-    data = SimpleNamespace(
-        observations=in_their_order(b.obs.obs),
-        actions=in_their_order(b.action),
-        old_log_prob=in_their_order(b.old_log_prob),
-        advantages=in_their_order(b.advantage),
-        returns=in_their_order(b.target).float(),
-        lstm_states=RNNStates(*states),
-        episode_starts=starts.float(),
-        mask=in_their_order(b.valid).float(),
-    )
+    data = as_they_name_it(b, b.obs.obs, in_their_order)
+    data.lstm_states, data.episode_starts = RNNStates(*states), starts.float()
+    data.mask = in_their_order(b.valid).float()
     evaluate = theirs.policy.evaluate_actions
     values, log_prob, _ = evaluate(data.observations, data.actions, data.lstm_states, data.episode_starts)
     rows = in_their_order(b.valid)
@@ -275,7 +257,7 @@ def test_the_preset_sb3_makes_the_update_that_stable_baselines3_makes_by_default
         found = torch.from_numpy(getattr(buffer, its)).flatten()
         torch.testing.assert_close(batch.columns[mine][0][rows].float(), found, rtol=1e-4, atol=1e-4)
     batches = list(minibatches(batch, config.seed_list, 0, config.epochs, config.minibatches))
-    dealt = iter([as_they_name_it(b) for b in batches])
+    dealt = iter([as_they_name_it(b, b.obs, lambda x, b=b: x[0][b.valid[0]]) for b in batches])  # type: ignore[misc]
     buffer.get = lambda size: [next(dealt) for _ in range(config.minibatches)]
     theirs.rollout_buffer = buffer
     before = [our.data.clone() for _, our in pairs]
@@ -320,15 +302,10 @@ def judged_by(theirs: Any, rollout: Rollout) -> Any:
     return buffer
 
 
-def as_they_name_it(b: Batch) -> SimpleNamespace:
-    rows = b.valid[0]
-    return SimpleNamespace(
-        observations=b.obs[0][rows],
-        actions=b.action[0][rows],
-        old_log_prob=b.old_log_prob[0][rows],
-        advantages=b.advantage[0][rows],
-        returns=b.target[0][rows].float(),
-    )
+def as_they_name_it(b: Batch, obs: Tensor, in_their_order: Callable[[Tensor], Tensor]) -> SimpleNamespace:
+    named = {"observations": obs, "actions": b.action, "old_log_prob": b.old_log_prob, "advantages": b.advantage}
+    named["returns"] = b.target.float()
+    return SimpleNamespace(**{name: in_their_order(x) for name, x in named.items()})
 
 
 def test_the_preset_cleanrl_has_the_arguments_of_its_ppo() -> None:

@@ -86,6 +86,13 @@ def swap(layers: list[tuple[nn.Parameter, nn.Parameter]]) -> None:
     layers[0] = nn.Parameter(2 * weight.detach()), nn.Parameter(2 * bias.detach())
 
 
+NETS = ("policy_net", "value_net")
+REPLACED: tuple[tuple[Any, str], ...] = (
+    (None, "policy_net.forward value_net.body.forward policy value standardized"),  # of the agent that is trained
+    *((Categorical, "entropy log_prob sample"), (Dense, "forward"), (Net, "__call__"), (Agent, "output")),
+    *((Adam, "move plan"), (Player, "step"), (TensorEnv, "arrive"), (tricks.loop, "clipped_surrogate learn")),
+    *((tricks.entropy, "mean"), (tricks.core.policies, "log_softmax"), (tricks.core.nets, "in_passes affine")),
+)
 THINGS: dict[str, Done] = {
     "a forward hook on the policy net": lambda agent, calls: agent.policy_net.register_forward_hook(noting(calls)),
     "a forward hook on a body": lambda agent, calls: body(agent).register_forward_hook(noting(calls)),
@@ -99,32 +106,8 @@ THINGS: dict[str, Done] = {
     "a hook on a weight": lambda agent, calls: agent.policy_net.head.weight.register_hook(noting(calls)),
     "a hook on a bias": lambda agent, calls: agent.value_net.head.bias.register_hook(noting(calls)),
     "a hook after a gradient": lambda a, c: a.policy_net.head.weight.register_post_accumulate_grad_hook(noting(c)),
-    "a frozen body": freeze("policy_net.body"),
-    "a frozen bias": freeze("value_net.head.bias"),
-    "a frozen policy": freeze("policy_net"),
-    "frozen values": freeze("value_net"),
-    "an agent frozen as a whole": freeze(""),
-    "a net's own forward": wrapped(None, "policy_net.forward"),
-    "a body's own forward": wrapped(None, "value_net.body.forward"),
-    "an agent's own policy": wrapped(None, "policy"),
-    "an agent's own values": wrapped(None, "value"),
-    "an agent's own eyes": wrapped(None, "standardized"),
-    "a family's entropy": wrapped(Categorical, "entropy"),
-    "a family's log-probability": wrapped(Categorical, "log_prob"),
-    "a family's sample": wrapped(Categorical, "sample"),
-    "a class's forward": wrapped(Dense, "forward"),
-    "a class's call": wrapped(Net, "__call__"),
-    "a method of the agent": wrapped(Agent, "output"),
-    "a method of the optimizer": wrapped(Adam, "move"),
-    "the plan of the optimizer": wrapped(Adam, "plan"),
-    "a method of the player": wrapped(Player, "step"),
-    "a method of the environment": wrapped(TensorEnv, "arrive"),
-    "a function of the loop": wrapped(tricks.loop, "clipped_surrogate"),
-    "a loop": wrapped(tricks.loop, "learn"),
-    "what a function of the loop calls": wrapped(tricks.entropy, "mean"),
-    "what a family calls": wrapped(tricks.core.policies, "log_softmax"),
-    "what a net calls": wrapped(tricks.core.nets, "in_passes"),
-    "what a layer calls": wrapped(tricks.core.nets, "affine"),
+    **{f"frozen {x or 'agent'}": freeze(x) for x in ("policy_net.body", "value_net.head.bias", *NETS, "")},
+    **{f"{getattr(of, '__name__', 'agent')}'s {x}": wrapped(of, x) for of, names in REPLACED for x in names.split()},
     "a body of another class": lambda a, c: setattr(a.get_submodule("policy_net.body"), "__class__", OtherDense),
     "a net of another class": lambda a, c: setattr(a.value_net, "__class__", type("OtherNet", (Net,), {})),
     "another family": lambda agent, calls: setattr(agent, "family", OtherFamily),

@@ -5,14 +5,13 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.commands import ruff
-from support.fixtures import Capture, refusal
+from support.fixtures import Capture, Refuses, Told, refusal
 
 from tricks import ATARI, ATARI_CONFIG, EVERY, PPO, REINFORCE, Config, InputError, Tricks, export, one_agent, patched
 from tricks.cli.main import main
@@ -115,7 +114,7 @@ def test_of_an_environment_that_is_not_here_it_is_said_that_its_observations_cou
     assert capsys.readouterr().err.startswith("Elsewhere-v0 cannot be made here, so the file takes its observations")
 
 
-def test_on_the_command_line(told: Callable[..., str], refuses: Callable[..., None]) -> None:
+def test_on_the_command_line(told: Told, refuses: Refuses) -> None:
     assert told("export ppo --no-gae") == code(switched([name for name in PPO.on if name != "gae"]))
     refuses(main, ["export", "pop"], "'pop'")
     refuses(main, ["export", "reinforce", "--gae"], "baseline")

@@ -55,10 +55,7 @@ assert found.runs.tricks.str.contains("rollback").sum() == 2
 
 
 def test_a_trick_from_a_file_is_trained_listed_compared_and_saved(tmp_path: Path) -> None:
-    two = (
-        ROLLBACK.replace('numbers=("rollback_slope",)', 'numbers=("rollback_slope", "below")')
-        + "\nbelow: float = -0.5\n"
-    )
+    two = ROLLBACK.replace('=("rollback_slope",)', '=("rollback_slope", "below")') + "\nbelow: float = -0.5\n"
     (tmp_path / "rollback_trick.py").write_text(two)
     used = [sys.executable, "-c", USED]  # a process of its own: the flag stays in all that knows flags
     done = subprocess.run(used, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,7 +1,6 @@
 """Evaluations in an environment of their own: where they are played, what must be the same, and what a file keeps."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import pandas as pd
 import pytest
-from support.fixtures import Patch, refusal
+from support.fixtures import Patch, Told, refusal
 from support.training import interrupted
 
 from tricks import PPO, Checkpoints, Config, Evaluation, further, load, resume, train
@@ -156,7 +155,7 @@ def test_it_is_resumed_and_continued(monkeypatch: Patch) -> None:
     assert resume("cut", env=CONFIG.env, eval_env="rooms:make").evaluate(1).tolist() == [[50], [50]]
 
 
-def test_commands_take_it_and_play_in_it(told: Callable[..., str]) -> None:
+def test_commands_take_it_and_play_in_it(told: Told) -> None:
     small = "train ppo --env rooms:EvalRoom-v0 --seeds 1 --steps 200 --lanes 2 --horizon 20 --hidden 4"
     for option in ("--eval-env rooms:make", "--eval-env-arg pay=2"):
         said = f"{option.split()[0]} needs --eval-every, the steps between two evaluations"

@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from support.fixtures import Patch, Told, refusal
+from support.fixtures import Patch, Refuses, Told, refusal
 from support.training import interrupted, reseal, rewrite
 
 from tricks import PPO, Checkpoints, Config, load, resume, train
@@ -78,7 +77,7 @@ def test_a_loaded_run_imports_nothing(backend: str) -> None:
 
 
 @STRANGER
-def test_commands_import_only_what_the_command_line_names(told: Told, refuses: Callable[..., None]) -> None:
+def test_commands_import_only_what_the_command_line_names(told: Told, refuses: Refuses) -> None:
     assert all("add --env 'carts:Mine-v0'" in told(words, 2) for words in ("play run --no-gif", "play run"))
     assert "was trained in 'carts:Mine-v0', not in 'x:Y'" in told("play run --env x:Y", 2)
     assert "carts" not in sys.modules

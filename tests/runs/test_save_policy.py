@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
-from support.fixtures import refusal
+from support.fixtures import Told, refusal
 from support.probes import BOOL, AnySpace
 
 from tricks import PPO, Agent, Config, Run, named, train
@@ -116,7 +115,7 @@ def test_one_file_is_all_that_a_policy_needs() -> None:
     assert int(done.stdout) == run.agent[1].act({"a": picture, "b": (vector, 2)})
 
 
-def test_a_saved_run_becomes_a_policy_from_the_shell(told: Callable[..., str]) -> None:
+def test_a_saved_run_becomes_a_policy_from_the_shell(told: Told) -> None:
     train(Config("CartPole-v1", **SMALL), PPO).save("run")
     assert told("save-policy run --seed 1 --out p.pt2") == "wrote p.pt2\n"
     for words, said in {

@@ -273,14 +273,11 @@ def test_line_and_corridor_favor_the_undecided() -> None:
     assert strolling < left < right
 
 
-@pytest.mark.parametrize(
-    ("world", "per_meter"), [*zip(w.units.MILDER_UNITS, (1, 10, 100), strict=True), (w.units.ODD_UNITS, 1000)]
-)
-def test_units_are_lengths_from_the_wall_and_full_turns(world: World, per_meter: int) -> None:
+def test_units_are_lengths_from_the_wall_and_full_turns() -> None:
     state = torch.tensor([[[0.0, 0.0, 0.0, 0.0], [1.5, -2.0, torch.pi / 2, -torch.pi]]])
     meters = torch.tensor([[[5.0, 0.0, 0.0, 0.0], [6.5, -2.0, 0.25, -0.5]]])
-    expected = meters * torch.tensor([per_meter, per_meter, 1, 1])
-    torch.testing.assert_close(world.observe(state), expected)
+    for world, per_meter in zip((*w.units.MILDER_UNITS, w.units.ODD_UNITS), (1, 10, 100, 1000), strict=True):
+        torch.testing.assert_close(world.observe(state), meters * torch.tensor([per_meter, per_meter, 1, 1]))
 
 
 @pytest.mark.parametrize("world", w.grid.GRIDS, ids=lambda world: world.id)
