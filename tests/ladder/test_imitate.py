@@ -78,7 +78,7 @@ def test_demonstrations_are_played_in_segments_and_beside_value_nets_too() -> No
 
 
 def test_what_has_no_demonstrations_is_refused(refuses: Refuses) -> None:
-    message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave imitate"
+    message = "imitate needs a world with demonstrations, such as tricks/Sums-v0, and CartPole-v1 has none; leave"
     refuses(main, ["train", "reinforce", "--imitate", "--env", "CartPole-v1"], message)
     refusal(r"and tricks/Sums-v0 has none", train, replace(SMALL, backend="gymnasium"), IMITATE)
     refusal("imitate cannot be combined with reuse", Tricks, imitate=True, reuse=True)
