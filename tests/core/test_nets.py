@@ -258,20 +258,20 @@ def test_policies_agree_with_torch_distributions_and_gumbel_noise_samples_the_so
     torch.testing.assert_close(counts, logits.softmax(-1), atol=0.01, rtol=0)
     generator, D = torch.Generator().manual_seed(0), torch.distributions
     logits, action = torch.randn(5, 4, generator=generator), torch.tensor([0, 3, 1, 2, 2])
-    box, (mean, log_std) = torch.randn(5, 2, generator=generator), logits.chunk(2, -1)
-    for family, taken, theirs, other in (
-        (Categorical, action, D.Categorical(logits=logits), D.Categorical(logits=logits.flip(0))),
-        (DiagonalGaussian, box, gaussian(logits), gaussian(logits.flip(0))),
-    ):
-        torch.testing.assert_close(family.log_prob(logits, taken), theirs.log_prob(taken))
-        torch.testing.assert_close(family.log_prob(logits[0], taken[0]), theirs.log_prob(taken)[0])
-        torch.testing.assert_close(family.entropy(logits), theirs.entropy())
-        torch.testing.assert_close(family.kl(logits.flip(0), logits), D.kl_divergence(other, theirs))
-    torch.testing.assert_close(DiagonalGaussian.sample(logits, box), mean + log_std.exp() * box)
-    torch.testing.assert_close(DiagonalGaussian.std(logits), log_std.exp().mean(-1))
-    legal = torch.tensor([True, False, True, True])
+    wide, box = torch.randn(5, 6, generator=generator), torch.randn(5, 3, generator=generator)
+    legal, (mean, log_std) = torch.tensor([True, False, True, True]), wide.chunk(2, -1)
     masked = Categorical.kl(mask_logits(logits, legal), mask_logits(logits.flip(0), legal))  # counts legal actions only
     torch.testing.assert_close(masked, Categorical.kl(logits[:, legal], logits.flip(0)[:, legal]))
+    for family, given, taken, theirs, other in (
+        (Categorical, logits, action, D.Categorical(logits=logits), D.Categorical(logits=logits.flip(0))),
+        (DiagonalGaussian, wide, box, gaussian(wide), gaussian(wide.flip(0))),
+    ):
+        torch.testing.assert_close(family.log_prob(given, taken), theirs.log_prob(taken))
+        torch.testing.assert_close(family.log_prob(given[0], taken[0]), theirs.log_prob(taken)[0])
+        torch.testing.assert_close(family.entropy(given), theirs.entropy())
+        torch.testing.assert_close(family.kl(given.flip(0), given), D.kl_divergence(other, theirs))
+    torch.testing.assert_close(DiagonalGaussian.sample(wide, box), mean + log_std.exp() * box)
+    torch.testing.assert_close(DiagonalGaussian.std(wide), log_std.exp().mean(-1))
 
 
 def gaussian(logits: torch.Tensor) -> torch.distributions.Independent:

@@ -52,6 +52,7 @@ def test_a_seed_stops_with_enough_rows_and_faulty_rows_alone_are_taken_out() -> 
     assert rollout.faults == {8: "an episode has not ended after 7 steps; --episode-limit raises that limit (seed 8)"}
     assert rollout.valid.sum(1).tolist() == [[5, 7], [0, 0]]
     assert (rollout.valid.shape, rollout.obs.shape) == ((2, 7, 2), (2, 8, 2, 1))
+    assert {*played(env_of([5], [7], [6], [99], [3], [4]), rows=10, limit=7).faults} == {8}  # of three lanes
     trimmed = replace(rollout, valid=rollout.valid & False, state=torch.zeros(2, 2, 2, 3)).trimmed()
     assert trimmed.state is not None and (trimmed.valid.shape, trimmed.state.shape) == ((2, 1, 2), (2, 2, 2, 3))
 
@@ -60,9 +61,9 @@ EVERYONE = torch.ones(2, dtype=torch.bool)
 
 
 def env_of(*lengths: Sequence[int]) -> Env:
-    """An environment of two seeds with two lanes each, whose episodes are so long from its second reset on."""
+    """An environment of two seeds, with a lane for half of these: episodes are so long from the second reset on."""
     made = (Scripted([each[-1], *each[:-1]]) for each in lengths)
-    return make_env(Config("own", seeds=(3, 8), lanes=2), make=lambda: next(made))
+    return make_env(Config("own", seeds=(3, 8), lanes=len(lengths) // 2), make=lambda: next(made))
 
 
 def indifferent(obs: Tensor, legal: Tensor) -> Tensor:

@@ -161,6 +161,7 @@ def test_an_agent_acts_on_observations_as_they_come_and_what_is_out_of_range_is_
     with pytest.raises(InputError, match=r"observations\['deep'\]\[0\] of x are whole numbers from 1 to 3, not 4"):
         agent.act(samples[0] | {"deep": (4, samples[0]["deep"][1])})
     refusal("lead with different axes", agent.act, samples[0] | {"v": np.zeros((5, 2))})
+    refusal(r"of these; not \[1, 1, 1, 2\]", agent.act, samples[0] | {"v": np.zeros((1, 1, 1, 2))})
     spaces = Spaces("x", Dict(k=MultiDiscrete([2, 3], start=[0, 1])), TWO)
     assert spaces.encode({"k": np.array([[1, 3], [0, 1]])}, (2,)).tolist() == [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0]]
     refusal(r"^x: the observation\['k'\] 4 is not in MultiDiscrete", spaces.encode, {"k": np.array([[1, 4]])}, (1,))

@@ -53,6 +53,7 @@ def test_each_seed_is_pytorch_s_encoder_with_a_causal_mask_read_at_the_last_toke
 def test_it_follows_the_protocol_trains_and_refuses_what_it_cannot_read() -> None:
     assert checked(body(2), SPACES, 2).width == 8
     assert checked(body(1, 1), SPACES, 1).width == 8
+    assert all(0.7 < table.std() < 1.3 and abs(table.mean()) < 0.5 for table in (body(1).place, body(1).token))
     config = Config(SUMS.id, seeds=2, lanes=8, horizon=2, steps=40, lr=0.01)
     both = train(config, Tricks(imitate=True), body=partial(Transformer, width=8))
     alone = train(config.only(1), Tricks(imitate=True), body=partial(Transformer, width=8))

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import torch
+from support.fixtures import Patch
 
-from tricks import ATARI, ATARI_CONFIG, PPG, PPO, Config, train
+from tricks import ATARI, ATARI_CONFIG, PPG, PPO, Config, ppg, train
 from tricks.annealing import following_decay, linear_decay
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player
@@ -71,6 +73,12 @@ def test_without_auxiliary_epochs_it_is_ppo_with_a_second_head() -> None:
     curves = [torch.tensor(train(config, tricks).curve[shown].values) for tricks in (PPO, PPG)]
     torch.testing.assert_close(*curves, equal_nan=True)
     assert not train(PHASES, PPG).curve[shown].equals(train(config, PPG).curve[shown])
+
+
+def test_a_phase_sees_the_same_policy_before_it_however_many_rows_pass_at_once(monkeypatch: Patch) -> None:
+    whole = train(PHASES, PPG).curve
+    monkeypatch.setattr(ppg, "CHUNK", 7)
+    pd.testing.assert_frame_equal(train(PHASES, PPG).curve, whole, rtol=1e-4)
 
 
 def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:

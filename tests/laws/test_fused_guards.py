@@ -95,7 +95,11 @@ def longer(x: torch.Tensor) -> torch.Tensor:
 
 def other_weight(parts: Parts) -> None:
     layers = cast(Dense, parts.agent.policy_net.body).layers
-    layers[0] = nn.Parameter(layers[0][0].detach().clone()), layers[0][1]
+    layers[0] = copied(layers[0][0]), layers[0][1]
+
+
+def copied(x: torch.Tensor) -> nn.Parameter:
+    return nn.Parameter(x.detach().clone())
 
 
 def wider(parts: Parts) -> None:
@@ -124,6 +128,8 @@ LEARNING: dict[str, Case] = {
     "wider layers": (SMALL, wider),
     "a strided log σ": (BOX, put("agent.log_std.data", lambda x: strided(torch.cat([x, x], 1))[:, ::2])),
     "a layer that no optimizer has": (SMALL, other_weight),
+    "a value head that no optimizer has": (SMALL, put("agent.value_net.head.weight", copied)),
+    "a log σ that no optimizer has": (BOX, put("agent.log_std", copied)),
     "more actions": (SMALL, put("agent.spaces", lambda spaces: make_env(replace(SMALL, env="Acrobot-v1")).spaces)),
     "other seeds": (SMALL, put("agent.seeds", lambda seeds: (*seeds, 9))),
 }

@@ -35,7 +35,7 @@ class Judged(Restless):
 
 
 register("Judged-v0", Judged)
-CONFIG = Config("Judged-v0", seeds=(3, 8), lanes=8, group=2, steps=150, horizon=8, hidden=(5, 4), gamma=1.0, lr=0.03)
+CONFIG = Config("Judged-v0", seeds=(3, 8), lanes=8, group=2, steps=150, horizon=7, hidden=(5, 4), gamma=1.0, lr=0.03)
 CONFIG = replace(CONFIG, epochs=2, minibatches=1)
 P, REFERENCE = torch.tensor([0.1, 2.0, -0.7, 0.4]).double(), torch.tensor([1.0, 0.3, 0.0, -0.5]).double()
 
