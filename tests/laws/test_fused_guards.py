@@ -20,6 +20,7 @@ from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.fused import losses, playing
+from tricks.fused.losses import Slope, Step
 from tricks.grad_clip import shorten
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
@@ -163,6 +164,11 @@ def test_any_one_makes_it_plain(config: Config, do: Callable[[Parts], None], com
     assert compiled(parts)
     do(parts)
     assert not compiled(parts)
+
+
+def test_losses_that_pytorch_has_yet_to_differentiate_add_up() -> None:
+    left = Slope(cast(Step, None), torch.ones(2)) + Slope(cast(Step, None)) + torch.ones(2)
+    assert left.rest is not None and left.rest.tolist() == [2, 2]
 
 
 def test_a_policy_that_is_no_agent_s_is_played_row_by_row() -> None:
