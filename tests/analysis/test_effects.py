@@ -172,7 +172,11 @@ def test_practically_nothing_is_tried_again_and_several_of_it_are_taken_out_toge
     assert together is not None and together.names == tuple(small)
     (pair,) = together.comparisons
     assert (pair.having, pair.without.tricks.on) == (design.arms[0], ("baseline",))
-    assert together.arms == (pair.having, pair.without)
+    assert together.arms == (pair.having, pair.without) and together.own_arms
+    assert (pair.label.trick, {*pair.label.others}) == (small[0], {*small[1:]})
+    three = leave_one_out(["baseline", "gae", "entropy"])
+    made = [study(three, lambda on, x=x: 200 * ("baseline" in on) + x * ("entropy" in on)) for x in (2, 60)]  # type: ignore[misc]
+    assert [found and found.names for found in map(joint, map(calm, made))] == [("gae", "entropy"), None]
     assert joint(study(design, lambda on: 0)) is None and joint(calm(study(TWO, lambda on: 9))) is None
 
 

@@ -150,6 +150,19 @@ def test_what_is_detected_exceeds_the_truth_as_drawn_estimates_do_hardly_if_larg
     assert np.isnan([exaggeration(0, 1), exaggeration(1, 0), exaggeration(1, np.nan)]).all()
 
 
+def test_seeds_that_a_question_claimed_are_its_own_and_no_other_s(tmp_path: Path) -> None:
+    for claims, seeds in {
+        (): range(3),
+        (("b", 0, 5),): range(5, 8),
+        (("b", 0, 5), ("a", 10, 3)): range(10, 13),
+        (("a", 20, 4), ("a", 10, 3)): range(10, 13),  # of the same size comes first
+        (("a", 10, 4),): range(10, 13),
+        (("a", 10, 2), ("b", 30, 2)): range(10, 13),  # and more, which are free
+        (("a", 10, 2), ("b", 12, 1)): range(13, 16),
+    }.items():
+        assert fresh_seeds(tmp_path, ["a"], 3, claims) == (*seeds,)
+
+
 def test_looks_double_and_share_the_level_and_an_interval_is_as_wide_as_its_share() -> None:
     assert looks(10, 100) == [10, 20, 40, 80, 100] and (looks(10, 10), looks(10, 5)) == ([10], [5])
     assert shares([10, 20, 40, 80, 100]) == pytest.approx([0.005, 0.005, 0.01, 0.02, 0.01])
