@@ -157,6 +157,7 @@ def test_seeds_that_a_question_claimed_are_its_own_and_no_other_s(tmp_path: Path
         (("b", 0, 5), ("a", 10, 3)): range(10, 13),
         (("a", 20, 4), ("a", 10, 3)): range(10, 13),  # of the same size comes first
         (("a", 10, 4),): range(10, 13),
+        (("a", 10, 2), ("a", 20, 4)): range(20, 23),  # where it has that many
         (("a", 10, 2), ("b", 30, 2)): range(10, 13),  # and more, which are free
         (("a", 10, 2), ("b", 12, 1)): range(13, 16),
     }.items():
