@@ -326,6 +326,8 @@ def load(path: Path) -> Study:
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError, InputError) as error:
         if "unknown trick" in str(error):
             raise InputError(f"{path}: {error}; a trick of your own needs --trick FILE") from error
+        if "whole games" in str(error):
+            raise InputError(f"{path} {error}: move it elsewhere") from error
         why = f"no {error} in it" if isinstance(error, KeyError) else error
         remedy = "the command that made it can rebuild it from its finished jobs"
         raise InputError(f"{path} is damaged, of another version, or not a run file: {why}; {remedy}") from error
@@ -334,6 +336,8 @@ def load(path: Path) -> Study:
 def _parse(text: str, path: Path) -> Study:
     about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
     check_sum(text, about.pop("sha256", None))
+    if "games" in about:
+        raise InputError("has scores of whole games, which are no longer a study")
     runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, ""))[COLUMNS]
     designs = tuple(as_design(each) for each in about.pop("designs"))
     return Study(path.name.removesuffix(SUFFIX), designs, runs, cast(About, about))

@@ -18,6 +18,8 @@ from ablations.report.tables import markdown
 from tricks.errors import InputError
 from tricks.version import ALGORITHM
 
+PROGRAM = "python -m ablations"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -57,13 +59,14 @@ def refresh(chosen: RefreshOptions) -> int:
     out = Path("runs/refresh") if chosen.from_results else chosen.out
     end = time.monotonic() + _seconds(chosen.budget) if chosen.budget else None
     commands = dict.fromkeys(study.about["command"] for study in left)  # a command can make several studies
+    foreign = [command for command in commands if not command.startswith(PROGRAM)]
     for k, command in enumerate(commands):
         print(f"{k + 1} of {len(commands)}: {command}", flush=True)
-        ours, *words = command.partition(";")[0].split("python -m ablations", 1)
-        if ours or not words:
+        if command in foreign:
             print(f"left out: {command!r} is not a command of this package, so `refresh` can't retrain its studies")
             continue
-        again = [sys.executable, "-m", "ablations", *(shlex.split(words[0]) or ["run"])]
+        words = shlex.split(command.partition(";")[0].removeprefix(PROGRAM))
+        again = [sys.executable, "-m", "ablations", *(words or ["run"])]
         again += ["--out", str(out), "--workers", str(chosen.workers)]
         try:
             budget = None if end is None else max(0.0, end - time.monotonic())
@@ -72,7 +75,7 @@ def refresh(chosen: RefreshOptions) -> int:
         except subprocess.TimeoutExpired:  # even a kill costs no finished job
             print(f"the budget is used up; {len(commands) - k} commands are left; run the same command to resume")
             return 1
-    return int(not all(command.startswith("python -m ablations") for command in commands))
+    return int(bool(foreign))
 
 
 def _seconds(budget: str) -> float:

@@ -162,7 +162,10 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
 
 
 def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
-    """Raise InputError for fewer than two arms, names that don't tell them apart, and numbers without effect."""
+    """Raise InputError for fewer than two arms, for names that don't tell them apart, and for numbers without effect.
+
+    given: numbers for all arms.
+    """
     if len(arms) < 2:
         raise InputError(f"a comparison needs at least two arms, such as 'ppo' 'ppo --no-gae', not {len(arms)}")
     names = [arm.name for arm in arms]

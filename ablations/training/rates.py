@@ -94,6 +94,7 @@ def best_of(rows: pd.DataFrame, score: str = "area") -> float:
 
 
 def best_by_mean(scores: Mapping[float, Sequence[float] | np.ndarray]) -> float:
+    """The same, from the score of each tuning seed at each rate."""
     rows = [(lr, len(own), np.mean(own)) for lr, own in scores.items()]
     return best_of(pd.DataFrame(rows, columns=["lr", "seeds", "area"]))
 

@@ -103,7 +103,9 @@ def held(advantage: Tensor, valid: Tensor) -> Tensor:
         ("advantage", {"standardize": held}, "clamp((advantage - mean) / (std + 1e-8), -1, 1)"),
     ],
 )
-def test_a_line_one_writes_learns_as_the_library(engine: Browser, line: str, theirs: dict[str, Any], text: str) -> None:
+def test_a_line_that_is_written_learns_what_the_library_learns_from_it(
+    engine: Browser, line: str, theirs: dict[str, Any], text: str
+) -> None:
     with planted(**theirs):
         check(engine, ONE, PPO, swaps={line: text})
 

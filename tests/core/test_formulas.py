@@ -129,7 +129,9 @@ def test_what_is_replaced_is_noticed_and_what_is_put_back_too(policy_loss: Formu
     assert capsys.readouterr().err.count("edited or replaced") == 1
 
 
-def test_an_added_trick_is_plain_the_rest_compiled(policy_loss: Formula, monkeypatch: Patch, capsys: Capture) -> None:
+def test_a_trick_that_was_added_runs_as_written_and_where_it_is_off_all_is_compiled(
+    policy_loss: Formula, monkeypatch: Patch, capsys: Capture
+) -> None:
     added = "    if tricks.mine:\n        objective = my_own(ratio, advantage)\n"
     reads_as(monkeypatch, policy_loss.plain, "    if tricks.dual_clip:\n", f"{added}    if tricks.dual_clip:\n")
     assert policy_loss.as_written(PPO.on)
@@ -174,7 +176,9 @@ def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
     assert kept and all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
 
 
-def test_compiling_is_announced_once_and_a_kept_form_not(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
 
     def twice(x: float) -> float:

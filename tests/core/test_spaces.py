@@ -184,7 +184,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("observation", "action", "said"), REFUSED, ids=lambda x: x if isinstance(x, str) else "")
-def test_no_fixed_number_of_numbers_is_refused(observation: gym.Space[Any], action: gym.Space[Any], said: str) -> None:
+def test_what_is_no_fixed_number_of_numbers_is_refused_with_what_to_do(
+    observation: gym.Space[Any], action: gym.Space[Any], said: str
+) -> None:
     refused = refusal(said, Spaces, "x", observation, action)
     assert ("FilterObservation" in refused) == ("Filter" in said)
 

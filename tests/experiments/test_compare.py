@@ -367,7 +367,9 @@ def test_a_question_resumed_or_decided_keeps_its_seeds(tmp_path: Path, faked: An
 
 
 @pytest.mark.parametrize(("better", "most"), [(400.0, 10), (0.0, 25)])
-def test_looks_end_if_decided_and_share_alpha(better: float, most: int, tmp_path: Path, faked: Any, told: Told) -> None:
+def test_until_decided_stops_when_all_is_decided_and_its_looks_share_the_five_percent(
+    better: float, most: int, tmp_path: Path, faked: Any, told: Told
+) -> None:
     asked = faked(better)
     given = ["compare", *BOTH, *SHARED, "--until", "decided", "--at-most", "25", f"--out={tmp_path}", "--workers=1"]
     said = told(given, main=cli.main)
@@ -381,7 +383,9 @@ def test_looks_end_if_decided_and_share_alpha(better: float, most: int, tmp_path
 
 @pytest.mark.parametrize("score", ["area", "late"])
 @pytest.mark.parametrize("ask", [partial(compare, BOTH, TINY), partial(judge, "gae", configs=[TINY])])
-def test_a_given_score_chooses_a_rate_too(ask: Any, score: str, tmp_path: Path, faked: Any, monkeypatch: Patch) -> None:
+def test_the_score_that_is_asked_for_is_compared_and_chooses_the_rate(
+    ask: Any, score: str, tmp_path: Path, faked: Any, monkeypatch: Patch
+) -> None:
     faked(50)
     found = ask(score=score, seeds=5, rates=(), out=tmp_path, workers=1)
     mean = found.runs.groupby("arm")[score].mean()

@@ -50,9 +50,13 @@ def test_at_full_length(name: str) -> None:
 
 @pytest.mark.slow
 def test_masked_taxi_is_ahead_of_unmasked_taxi() -> None:
-    config = Config(env="Taxi-v4", seeds=8, steps=200_000, lr=0.003)
-    masked, plain = late(config, replace(PPO, action_mask=True)), late(config, PPO)
-    assert masked.mean() - masked.std() > plain.mean() + plain.std()
+    for seeds, steps in ((3, 30_000), (8, 200_000)):
+        config = Config(env="Taxi-v4", seeds=seeds, steps=steps, lr=0.003)
+        masked, plain = late(config, replace(PPO, action_mask=True)), late(config, PPO)
+        if steps == 30_000:
+            assert masked.min() > plain.max()
+        else:
+            assert masked.mean() - masked.std() > plain.mean() + plain.std()
 
 
 RUNGS = {rung.on[-1] if rung.on else "reinforce": rung for rung in rungs()} | PRESETS

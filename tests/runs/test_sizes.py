@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fixtures import Capture, Patch, Refuses, refusal
 
-from tricks import PPG, PPO, Config, Tricks, named, train, training
+from tricks import PPG, PPO, REINFORCE, Config, Tricks, named, train, training
 from tricks.cli.main import main
 from tricks.core import machine
 from tricks.core.machine import Need, free_memory, in_words, left_in_groups, refuse_too_large
@@ -117,7 +117,8 @@ def test_a_control_group_with_a_limit_counts_and_those_above_it_do(tmp_path: Pat
 )
 def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: Tricks, said: str) -> None:
     refusal(said, train, replace(TINY, **numbers), tricks)
-    train(replace(TINY, **numbers), named("baseline+separate_optimizers"))  # without reuse, neither counts
+    for without_reuse in (REINFORCE, named("baseline+separate_optimizers")):  # which have neither of them
+        train(replace(TINY, **numbers), without_reuse)
     refuse_endless("epochs", replace(TINY, epochs=MOST_STEPS // 4))  # as many steps as there may be
     train(replace(TINY, minibatches=32, epochs=1), tricks)  # as many as rows
 

@@ -260,6 +260,8 @@ def test_a_study_that_is_torn_or_has_a_flipped_bit_is_refused_by_its_path(tmp_pa
     for damage in (*torn, *map(gzip.compress, (nested, *sealed, *list(flips(unpacked))[::31]))):
         path.write_bytes(damage)
         refusal(rf"^{re.escape(str(path))} is damaged, of another version, or not a run ", load, path)
+    path.write_bytes(gzip.compress(tagged({**about, "games": {}}, rows, None).encode()))
+    refusal(rf"^{re.escape(str(path))} has scores of whole games, which are no longer a study: move it", load, path)
 
 
 def asking(question: str, seeds: int = 5) -> Study:
